@@ -24,8 +24,8 @@ from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
 from worker.at_work import look_at_running
 from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
-from worker.close_by_bug import close_by_bug
 from worker.context import WorkerContext, tell
+from worker.fail_internal import fail_internal
 from worker.kinds.registry import worker_kind
 from worker.orphans import remove_fence
 from worker.running import Running
@@ -254,7 +254,7 @@ class Monitor:
     def _close(self, running: Running, error: Exception) -> bool:
         """Close a job that a bug of ours keeps from being settled; tell whether it is let go of."""
         try:
-            close_by_bug(self.context, running, error)
+            fail_internal(self.context, running, error)
         except Fenced:
             pass  # it was closed before, or another worker has it
         except QueueChanged as changed:

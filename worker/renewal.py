@@ -118,7 +118,9 @@ def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Exec
     return change_under_lease(context, job, lease, change)
 
 
-def take_again(context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]) -> Task:
+def mark_started(
+    context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
+) -> Task:
     """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
     session_id = history[-1].session_id if history else None
     started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)

@@ -23,7 +23,7 @@ from sow.schema.job import Attempt, Job, Lease
 from worker.context import WorkerContext
 from worker.kinds.work.clone import clone_of_attempt
 from worker.prepared import Prepared
-from worker.renewal import lacks_session, lost_attempts, renew_session, take_again
+from worker.renewal import lacks_session, lost_attempts, mark_started, renew_session
 
 
 def prepare_agent(
@@ -37,7 +37,7 @@ def prepare_agent(
 
     Raises SowError where that cannot be started now, or ever.
     """
-    task = take_again(context, job, lease, history)
+    task = mark_started(context, job, lease, history)
     executor = make_executor(job.agents_executor)
     executor.validate_availability(job.path_variable)
     if lacks_session(task, executor, history):

@@ -19,7 +19,7 @@ from sow.schema.job import NOT_BROUGHT_BACK, Cause, Job, JobState, Verb
 from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.task_log import read_entries
-from worker import close_by_bug, monitor, recovery, settle
+from worker import fail_internal, monitor, recovery, settle
 from worker.kinds.registry import WORKER_KINDS
 from worker.kinds.work.kind import WorkKind
 from worker.output import OutputReader
@@ -150,7 +150,7 @@ def test_words_that_cannot_be_taken_back_become_a_warning(
 ) -> None:
     job = ended_attempt(site)
     in_ending("judge")(monkeypatch)
-    monkeypatch.setattr(close_by_bug, "take_back_words", fail)
+    monkeypatch.setattr(fail_internal, "take_back_words", fail)
     (warning,) = watched(site, job).warnings
     assert "what its author says of its own work was not looked at" in warning
 
@@ -210,7 +210,7 @@ def test_a_close_that_was_cut_off_is_made_good_by_the_next_worker(
     job = ended_attempt(site)
     with monkeypatch.context() as broken:
         in_ending("judge")(broken)
-        broken.setattr(close_by_bug, "end_unwritten", fail)
+        broken.setattr(fail_internal, "end_unwritten", fail)
         adopted = site.adopt(job)
         watch = site.start_monitor(IMPATIENT)
         watch.watch(adopted)

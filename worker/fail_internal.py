@@ -29,7 +29,7 @@ from worker.running import Running
 LONGEST_REASON = 1000
 
 
-def close_by_bug(context: WorkerContext, running: Running, error: Exception) -> None:
+def fail_internal(context: WorkerContext, running: Running, error: Exception) -> None:
     """Fail the job of an attempt whose end is proved, by what keeps it from being settled.
 
     A worker that dies in between leaves it to the next one, which tries to settle it first.
