@@ -28,7 +28,7 @@ def test_a_batch_stops_at_its_budget_and_goes_on_with_a_raised_one(site: Site) -
     run = ("batch", "run", "--name", "night", "--max-parallel", "1")
     ended = site.sow(*run, "--budget", f"tokens={TOKENS}", expect=1)
     assert "the budget of batch night is reached" in ended.out + ended.err
-    assert "sow batch resume 1 --budget" in ended.out + ended.err
+    assert "sow batch resume night --budget" in ended.out + ended.err
     (group,) = site.sow("cost", "--by", "batch", "--json").json["groups"]
     assert (group["key"], group["tokens"]["input"] >= 1000) == ("1", True)
     site.sow("batch", "resume", "night", "--budget", "tokens=1M")
@@ -50,7 +50,7 @@ def test_a_batch_of_nothing_but_spent_tasks_is_not_over_and_a_raised_budget_take
     ended = site.sow(*run, expect=1).out
     assert "Batch 1 night is running: 1 needs_person" in ended
     assert "010 needs_person: the budget of batch night is reached" in ended
-    assert ": sow batch resume 1 --budget tokens=" in ended
+    assert ": sow batch resume night --budget tokens=" in ended
     site.sow(*raising, "--budget", "tokens=1M", expect=None)
     site.sow("batch", "wait", "night", expect=None)
     assert site.task("010")["status"] == "needs_review"
@@ -124,4 +124,4 @@ def test_a_batch_s_budget_of_time_ends_all_that_runs(site: Site) -> None:
     ended = site.sow(*run, expect=1).json
     assert ended["counts"] == {"needs_person": 2}
     assert all("the budget of batch night is reached" in item["reason"] for item in ended["items"])
-    assert all("sow batch resume 1 --budget time=" in item["command"] for item in ended["items"])
+    assert all("sow batch resume night --budget time=" in item["command"] for item in ended["items"])
