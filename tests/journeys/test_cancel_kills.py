@@ -94,7 +94,7 @@ def a_waiting_job(site: Site, state: JobState) -> None:
     """Have a job of 010 that waits in a state; one in backoff or parked has run before."""
     agents(site, CRASHES_ONCE if state in (JobState.BACKOFF, JobState.PARKED) else "")
     if state is JobState.PREPARING:
-        dies(site, (*SPAWN, "--detach"), ("sow.calls.placement", "_enqueue"))
+        dies(site, (*SPAWN, "--detach"), ("sow.calls.kinds.work", "_enqueue"))
     else:
         site.sow(*SPAWN, "--detach")
     if state in (JobState.BACKOFF, JobState.PARKED):
@@ -173,7 +173,7 @@ def test_a_job_that_takes_the_task_first_takes_over_what_is_owed(site: Site) -> 
     a_waiting_job(site, JobState.QUEUED)
     dies(site, ("agent", "cancel", "010"), AFTER_THE_JOB)
     blind = "import sow.calls.placement as p; p.finish_abandoned = lambda *_: False"
-    dies(site, (*SPAWN, "--detach"), ("sow.calls.placement", "_enqueue"), blind)
+    dies(site, (*SPAWN, "--detach"), ("sow.calls.kinds.work", "_enqueue"), blind)
     second = job_of(site, "010")
     assert second is not None
     assert (second.id, second.prior_status, owing(site)) == (2, "pending", [])
@@ -185,7 +185,7 @@ def test_a_call_killed_while_it_takes_itself_back(site: Site) -> None:
     """It had marked the task when it was interrupted."""
     agents(site)
     interrupted = """
-    import sow.calls.placement as p
+    import sow.calls.kinds.work as p
     mark = p._mark_task
     def marked(*words):
         mark(*words)
