@@ -400,6 +400,7 @@ def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
         for number in range(20, 80):
             if number - 20 == killed_after:
                 holder.kill()
+                holder.wait()
             with closing(open_queue(original)) as database:
                 insert(database, f"{number:03}")
         holder.communicate()
