@@ -212,13 +212,17 @@ def wait_until(
         time.sleep(0.02)
 
 
-def make_site(base: Path) -> Site:
-    """Make an empty repository folder, a HOME and a PATH with the stand-ins and sow."""
+def make_site(base: Path, *, forks: bool = True) -> Site:
+    """Make an empty repository folder, a HOME and a PATH with the stand-ins and sow.
+
+    `forks` is that of the site; without it agents call the true `sow` as well.
+    """
     for name in ("repo", "home", "bin"):
         (base / name).mkdir()
     install_standins(base / "bin", sys.executable)
-    put_shim(base / "bin/sow", server())
+    if forks:
+        put_shim(base / "bin/sow", server())
     give_secret(base / "home")
     path = os.pathsep.join([str(base / "bin"), str(SOW.parent), "/usr/bin", "/bin"])
     env = {"PATH": path, "HOME": str(base / "home"), "LANG": "C.UTF-8"}
-    return Site(base, env)
+    return Site(base, env, forks=forks)

@@ -124,4 +124,6 @@ def test_a_batch_s_budget_of_time_ends_all_that_runs(site: Site) -> None:
     ended = site.sow(*run, expect=1).json
     assert ended["counts"] == {"needs_person": 2}
     assert all("the budget of batch night is reached" in item["reason"] for item in ended["items"])
-    assert all("sow batch resume night --budget time=" in item["command"] for item in ended["items"])
+    assert all(
+        "sow batch resume night --budget time=" in item["command"] for item in ended["items"]
+    )

@@ -143,7 +143,7 @@ def test_the_same_storm_with_all_switched_on_breaks_nothing(
 def small_storm(base: Path, plan: Plan) -> list[str]:
     """Return the promises that a storm breaks in a place of its own."""
     base.mkdir()
-    site = make_site(base)
+    site = make_site(base, forks=False)
     try:
         return run_storm(site, plan).broken
     finally:
