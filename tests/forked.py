@@ -98,6 +98,8 @@ def run_forked(
         pid, *status = map(int, printed[ended].split())
         if any(reader.is_alive() for reader in readers):
             os.kill(pid, 9)
+            for reader in readers:
+                reader.join(5.0)
             raise subprocess.TimeoutExpired(argv, seconds)
         code = os.waitstatus_to_exitcode(status[0])
         return code, printed[out].decode(), printed[err].decode()

@@ -142,9 +142,11 @@ def end(process: subprocess.Popen[str], signum: signal.Signals = signal.SIGKILL)
 
 def killed_caller(site: Site, *words: str, task: str = "010") -> Job:
     """Make a call, kill the caller while the agent runs, and return the job that goes on."""
+    runs = len(read_runs(site.root))
     caller = site.start(*words)
     await_waiters(site, task)
     job = await_state(site, task, JobState.RUNNING)
+    await_runs(site, runs + 1)
     end(caller)
     return job
 

@@ -25,7 +25,7 @@ from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 
 SOW = Path(sys.executable).with_name("sow")
-DEADLINE_SECONDS = 600.0
+DEADLINE_SECONDS = 300.0
 """For what hangs alone: a batch of a page takes minutes on a slow machine."""
 
 
