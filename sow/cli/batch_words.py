@@ -151,7 +151,7 @@ def _row(item: BatchItemView) -> tuple[str, ...]:
         str(item.iteration),
         str(item.attempt_count),
         format_duration(item.seconds),
-        "-" if item.tokens is None else f"{item.tokens:,}",
+        "-" if item.token_count is None else f"{item.token_count:,}",
         "-" if item.cost_usd is None else f"{'~' * item.is_estimate}${item.cost_usd:.2f}",
     )
 

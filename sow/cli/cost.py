@@ -89,9 +89,9 @@ def _print(costs: Costs) -> None:
 def _cells(total: CostSum) -> tuple[str, ...]:
     tokens = total.tokens
     counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
-    untold = total.runs_without_tokens == total.runs
+    untold = total.runs_without_tokens == total.run_count
     return (
-        str(total.runs),
+        str(total.run_count),
         format_duration(total.seconds),
         *("-" if untold else str(count) for count in counts),
         _money(total),

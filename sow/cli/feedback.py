@@ -64,7 +64,7 @@ def list_all(with_settled: bool, as_json: bool) -> None:
     elif not views:
         click.echo("No feedback is open." if not with_settled else "No feedback yet.", err=True)
     else:
-        rows = [(view.feedback, view.status, view.by, _first_line(view.text)) for view in views]
+        rows = [(view.feedback_id, view.status, view.by, _first_line(view.text)) for view in views]
         echo_table(("ID", "STATUS", "BY", "WORDS"), rows)
 
 
@@ -103,7 +103,7 @@ def _view(workspace: "Workspace", note: "ProjectFeedback") -> "FeedbackView":
 
     settled = None if note.settled_at is UNSET else note.settled_at
     return FeedbackView(
-        feedback=note.id,
+        feedback_id=note.id,
         status=note.status.value,
         by=note.by,
         at=format_time(note.at.timestamp()),

@@ -53,7 +53,7 @@ def counted(findings: Sequence[Finding], level: Level) -> str:
 def finding_record(finding: Finding) -> dict[str, Any]:
     """Return a finding for `--json`."""
     return {
-        "check": finding.check,
+        "check_name": finding.check,
         "level": finding.level.value,
         "text": finding.text,
         "remedy": finding.remedy,

@@ -84,7 +84,7 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
 
 def _cost(view: JobDetail) -> str | None:
     """Return what the job has cost; of one that an older sow has run, as that has told it."""
-    if view.used.runs or view.cost_usd is None:
+    if view.used.run_count or view.cost_usd is None:
         return cost_words(view.used)
     return f"${view.cost_usd:.4f}"
 

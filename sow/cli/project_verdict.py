@@ -92,6 +92,6 @@ def _print(project: Project, line: str, *, as_json: bool) -> None:
             by=review.by,
             at=format_time(review.at.timestamp()),
             summary=review.summary,
-            feedback=None if review.feedback is UNSET else review.feedback,
+            feedback_id=None if review.feedback is UNSET else review.feedback,
         )
     )

@@ -85,7 +85,7 @@ def _cells(group: StatsSum) -> tuple[str, ...]:
     judged = group.well + group.failed
     waited = sum(group.seconds_in.get(state, 0.0) for state in WAITING)
     return (
-        str(group.jobs),
+        str(group.job_count),
         str(group.well),
         str(group.failed),
         percent(group.well, judged) if judged else "-",

@@ -126,20 +126,22 @@ def _phases(status: Status) -> Iterator[str]:
         return
     words = []
     for phase in status.phases:
-        done = sum(phase.tasks.get(word, 0) for word in ("completed", "abandoned"))
-        finished = "finished" if phase.is_finished else f"{done}/{sum(phase.tasks.values())}"
+        done = sum(phase.tasks_by_status.get(word, 0) for word in ("completed", "abandoned"))
+        finished = (
+            "finished" if phase.is_finished else f"{done}/{sum(phase.tasks_by_status.values())}"
+        )
         words.append(f"{phase.phase} {finished}")
     yield f"Phases:   {', '.join(words)}"
 
 
 def _counts(status: Status, paint: Paint) -> str:
-    whole = sum(count for word, count in status.tasks.items() if word != "ready")
+    whole = sum(count for word, count in status.tasks_by_status.items() if word != "ready")
     if not whole:
         return "none yet"
-    ready = status.tasks.get("ready")
+    ready = status.tasks_by_status.get("ready")
     words = [
         f"{count} {paint(word)}{f' ({ready} ready)' if word == 'pending' and ready else ''}"
-        for word, count in status.tasks.items()
+        for word, count in status.tasks_by_status.items()
         if word != "ready"
     ]
     return f"{whole}: {', '.join(words)}"

@@ -19,7 +19,7 @@ from sow.jobs.spending import SUMS
 from sow.schema.job import FINAL_STATES
 from sow.schema.spending import NOTHING_USED, Used
 
-COUNTS = ("jobs", "well", "failed", "cancelled", "live", "tasks")
+COUNTS = ("job_count", "well", "failed", "cancelled", "live", "task_count")
 """What is counted of jobs, in the order in which it is told."""
 
 
@@ -87,9 +87,11 @@ def success_rates(
 def _jobs(key: str) -> str:
     """Return the query for how jobs ended, and how long they were in each state."""
     return f"""
-        select {key} as key, sum({_ENDED}) as jobs, sum({_WELL}) as well, sum({_BAD}) as failed,
+        select {key} as key, sum({_ENDED}) as job_count,
+            sum({_WELL}) as well, sum({_BAD}) as failed,
             sum(state = 'cancelled') as cancelled, sum(not {_ENDED}) as live,
-            count(distinct iif(task_id = '', null, project_id || ' ' || task_id)) as tasks, {_TIMES}
+            count(distinct iif(task_id = '', null, project_id || ' ' || task_id)) as task_count,
+            {_TIMES}
         from job_history where agent <> '' and {_WANTED} group by 1
         """  # noqa: S608 - words of ours
 

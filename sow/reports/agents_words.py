@@ -91,8 +91,8 @@ def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
 def _verdict_below(outcome: Outcome) -> list[str]:
     """Return what a reviewer thinks, where it has written more, and what comes next."""
     lines = [f"  {line}".rstrip() for line in printable_lines(outcome.summary)]
-    if outcome.feedback is not None:
-        lines.append(f"  What to correct: feedback/{printable(outcome.feedback)}")
+    if outcome.feedback_file is not None:
+        lines.append(f"  What to correct: feedback/{printable(outcome.feedback_file)}")
     if outcome.steers:
         named = ", ".join(map(printable, outcome.steers))
         lines.append(f"  The change steers agents or machines: {named}")

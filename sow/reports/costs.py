@@ -42,7 +42,7 @@ def cost_words(total: CostSum) -> str:
 
 def token_words(total: CostSum) -> str:
     """Return the tokens for people: `1200 in, 300 out, 5000 cached read, 10 cached written`."""
-    if total.runs_without_tokens == total.runs:
+    if total.runs_without_tokens == total.run_count:
         return ""
     tokens = total.tokens
     words = (
@@ -79,7 +79,7 @@ def _runs(count: int) -> str:
 def _fields(used: Used) -> dict[str, Any]:
     """Return what attempts have used together, by key."""
     return {
-        "runs": used.runs,
+        "run_count": used.runs,
         "running": used.running,
         "seconds": round(used.seconds, 1),
         "tokens": TokenCount(

@@ -156,7 +156,7 @@ def _verdict(task: TaskNow) -> dict[str, Any]:
     return {
         "verdict": task.review.verdict.value,
         "summary": task.review.summary,
-        "feedback": task.feedback,
+        "feedback_file": task.feedback,
         "steers": tuple(task.review.steers),
     }
 

@@ -50,7 +50,7 @@ def status_of(now: Situation, steps: Sequence[Step], *, at: float) -> Status:
         if project is None or project.ending is UNSET
         else project.ending.how.value,
         phases=tuple(_phases(now, project)) if project is not None else (),
-        tasks=_counts(now),
+        tasks_by_status=_counts(now),
         approvals=tuple(_approvals(project, facts)) if project is not None and facts else (),
         event=event.name if event is not None else None,
         target=event.target if event is not None else None,
@@ -85,7 +85,7 @@ def _phases(now: Situation, project: Project) -> Iterator[PhaseNow]:
             phase=phase,
             led_by="people" if phase in PEOPLES_PHASES else "agents",
             is_finished=phase in finished,
-            tasks={word: count for word, count in counts.items() if count},
+            tasks_by_status={word: count for word, count in counts.items() if count},
         )
 
 

@@ -125,10 +125,10 @@ def _totals(
         retries.update(retries_of(facts.records.attempts.get(job.id, ())))
         denied.update(set(job.denied_tools))
     return Totals(
-        tasks=sum(1 for task in tasks if task.task),
+        task_count=sum(1 for task in tasks if task.task),
         by_status=dict(Counter(task.status or UNKNOWN for task in tasks if task.task)),
-        jobs=len(facts.records.jobs),
-        attempts=len(runs),
+        job_count=len(facts.records.jobs),
+        attempt_count=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),
         retries_by_cause=dict(retries.most_common()),
         lane_count=len(lanes),

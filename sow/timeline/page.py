@@ -123,8 +123,8 @@ def _tiles(report: Report) -> Markup:
     average = totals.working_seconds / totals.seconds if totals.seconds else 0.0
     facts = (
         ("Elapsed", duration(totals.seconds), f"{duration(totals.working_seconds)} of work"),
-        ("Tasks completed", f"{done} of {totals.tasks}", others or "nothing left"),
-        ("Attempts", f"{totals.attempts:,}", f"{totals.failed_attempts} failed"),
+        ("Tasks completed", f"{done} of {totals.task_count}", others or "nothing left"),
+        ("Attempts", f"{totals.attempt_count:,}", f"{totals.failed_attempts} failed"),
         ("Tried again", f"{retried:,}", _first(totals.retries_by_cause) or "never"),
         ("At once", str(totals.lane_count), f"{average:.1f} at work on average"),
         ("Cost", money(used), f"{tokens(used)} tokens" if used is not None else "no agent ran"),

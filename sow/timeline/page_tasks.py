@@ -72,7 +72,7 @@ def _facts(task: TaskStory) -> Iterator[str]:
         yield f"agent {task.agent}"
     if task.depends_on:
         yield f"after {', '.join(task.depends_on)}"
-    yield f"{plural(task.jobs, 'job')}, {plural(task.attempts, 'attempt')}"
+    yield f"{plural(task.job_count, 'job')}, {plural(task.attempt_count, 'attempt')}"
     if task.retries_by_cause:
         causes = ", ".join(f"{count} × {cause}" for cause, count in task.retries_by_cause.items())
         yield f"tried again: {causes}"

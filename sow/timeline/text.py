@@ -86,9 +86,9 @@ def _when(report: Report) -> str:
 def _figures(report: Report) -> Iterator[str]:
     totals = report.totals
     stand = ", ".join(f"{count} {status}" for status, count in totals.by_status.items())
-    yield f"Tasks     {totals.tasks}: {stand}" if stand else "Tasks     none"
+    yield f"Tasks     {totals.task_count}: {stand}" if stand else "Tasks     none"
     failed = f", {totals.failed_attempts} failed" if totals.failed_attempts else ""
-    yield f"Attempts  {totals.attempts}{failed}; {plural(totals.lane_count, 'lane')}"
+    yield f"Attempts  {totals.attempt_count}{failed}; {plural(totals.lane_count, 'lane')}"
     if totals.retries_by_cause:
         yield f"Retries   {_counts(totals.retries_by_cause)}"
     if totals.used is not None:

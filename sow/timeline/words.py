@@ -72,7 +72,7 @@ def money(used: CostSum | None) -> str:
 
 def tokens(used: CostSum | None) -> str:
     """Return how many tokens agents used, of all kinds; a dash where nobody can tell."""
-    if used is None or used.runs == used.runs_without_tokens:
+    if used is None or used.run_count == used.runs_without_tokens:
         return "–"
     parts = used.tokens
     return number(parts.input + parts.output + parts.cache_read + parts.cache_write)

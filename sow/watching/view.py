@@ -21,7 +21,7 @@ def watched(found: Snapshot, doing: Mapping[int, Doing], now: float) -> Watched:
         slots=crew.slots,
         paused_since=crew.paused_since or None,
         shortage=crew.short_of,
-        tokens=found.tokens,
+        token_count=found.tokens,
         cost_usd=_money(found.usd),
         is_estimate=found.is_estimate,
         groups=tuple(
@@ -52,7 +52,7 @@ def _row(row: Row, doing: Mapping[int, Doing], now: float) -> WatchedRow:
         quiet_seconds=None if its.quiet_seconds is None else round(its.quiet_seconds, 1),
         seconds=None if seconds is None else round(seconds, 1),
         attempt_count=row.attempts,
-        tokens=row.tokens,
+        token_count=row.tokens,
         cost_usd=_money(row.usd),
         is_estimate=row.is_estimate,
     )

@@ -161,7 +161,7 @@ def test_feedback_is_open_until_it_is_settled(begun, tmp_path):
     assert begun("feedback", "list").out.splitlines()[1] == "001  open    person  Shorter"
     settled = begun("feedback", "settle", "001", "--json").json
     assert (settled["status"], settled["settled_by"]) == ("settled", "person")
-    assert [row["feedback"] for row in begun("feedback", "list", "--json").lines] == ["002"]
+    assert [row["feedback_id"] for row in begun("feedback", "list", "--json").lines] == ["002"]
     assert len(begun("feedback", "list", "--all", "--json").lines) == 2
     assert (tmp_path / ".sow/project/feedback/001.md").read_text() == "Shorter\nsentences"
 
@@ -184,9 +184,9 @@ def test_words_that_a_killed_command_has_left_are_taken_up(begun, tmp_path):
     folder = tmp_path / ".sow/project/feedback"
     folder.mkdir()
     (folder / "001.md").write_text("Shorter")
-    assert begun("feedback", "add", "Shorter", "--json").json["feedback"] == "001"
+    assert begun("feedback", "add", "Shorter", "--json").json["feedback_id"] == "001"
     (folder / "002.md").write_text("Longer")
-    assert begun("feedback", "add", "Another", "--json").json["feedback"] == "003"
+    assert begun("feedback", "add", "Another", "--json").json["feedback_id"] == "003"
     assert (folder / "002.md").read_text() == "Longer"
 
 

@@ -61,7 +61,7 @@ def test_a_finished_project_is_told_of_as_before(
 def test_the_project_as_a_whole_is_no_task(recorded: Path, sow: Sow) -> None:
     found = told(sow)
     assert "" in {task["task"] for task in found["tasks"]}
-    assert (found["totals"]["tasks"], found["totals"]["by_status"]) == (7, {"completed": 7})
+    assert (found["totals"]["task_count"], found["totals"]["by_status"]) == (7, {"completed": 7})
     assert "unknown" not in sow("report").out
     sow("report", "--html", "page.html")
     page = (recorded / "page.html").read_text()
@@ -75,5 +75,5 @@ def test_a_project_that_ended_without_jobs_is_told_of(tmp_path: Path, sow: Sow) 
     sow("task", "add", "Nothing ran", "--agent", "implementer")
     sow("project", "abandon")
     found = told(sow)
-    assert (found["name"], found["totals"]["tasks"]) == ("Small", 1)
+    assert (found["name"], found["totals"]["task_count"]) == ("Small", 1)
     assert found["project"] != PROJECT

@@ -123,7 +123,7 @@ def test_what_an_attempt_cost_counts_in_its_own_month_and_nothing_is_lost(
     ended(database, "020", ("2026-04-15T12:00Z", KNOWN), ("2026-05-15T12:00Z", KNOWN))
     found = told(workspace, "stats", "--by", "month")
     assert money(found) == {"2026-03": 1.25, "2026-04": 1.25, "2026-05": 1.25}
-    assert [group["jobs"] for group in found["groups"]] == [1, 0, 1]
+    assert [group["job_count"] for group in found["groups"]] == [1, 0, 1]
     assert [group["retries_by_cause"] for group in found["groups"]] == [{}, {"crashed": 1}, {}]
     assert found["total"]["used"]["cost_usd"] == 3.75
     assert run(workspace, "stats", "--by", "month").out.splitlines()[2].startswith("2026-04")
@@ -135,7 +135,7 @@ def test_what_was_kept_before_jobs_were_is_told_all_the_same(
     ended(database, "010", ("2026-03-15T12:00Z", KNOWN))
     database.run("delete from job_history")
     found = told(workspace, "stats")
-    assert (found["total"]["jobs"], found["total"]["success_rate"]) == (0, None)
+    assert (found["total"]["job_count"], found["total"]["success_rate"]) == (0, None)
     assert money(found) == {"implementer": 1.25}
 
 
@@ -180,7 +180,7 @@ def test_without_a_job_it_says_so(workspace: Workspace) -> None:
     with closing(open_queue(workspace)) as database:
         assert all_figures(database, now=time.time()) == ()
     found = told(workspace, "stats")
-    assert (found["groups"], found["total"]["jobs"], found["total"]["success_rate"]) == (
+    assert (found["groups"], found["total"]["job_count"], found["total"]["success_rate"]) == (
         [],
         0,
         None,

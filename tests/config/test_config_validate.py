@@ -139,9 +139,13 @@ def test_a_fault_is_told_with_line_key_and_reason(installed, name):
     done = installed.sow("config", "validate", "--json")
     told = json.loads(done.out)
     assert (done.code, done.err, told["valid"]) == (3, "", False)
-    assert [one["check"] for one in told["findings"] if one["level"] == "ok"] == passed
+    assert [one["check_name"] for one in told["findings"] if one["level"] == "ok"] == passed
     (fault,) = [one for one in told["findings"] if one["level"] == "error"]
-    assert (fault["check"], fault["facts"]["line"], fault["facts"]["key"]) == (check, line, key)
+    assert (fault["check_name"], fault["facts"]["line"], fault["facts"]["key"]) == (
+        check,
+        line,
+        key,
+    )
     assert fault["facts"]["reason"] in fault["text"]
     shown = installed.sow("config", "validate")
     assert f"✗ Error: {fault['text']}\n" in shown.out
@@ -182,7 +186,7 @@ def test_the_settings_of_the_repository_are_checked_too(installed):
     (installed.base / ".sow/config.yaml").write_text("agents: {}\n")
     done = installed.sow("config", "validate", "--json")
     (fault,) = [one for one in json.loads(done.out)["findings"] if one["level"] == "error"]
-    assert (done.code, fault["check"]) == (3, "repository")
+    assert (done.code, fault["check_name"]) == (3, "repository")
     assert fault["facts"]["path"] == str(installed.base / ".sow/config.yaml")
 
 

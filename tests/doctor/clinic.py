@@ -46,5 +46,5 @@ class Clinic:
 
     def one(self, check: str, *words: str, **env: str) -> dict[str, Any]:
         """Return the only finding of this check, of those about the named executors if any."""
-        (found,) = [one for one in self.findings(*words, **env) if one["check"] == check]
+        (found,) = [one for one in self.findings(*words, **env) if one["check_name"] == check]
         return found

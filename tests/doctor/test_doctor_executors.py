@@ -46,7 +46,7 @@ def test_one_that_the_file_speaks_of_and_nobody_is_bound_to_is_a_warning(clinic:
     clinic.without("cursor-agent")
     clinic.site.configure({"agents": {"executors": {"cursor": {"settings": {"yolo_mode": True}}}}})
     found = [one for one in clinic.findings() if one.get("executor") == "cursor"]
-    assert [(one["check"], one["level"]) for one in found] == [("program", "warning")]
+    assert [(one["check_name"], one["level"]) for one in found] == [("program", "warning")]
     assert clinic.told().code == 0
 
 

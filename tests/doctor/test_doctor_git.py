@@ -9,7 +9,7 @@ from journeys.gitsite import git, make_repository
 def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clinic) -> None:
     make_repository(clinic.site)
     clinic.site.project("010")
-    assert [one for one in clinic.findings() if one["check"] == "identity"] == []
+    assert [one for one in clinic.findings() if one["check_name"] == "identity"] == []
 
     git(clinic.site, "config", "--unset", "user.name")
     found = clinic.one("identity")
@@ -17,19 +17,19 @@ def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clin
     assert "commits that sow makes are by sow <sow@localhost>" in found["text"]
 
     given = {"GIT_AUTHOR_NAME": "Me", "GIT_AUTHOR_EMAIL": "me@example.org"}
-    assert [one for one in clinic.findings(**given) if one["check"] == "identity"] == []
+    assert [one for one in clinic.findings(**given) if one["check_name"] == "identity"] == []
     (name, address) = found["remedy"].splitlines()
     for command in (name, address):
         words = command.strip("`").replace('"Your Name"', "Me").split()
         git(clinic.site, *words[1:2], *words[3:])
-    assert [one for one in clinic.findings() if one["check"] == "identity"] == []
+    assert [one for one in clinic.findings() if one["check_name"] == "identity"] == []
 
 
 def test_a_partial_clone_is_told_with_its_remote(clinic: Clinic) -> None:
     site = clinic.site
     make_repository(site)
     clinic.site.project("010")
-    assert [one for one in clinic.findings() if one["check"] == "partial"] == []
+    assert [one for one in clinic.findings() if one["check_name"] == "partial"] == []
     git(site, "config", "uploadpack.allowFilter", "true")
     site.root.rename(site.base / "origin")
     words = ("clone", "-q", "--filter=blob:none", f"file://{site.base}/origin", str(site.root))

@@ -165,7 +165,7 @@ def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_erro
 def test_a_run_folder_that_others_can_read_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     run = clinic.site.root / ".sow/run"
-    assert not [one for one in clinic.findings() if one["check"] == "permissions"]
+    assert not [one for one in clinic.findings() if one["check_name"] == "permissions"]
     run.chmod(0o755)
     assert clinic.one("permissions")["remedy"] == f"chmod 700 {run}"
 

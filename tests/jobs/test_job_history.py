@@ -56,7 +56,12 @@ def test_figures_outlive_the_records(database: Database) -> None:
         assert stats.success_rates(database, by, now=NOW + 20, since=0.0) == found
     (all_of_them,) = before[None]
     counts = all_of_them.counts
-    assert (counts["jobs"], counts["well"], counts["failed"], counts["cancelled"]) == (3, 1, 1, 1)
+    assert (counts["job_count"], counts["well"], counts["failed"], counts["cancelled"]) == (
+        3,
+        1,
+        1,
+        1,
+    )
     assert all_of_them.retries == {"crashed": 2}
     by_role = {each.key: each for each in before[StatsBy.ROLE]}
     assert by_role["tester"].counts["failed"] == 1
@@ -78,7 +83,7 @@ def test_a_live_job_counts_the_time_of_its_state(database: Database) -> None:
     assert (row["state"], row["agent"]) == ("queued", "implementer")
     (found,) = stats.success_rates(database, None, now=row["since"] + 100, since=0.0)
     assert found.counts["live"] == 1
-    assert found.counts["jobs"] == 0
+    assert found.counts["job_count"] == 0
     assert found.seconds_in["queued"] == pytest.approx(100, abs=1)
 
 
@@ -156,5 +161,10 @@ def test_iterations_are_those_of_tasks_on_average_and_each_task_counts_once(
         )
     (found,) = stats.success_rates(database, None, now=NOW + 20, since=0.0)
     counts = found.counts
-    assert (counts["tasks"], counts["iterations"], counts["most_iterations"]) == (2, 2.5, 4)
-    assert (counts["jobs"], counts["well"], counts["failed"], counts["cancelled"]) == (4, 2, 0, 2)
+    assert (counts["task_count"], counts["iterations"], counts["most_iterations"]) == (2, 2.5, 4)
+    assert (counts["job_count"], counts["well"], counts["failed"], counts["cancelled"]) == (
+        4,
+        2,
+        0,
+        2,
+    )

@@ -36,7 +36,7 @@ def test_a_spawn_and_its_resumes_count_once(site: Site, version: dict[str, str])
     total = cost_of(site)
     assert total["cost_usd"] == round(MESSAGE * 9, 4)
     assert total["tokens"] == {"input": 9000, "output": 900, "cache_read": 9000, "cache_write": 720}
-    assert (total["runs"], total["estimated_usd"], total["runs_without_cost"]) == (3, 0, 0)
+    assert (total["run_count"], total["estimated_usd"], total["runs_without_cost"]) == (3, 0, 0)
     assert site.sow("task", "show", "010", "--json").json["used"]["cost_usd"] == total["cost_usd"]
 
 
@@ -82,7 +82,7 @@ def test_a_run_is_counted_while_it_goes_on_and_by_the_worker_that_adopts_it(site
     open_gate(site, "on")
     site.sow("agent", "wait", "010")
     total = cost_of(site)
-    assert (total["runs"], total["running"], total["tokens"]["input"]) == (1, 0, 4000)
+    assert (total["run_count"], total["running"], total["tokens"]["input"]) == (1, 0, 4000)
     assert (total["cost_usd"], total["estimated_usd"]) == (round(MESSAGE * 4, 4), 0)
 
 
@@ -142,10 +142,10 @@ def test_groups_and_times(site: Site) -> None:
         groups = site.sow("cost", "--by", by, "--json").json["groups"]
         assert [group["key"] for group in groups] == (keys or ["claude-standin-1"])
     (day,) = site.sow("cost", "--by", "day", "--json").json["groups"]
-    assert site.sow("cost", "--since", day["key"], "--json").json["total"]["runs"] == 2
+    assert site.sow("cost", "--since", day["key"], "--json").json["total"]["run_count"] == 2
     assert site.sow("cost", "--since", "2999-01-01", "--json").json["groups"] == []
     assert "since then" in site.sow("cost", "--since", "2999-01-01").err
-    assert site.sow("cost", "--since", "1h", "--json").json["total"]["runs"] == 2
+    assert site.sow("cost", "--since", "1h", "--json").json["total"]["run_count"] == 2
     for wrong in ("yesterday", "2026-13-01", "7", "99999-01-01"):
         assert "not a time" in site.sow("cost", "--since", wrong, expect=2).err
 

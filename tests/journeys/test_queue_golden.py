@@ -84,7 +84,7 @@ def test_all_jobs_of_an_earlier_form_are_finished(site: Site, number: int) -> No
     nothing_is_taken(site)
     assert (site.root / f".sow/run/queue.db.format-{number}").exists()
     told = site.sow("stats", "--json").json["total"]
-    assert (told["jobs"], told["well"], told["tasks"]) == (5, 5, 5)
+    assert (told["job_count"], told["well"], told["task_count"]) == (5, 5, 5)
     assert told["seconds_in"]["running"] > 0
     with closing(queue(site)) as database:
         assert database.rows("pragma user_version")[0][0] == FORMAT

@@ -90,8 +90,8 @@ def test_a_project_that_has_ended_is_told_of_still(worked: Site) -> None:
     worked.change_branch("other")
     told = worked.sow("report", "--json").json
     assert [task["task"] for task in told["tasks"]] == ["010", "020"]
-    assert told["totals"]["jobs"] == 3
-    assert told["totals"]["attempts"] == len(told["runs"]) >= 4
+    assert told["totals"]["job_count"] == 3
+    assert told["totals"]["attempt_count"] == len(told["runs"]) >= 4
 
 
 def test_no_other_command_imports_it() -> None:

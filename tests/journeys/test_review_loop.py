@@ -53,7 +53,7 @@ def test_a_task_in_a_clone_is_corrected_and_then_accepted(site: Site) -> None:
 
     outcome = site.sow("agent", "review", "010", "--json").json
     assert (outcome["verdict"], outcome["summary"]) == ("accepted", "It says two.")
-    assert (outcome["status"], outcome["exit_code"], outcome["feedback"]) == (None, 0, None)
+    assert (outcome["status"], outcome["exit_code"], outcome["feedback_file"]) == (None, 0, None)
     assert outcome["steers"] == [".github/workflows/c.yml"]
     assert outcome["next_step"] == "To merge it, which completes it: `sow merge 010`."
 

@@ -20,10 +20,10 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
         str | None, Meta(description="the task's own status; null where it cannot be read")
     ]
     iteration: Annotated[int, Meta(description="the task's iteration; 0 where it cannot be read")]
-    jobs: Annotated[int, Meta(description="how many jobs it has had in this batch")]
+    job_count: Annotated[int, Meta(description="how many jobs it has had in this batch")]
     attempt_count: Annotated[int, Meta(description="how many attempts of agents these were")]
     seconds: Annotated[float, Meta(description="how long these have run, in seconds")]
-    tokens: Annotated[
+    token_count: Annotated[
         int | None, Meta(description="the tokens that its agents have used; null if nobody tells")
     ]
     cost_usd: fields.CostUsd

@@ -20,7 +20,7 @@ class TokenCount(msgspec.Struct, frozen=True, kw_only=True):
 class CostSum(msgspec.Struct, frozen=True, kw_only=True):
     """What some attempts have used together, as far as anybody knows."""
 
-    runs: RunsOfCost
+    run_count: RunsOfCost
     running: Annotated[int, Meta(description="how many of them go on; theirs is as seen so far")]
     seconds: Annotated[float, Meta(description="how long they have run, together")]
     tokens: Annotated[TokenCount, Meta(description="the tokens that are known")]

@@ -11,7 +11,7 @@ from sow.schema.output import fields
 class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was checked."""
 
-    check: Annotated[str, Meta(description="the name of the check")]
+    check_name: Annotated[str, Meta(description="the name of the check")]
     level: Annotated[str, Meta(description="ok, note, warning or error")]
     text: Annotated[str, Meta(description="what was found, in one line")]
     remedy: Annotated[str, Meta(description="what to do; often empty")]

@@ -120,7 +120,7 @@ class Outcome(JobView, frozen=True, kw_only=True):
     summary: Annotated[
         str, Meta(description="what the reviewer thinks of the work; empty without a verdict")
     ] = ""
-    feedback: Annotated[
+    feedback_file: Annotated[
         str | None,
         Meta(description="the file in feedback/ that holds what is to be corrected; else null"),
     ] = None

@@ -180,7 +180,7 @@ class WholeJudged(msgspec.Struct, frozen=True, kw_only=True):
     by: Annotated[str, Meta(description="who has judged: a role, or `person`")]
     at: Annotated[str, Meta(description="when that was: UTC, ISO 8601")]
     summary: Annotated[str, Meta(description="what the judge says of the whole; often empty")]
-    feedback: Annotated[
+    feedback_id: Annotated[
         str | None, Meta(description="the feedback that says what to correct; null without one")
     ]
 
@@ -206,7 +206,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
     """Feedback on the project as a whole."""
 
-    feedback: Annotated[str, Meta(description="its number, as commands name it")]
+    feedback_id: Annotated[str, Meta(description="its number, as commands name it")]
     status: Annotated[str, Meta(description="open or settled")]
     by: Annotated[str, Meta(description="who has given it: a role, or `person`")]
     at: Annotated[str, Meta(description="when that was: UTC, ISO 8601")]

@@ -120,8 +120,8 @@ class TaskStory(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: Annotated[
         str, Meta(description="what it waits for now, in words; empty where for nothing")
     ]
-    jobs: Annotated[int, Meta(description="how many jobs it had")]
-    attempts: Annotated[int, Meta(description="how many attempts these were")]
+    job_count: Annotated[int, Meta(description="how many jobs it had")]
+    attempt_count: Annotated[int, Meta(description="how many attempts these were")]
     retries_by_cause: Annotated[
         dict[str, int],
         Meta(description="how often it was tried again, by the cause for which it was"),
@@ -162,12 +162,12 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """All of it in figures."""
 
-    tasks: Annotated[
+    task_count: Annotated[
         int, Meta(description="how many tasks there are; the project as a whole is none")
     ]
     by_status: Annotated[dict[str, int], Meta(description="how many of them stand how")]
-    jobs: Annotated[int, Meta(description="how many jobs are told of")]
-    attempts: Annotated[int, Meta(description="how many attempts")]
+    job_count: Annotated[int, Meta(description="how many jobs are told of")]
+    attempt_count: Annotated[int, Meta(description="how many attempts")]
     failed_attempts: Annotated[int, Meta(description="how many of them failed")]
     retries_by_cause: Annotated[
         dict[str, int],

@@ -25,7 +25,9 @@ class PhaseNow(msgspec.Struct, frozen=True, kw_only=True):
     phase: Annotated[str, Meta(description="its name")]
     led_by: Annotated[str, Meta(description="people, or agents")]
     is_finished: Annotated[bool, Meta(description="whether it was marked as finished")]
-    tasks: Annotated[dict[str, int], Meta(description="how many of its tasks have each status")]
+    tasks_by_status: Annotated[
+        dict[str, int], Meta(description="how many of its tasks have each status")
+    ]
 
 
 class ApprovalNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +127,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="finished or abandoned, where its end was asked for; else null"),
     ]
     phases: Annotated[tuple[PhaseNow, ...], Meta(description="its phases, in order")]
-    tasks: Annotated[
+    tasks_by_status: Annotated[
         dict[str, int], Meta(description="how many of all tasks have each status (`ready` besides)")
     ]
     approvals: Annotated[

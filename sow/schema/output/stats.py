@@ -11,7 +11,7 @@ from sow.schema.output.costs import CostSum
 class StatsSum(msgspec.Struct, frozen=True, kw_only=True):
     """How some jobs of agents went."""
 
-    jobs: Annotated[int, Meta(description="how many have ended")]
+    job_count: Annotated[int, Meta(description="how many have ended")]
     well: Annotated[
         int, Meta(description="how many of them are done, and did not leave their task failed")
     ]
@@ -22,7 +22,7 @@ class StatsSum(msgspec.Struct, frozen=True, kw_only=True):
         float | None,
         Meta(description="`well` as a share of `well` and `failed`, from 0 to 1; null for none"),
     ]
-    tasks: Annotated[int, Meta(description="how many tasks they were about")]
+    task_count: Annotated[int, Meta(description="how many tasks they were about")]
     iterations: Annotated[
         float | None,
         Meta(description="the iterations of a task, on average; null where none is on record"),

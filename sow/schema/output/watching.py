@@ -37,7 +37,7 @@ class WatchedRow(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="how long the newest job lives, or took; null without one"),
     ]
     attempt_count: Annotated[int, Meta(description="how many attempts the newest job has had")]
-    tokens: Annotated[
+    token_count: Annotated[
         int | None, Meta(description="what all jobs of the task have used; null if nobody tells")
     ]
     cost_usd: fields.CostUsd
@@ -65,7 +65,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     shortage: Annotated[
         str, Meta(description="what every worker is short of, so that none takes a job; else empty")
     ]
-    tokens: Annotated[
+    token_count: Annotated[
         int | None, Meta(description="what all jobs of the project have used; null if none tells")
     ]
     cost_usd: fields.CostUsd
