@@ -1,7 +1,7 @@
 """Budgets while agents run: the share of each attempt, the watch over it, the warning.
 
 Owns that nothing begins without a share, and that an agent which has used up
-its own is ended so that its session can be resumed. The sums are `sow.jobs.budgets`'s.
+its own is ended so that its session can be resumed. The sums are `sow.budgets.accounts`'s.
 """
 
 import time
@@ -11,18 +11,18 @@ from msgspec import structs
 
 from sow.agent_clis.description import Metering
 from sow.agent_clis.known import AGENT_CLIS
-from sow.calls.budgeting import BudgetIsReached
-from sow.executors.base import Verdict
-from sow.jobs import budgets, jobs, leases, spending, workers
-from sow.jobs.budgets import Account
-from sow.reports.budgets import (
+from sow.budgets.accounts import WARN_AT, Account, accounts_of, lacking, note_warning, offer
+from sow.budgets.admission import BudgetIsReached
+from sow.budgets.words import (
     account_words,
     raise_words,
     reached_budget,
     scope_words,
     warning_words,
 )
-from sow.schema.budget import Amounts, Measure
+from sow.executors.base import Verdict
+from sow.jobs import jobs, leases, spending, workers
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
 from worker.context import WorkerContext, tell
@@ -48,13 +48,13 @@ def share_for(context: WorkerContext, job: Job) -> Amounts:
     Raises BudgetIsReached, RestIsReserved. A job that another agent has queued
     does not wait: that agent may be what holds the rest, and waits for it.
     """
-    accounts = budgets.accounts_of(context.database, job, now=context.now())
+    accounts = accounts_of(context.database, job, now=context.now())
     for account in accounts:
         if not account.rest:
             if account.running and job.parent is None:
                 raise RestIsReserved(account)
             raise BudgetIsReached(account)
-    return budgets.offer(watched(job, accounts), at_once(context, job))
+    return offer(watched(job, accounts), at_once(context, job))
 
 
 def at_once(context: WorkerContext, job: Job) -> int:
@@ -83,7 +83,7 @@ def begin_with_share(context: WorkerContext, job: Job, attempt: Attempt, share: 
     """Reserve an attempt's share, in the transaction that begins it. Raises RestIsReserved."""
     if share:
         bound = jobs.get_job(context.database, job.id)  # its budgets may have changed
-        account = budgets.lacking(context.database, bound, share, now=context.now())
+        account = lacking(context.database, bound, share, now=context.now())
         if account is not None:
             raise RestIsReserved(account)
     spending.begin(context.database, job, attempt, share)
@@ -118,7 +118,7 @@ def tell_of_budget(
     ended_at = end_of(exit_facts, running.attempt, now=context.now())
     with leases.under(context.database, running.lease):
         note_last_usage(context, running, verdict.cause, ended_at=ended_at)
-    for account in budgets.accounts_of(context.database, job, now=context.now()):
+    for account in accounts_of(context.database, job, now=context.now()):
         if not account.rest and (not account.running or job.parent is not None):
             reason = f"{account_words(account)}\n{raise_words(account)}"
             return structs.replace(verdict, reason=reason, reached=reached_budget(account))
@@ -166,9 +166,9 @@ def warn(context: WorkerContext, job: Job) -> None:
     if job.budgets is None:
         return
     now = context.now()
-    for account in budgets.accounts_of(context.database, job, now=now):
-        if account.used < budgets.WARN_AT * account.total:
+    for account in accounts_of(context.database, job, now=now):
+        if account.used < WARN_AT * account.total:
             continue
         words = warning_words(account)
-        if budgets.note_warning(context.database, job, account, words, now=now):
+        if note_warning(context.database, job, account, words, now=now):
             tell(job, words)

@@ -18,10 +18,10 @@ from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.jobs.end_entries import remember, write_ends
 from sow.jobs.spending import close_attempt
-from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
+from sow.schema.limits import ReachedLimit
 from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
 from worker.task_state import change_under_lease, fails, first_line, log_failure
@@ -37,7 +37,7 @@ def fail_before_start(
     error: SowError,
     *,
     cause: Cause | None = None,
-    reached: ReachedBudget | None = None,
+    reached: ReachedLimit | None = None,
 ) -> None:
     """End a job whose agent could not be started; task and job say why.
 

@@ -12,7 +12,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sow.calls.budgeting import BudgetIsReached
+from sow.budgets.admission import BudgetIsReached
+from sow.budgets.words import reached_budget
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
@@ -25,11 +26,11 @@ from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.paths import AttemptPaths, attempt_id
-from sow.reports.budgets import reached_budget
-from sow.schema.budget import Amounts, ReachedBudget
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
+from sow.schema.limits import ReachedLimit
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
@@ -84,7 +85,7 @@ class Failed:
     error: SowError
     cause: Cause | None = None
     """None leaves it to the error."""
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that has ended it."""
 
 

@@ -20,7 +20,7 @@ from sow.executors.base import Ending, Executor, Verdict
 from sow.executors.metering import Meter
 from sow.files import NotAFile, read_regular
 from sow.paths import AttemptPaths
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
 from worker.gathering import Gathering

@@ -26,10 +26,11 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
+from sow.schema.amounts import Amounts
 from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchState
-from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
+from sow.schema.limits import ReachedLimit
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
 from sow.state.plan_wait import waits
@@ -83,7 +84,7 @@ def gather(
     database: Database,
     batch: Batch,
     seen: Seen,
-    has_room: Callable[[ReachedBudget], bool],
+    has_room: Callable[[ReachedLimit], bool],
     asking: Collection[TaskId] = (),
     resumes: Callable[[Task], bool] = lambda _: True,
 ) -> tuple[list[ItemFacts], BatchFacts]:
@@ -128,7 +129,7 @@ class _Look:
         database: Database,
         batch: Batch,
         seen: Seen,
-        has_room: Callable[[ReachedBudget], bool],
+        has_room: Callable[[ReachedLimit], bool],
         histories: Mapping[TaskId, History],
         asking: Collection[TaskId],
         resumes: Callable[[Task], bool],
@@ -217,7 +218,7 @@ class _Look:
             return last
         return msgspec.structs.replace(last, may_go_on=True)
 
-    def _has_room(self, reached: ReachedBudget | None) -> bool:
+    def _has_room(self, reached: ReachedLimit | None) -> bool:
         return reached is not None and self._may_spend(reached)
 
     def _was_interrupted(self, task: Task) -> bool:

@@ -8,15 +8,15 @@ standing, so that a worker which was killed is followed by one that goes on.
 from collections.abc import Mapping, Sequence
 
 from sow.batches.item_facts import Dependency, EndedJob, ItemFacts, LiveJob, Standing
+from sow.budgets.words import command_of, option_of
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
 from sow.lifecycle.refusal_steps import committing
 from sow.lifecycle.task_ways import bringing_back, solving_now
-from sow.reports.budgets import command_of, option_of
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
-from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS, JobKind
+from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.terminal_text import readable
 
@@ -432,7 +432,7 @@ def commit_first(item: ItemFacts, task: str, paths: Sequence[str]) -> Standing:
     )
 
 
-def with_more_budget(item: ItemFacts, reason: str, reached: ReachedBudget | None) -> Standing:
+def with_more_budget(item: ItemFacts, reason: str, reached: ReachedLimit | None) -> Standing:
     """Return what an item wants whose budget is used up; that of a task is raised by a call."""
     option = option_of(reached)
     call = f"{run_again(item)} {option}" if option else command_of(reached)

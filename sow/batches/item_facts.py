@@ -7,8 +7,8 @@ Owns their shape. `gathering` fills in what is known; where an item stands follo
 import msgspec
 
 from sow.schema.batch import Action, ItemState
-from sow.schema.budget import ReachedBudget
 from sow.schema.job import JobState, Verb
+from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 
 
@@ -36,7 +36,7 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     cancel_asked: bool = False
     """Whether somebody has asked for its end: it was not undone by its own caller's death."""
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that has ended it."""
     may_go_on: bool = False
     """Whether a budget has ended it that has another figure by now."""
@@ -125,7 +125,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The newest job whose failure a person has forgiven; -1 where none was."""
     refusal: str = ""
     """Why the next action could not be done."""
-    refused_by: ReachedBudget | None = None
+    refused_by: ReachedLimit | None = None
     """The budget that has refused it."""
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sow.batches.figures import has_room
 from sow.batches.planning import STOPPED
+from sow.budgets.figures import has_room
 from sow.calls.abandoned import withdraw
 from sow.calls.caller import Caller
 from sow.calls.conflict_call import conflict_prompt
@@ -34,9 +34,9 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.prompts.compose import NOTHING_CHANGED, check_message
 from sow.schema.batch import Action, Batch
-from sow.schema.budget import ReachedBudget
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
+from sow.schema.limits import ReachedLimit
 from sow.schema.task import CommandResult, FeedbackStatus, ReviewVerdict, Task, TaskStatus
 from sow.state.tasks import change_task, read_task
 from sow.state.transitions import FieldChanges, enter
@@ -56,7 +56,7 @@ class Work:
     batch: Batch
 
 
-def budget_has_room(work: Work, reached: ReachedBudget) -> bool:
+def budget_has_room(work: Work, reached: ReachedLimit) -> bool:
     """Whether a budget that has stopped an item of a batch has a rest by now."""
     return has_room(
         reached,

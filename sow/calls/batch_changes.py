@@ -12,9 +12,9 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batch_news, batches, jobs, workers
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.database import Database, open_existing_queue
+from sow.schema.amounts import Amounts
 from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState
-from sow.schema.budget import Amounts, Budgets
-from sow.schema.job import JobState
+from sow.schema.job import Budgets, JobState
 from sow.schema.kinds import KINDS
 from sow.state.projects import read_project
 from sow.state.tasks import read_task

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import msgspec
 
 from sow.agents.roles import get_agent
+from sow.budgets.admission import CannotBeKept, unkept
 from sow.calls.admission import refuse_without_project
 from sow.calls.batch_changes import add, add_items, give_budget, refuse_unplanned
 from sow.calls.batch_selection import tasks_of
-from sow.calls.budgeting import CannotBeKept, unkept
 from sow.calls.caller import Caller
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError, UsageError
@@ -26,7 +26,7 @@ from sow.schema.batch import (
     BatchPolicy,
     Selection,
 )
-from sow.schema.budget import Budgets
+from sow.schema.job import Budgets
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 

@@ -13,9 +13,10 @@ from sow.batches.brakes import brake_of_refusals
 from sow.batches.gathering import Seen, gather
 from sow.batches.item_facts import Standing
 from sow.batches.planning import Plan, ended_as, next_actions
+from sow.budgets.admission import BudgetIsReached
+from sow.budgets.words import reached_budget
 from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_actions import Step, Work, budget_has_room, do
-from sow.calls.budgeting import BudgetIsReached
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import AgentIsEnding
 from sow.errors import QueueError, SowError
@@ -24,7 +25,6 @@ from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell
 from sow.jobs.faults import QueueChanged
-from sow.reports.budgets import reached_budget
 from sow.schema.batch import AT_WORK, Action, BatchState, ItemState
 
 MOST_TRIES = 5

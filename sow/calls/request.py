@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from sow.executors.base import Executor
 from sow.ids import BatchId, ProjectId, TaskId
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import JobTerms, tasks_of
 from sow.schema.kinds import KINDS, JobKind, SessionUse

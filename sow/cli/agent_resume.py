@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 import click
 from msgspec import Struct
 
+from sow.budgets.options import budget_options, given_budget
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
 from sow.cli.given import read_given
 from sow.cli.output import json_option

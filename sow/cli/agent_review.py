@@ -5,13 +5,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
+from sow.budgets.options import budget_options, given_budget
 from sow.calls.caller import Caller
 from sow.calls.kinds.review import REVIEWER
 from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option

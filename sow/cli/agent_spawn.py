@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from sow.agents.roles import UnknownAgent, get_agent
+from sow.budgets.options import budget_options, given_budget
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.before_approval import before_approval_option, refuse_override_here
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option, priority_option

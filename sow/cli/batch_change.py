@@ -6,6 +6,7 @@ from contextlib import closing
 import click
 
 from sow.batches.gathering import Seen
+from sow.budgets.options import budget_options, given_budget
 from sow.calls import batch_changes
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_cancel import cancel_batch
@@ -13,7 +14,6 @@ from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import short_of
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode

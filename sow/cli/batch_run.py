@@ -6,6 +6,7 @@ from typing import Any
 import click
 import msgspec
 
+from sow.budgets.options import budget_options, given_budget
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
@@ -14,7 +15,6 @@ from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import wait_and_print
 from sow.cli.before_approval import before_approval_option, refuse_override_here
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.output import COUNT, echo_json, json_option
 from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option

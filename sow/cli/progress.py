@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sow.budgets import accounts
 from sow.calls.wait import Progress
 from sow.ids import JobId
-from sow.jobs import budgets, control, workers
+from sow.jobs import control, workers
 from sow.jobs.database import Database
 from sow.jobs.known_jobs import KnownJobs
 from sow.paths import Workspace
@@ -132,7 +133,7 @@ class WaitingView:
     def _say_of_budgets(self, fresh: Sequence[Job]) -> None:
         """Say once that little is left of a budget: that is a change of the job that caused it."""
         for job in fresh:
-            warnings = budgets.warnings_of(self.database, job) if job.budgets is not None else ()
+            warnings = accounts.warnings_of(self.database, job) if job.budgets is not None else ()
             for words in warnings:
                 if (job.id, words) not in self._warnings:
                     self._warnings.add((job.id, words))

@@ -8,13 +8,13 @@ import click
 from msgspec.structs import replace
 
 from sow import env_vars
+from sow.budgets.options import budget_options, given_budget
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
 from sow.calls.request import Request
 from sow.calls.start import Opening, prepare_opening, run_opening
 from sow.cli.arguments import working_folder
-from sow.cli.budget_options import budget_options, given_budget
 from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, json_option

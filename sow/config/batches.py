@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from sow.config.budgets import KEY as BUDGET
-from sow.config.budgets import budget_of
+from sow.budgets.settings import KEY as BUDGET
+from sow.budgets.settings import budget_of
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source
+from sow.schema.amounts import Amounts
 from sow.schema.batch import BatchPolicy
-from sow.schema.budget import Amounts
 from sow.schema.config import BatchSection, RepositoryConfigFile
 
 SECTION = "batch"

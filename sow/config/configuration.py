@@ -14,7 +14,7 @@ from sow.config.clones import CloneSettings
 from sow.config.config_errors import UnknownExecutor
 from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
 from sow.schema.notification import NotifyEvent

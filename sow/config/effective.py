@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from sow.agent_clis.known import AGENT_CLIS
-from sow.config.budgets import KEY as BUDGET
-from sow.config.budgets import write_amount
+from sow.budgets.settings import KEY as BUDGET
+from sow.budgets.settings import write_amount
 from sow.config.checks import DEFAULT
 from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
@@ -23,7 +23,7 @@ from sow.config.origin import Key, Origin, OriginKind
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
 from sow.config.sizes import write_size
-from sow.schema.budget import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"

@@ -11,9 +11,9 @@ from msgspec import UNSET
 
 from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
+from sow.budgets.settings import KEY as BUDGET
+from sow.budgets.settings import budget_keys, budget_of
 from sow.config.batches import batch_origins, in_clones
-from sow.config.budgets import KEY as BUDGET
-from sow.config.budgets import budget_keys, budget_of
 from sow.config.checks import checks_of, keys_of
 from sow.config.clones import clone_settings
 from sow.config.config_errors import InvalidConfiguration, NamedFileMissing
@@ -32,7 +32,7 @@ from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
 from sow.config.source import Source, read_source
 from sow.paths import display_path
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.config import (
     AgentsSection,
     ApproveRule,

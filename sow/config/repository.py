@@ -5,10 +5,10 @@ Owns which rules that takes; each section's are its own module's.
 
 from pathlib import Path
 
+from sow.budgets.settings import KEY as BUDGET
+from sow.budgets.settings import budget_of
 from sow.config.artifact_places import check_places
 from sow.config.batches import policy_of
-from sow.config.budgets import KEY as BUDGET
-from sow.config.budgets import budget_of
 from sow.config.checks import checks_of
 from sow.config.clones import SECTION, clone_settings
 from sow.config.load import read_settings

@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sow.executors.metering import Meter, Span
-from sow.schema.budget import ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
+from sow.schema.limits import ReachedLimit
 from sow.schema.usage import NOTHING, Tokens, Totals
 
 MOST_DENIALS = 100
@@ -230,7 +230,7 @@ class Verdict(Struct, frozen=True):
     reason: str
     """The CLI's own words where it has any, else ours; one or two lines."""
     resets_at: float | None = None
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that has ended it, where the worker has found out which."""
 
 

@@ -16,10 +16,11 @@ from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
 from sow.jobs.database import Database
 from sow.jobs.overview import ACTIVE
+from sow.schema.amounts import Amounts
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
-from sow.schema.budget import Amounts, Budgets, ReachedBudget
 from sow.schema.causes import Cause
-from sow.schema.job import WAITING_STATES, HeldFor, JobState, Verb
+from sow.schema.job import WAITING_STATES, Budgets, HeldFor, JobState, Verb
+from sow.schema.limits import ReachedLimit
 
 LONGEST_NUMBER = 18
 """How many digits a number has that fits into a record."""
@@ -73,7 +74,7 @@ class JobInBatch(NamedTuple):
     ended_at: float | None
     budget: Amounts | None = None
     """The batch's budget as it bound the job, where a budget has ended it."""
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that has ended it."""
 
 
@@ -266,7 +267,7 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
             owes_task=bool(row["owes_task"]),
             budget=_batch_budget(row["budgets"]),
             reached=msgspec.json.decode(
-                row["reached"] or records.NOTHING, type=ReachedBudget | None
+                row["reached"] or records.NOTHING, type=ReachedLimit | None
             ),
             started_at=row["started_at"],
             ended_at=row["ended_at"],

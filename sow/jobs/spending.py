@@ -10,7 +10,7 @@ from typing import Any
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.budget import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
 from sow.schema.spending import By, Spending, Used

@@ -7,9 +7,9 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
+from sow.budgets.words import option_of
 from sow.ids import TaskId
 from sow.lifecycle.task_ways import accepting
-from sow.reports.budgets import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause

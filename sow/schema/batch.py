@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.schema.budget import Amounts, ReachedBudget
+from sow.schema.amounts import Amounts
+from sow.schema.limits import ReachedLimit
 
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """A name that a shell takes as it stands."""
@@ -196,7 +197,7 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     refusal: str = ""
     """Why the next action could not be done, in a person's words."""
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that the last refusal was about, if it was about one."""
     forgiven: int = -1
     """The newest job when a person said go on: its failure, and earlier ones, count no more."""

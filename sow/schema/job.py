@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.schema.budget import Budgets, ReachedBudget
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job_terms import (
@@ -21,6 +21,7 @@ from sow.schema.job_terms import (
     ReviewTerms,
     tasks_of,
 )
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import TaskStatus
 
 
@@ -115,6 +116,22 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
     machine: str = ""
 
 
+class Budgets(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The budgets that bind a job, as they stood when it was placed."""
+
+    task: Amounts | None = None
+    executor: Amounts | None = None
+    batch: Amounts | None = None
+    project: Amounts | None = None
+    unmetered: bool = False
+    """Whether it may run though what it uses cannot be counted in time."""
+
+    def of(self, kind: ScopeKind) -> Amounts | None:
+        """Return the budget of one kind; None where there is none."""
+        amounts: Amounts | None = getattr(self, kind.value)
+        return amounts or None
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One queued request, for one task, or for the project as a whole."""
 
@@ -140,7 +157,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What its kind alone has been asked for."""
     budgets: Budgets | None = None
     """The budgets that bind it, as they stood when it was placed; None without any."""
-    reached: ReachedBudget | None = None
+    reached: ReachedLimit | None = None
     """The budget that has ended it; None where none has."""
     batch: BatchId | None = None
     """The batch that its task belonged to when it was placed, whoever placed it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
+from sow.budgets.steps import within_budgets
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, Remedy
@@ -19,7 +20,6 @@ from sow.lifecycle.stages import COMPLETED
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
-from sow.situation.budget_steps import within_budgets
 from sow.situation.program_steps import with_programs
 from sow.situation.project_steps import answers_about_whole, ends_with_job, leader, of_leader
 from sow.situation.refused_now import instead

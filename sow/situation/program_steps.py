@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
+from sow.budgets.steps import REVIEWER, executors_of
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
@@ -16,7 +17,6 @@ from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.task_ways import ready_among
 from sow.schema.task import Task, TaskStatus
-from sow.situation.budget_steps import REVIEWER, executors_of
 from sow.situation.situation import Situation
 
 SPAWN = "sow agent spawn "

@@ -16,10 +16,10 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE
-from sow.schema.budget import ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
+from sow.schema.limits import ScopeKind
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.branches import Branches
@@ -28,7 +28,7 @@ from sow.situation.situation import BatchNow, Doing, Queue
 from sow.situation.task_facts import is_left
 
 if TYPE_CHECKING:  # of projects that have a budget
-    from sow.jobs.budgets import Account
+    from sow.budgets.accounts import Account
 
 MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
@@ -164,7 +164,7 @@ class QueueLook:
         config = self._configuration
         if config is None:
             return []
-        from sow.jobs.budgets import standing_of  # few have a budget
+        from sow.budgets.accounts import standing_of  # few have a budget
 
         bound = [(ScopeKind.EXECUTOR, name, amounts) for name, amounts in config.budgets.items()]
         if config.project_budget is not None:

@@ -19,7 +19,7 @@ from sow.state.waiting import Among
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.planning import Plan
-    from sow.jobs.budgets import Account
+    from sow.budgets.accounts import Account
     from sow.schema.batch import Batch
     from sow.schema.job import Job
 

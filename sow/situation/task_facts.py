@@ -219,6 +219,6 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
 
 
 def _raised(job: Job) -> str:
-    from sow.reports.budgets import option_of  # few jobs have come to the end of one
+    from sow.budgets.words import option_of  # few jobs have come to the end of one
 
     return option_of(job.reached)

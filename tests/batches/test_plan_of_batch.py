@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.planning import Plan, next_actions
+from sow.schema.amounts import Amounts
 from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Accept, Action, BatchPolicy, ItemState
-from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
 from sow.schema.kinds import KINDS
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import ReviewVerdict, TaskStatus
 
 S, D = ItemState, Action
@@ -346,7 +347,7 @@ def test_a_reached_budget_names_the_command_that_raises_it(
     started: bool, reached: tuple[str, str, dict[str, float]], command: str, is_job: bool
 ) -> None:
     kind, name, enough = reached
-    by = ReachedBudget(kind=ScopeKind(kind), name=name, enough=Amounts(**enough))
+    by = ReachedLimit(kind=ScopeKind(kind), name=name, enough=Amounts(**enough))
     if is_job:
         last = ended(Verb.SPAWN, JobState.FAILED, Cause.BUDGET_REACHED, reason="So.", reached=by)
         found = item(TaskStatus.FAILED, last=last, session_started=started)

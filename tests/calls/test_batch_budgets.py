@@ -10,19 +10,21 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.batches.gathering import Seen
+from sow.budgets import accounts
+from sow.budgets.accounts import Account
+from sow.budgets.words import account_words, option_of, raise_words, reached_budget
 from sow.calls import batch_changes, batch_making
 from sow.calls.batch_actions import Work
 from sow.calls.batch_making import Wanted
 from sow.calls.batch_selection import selection_of
 from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId
-from sow.jobs import batch_news, batches, budgets, jobs, spending
-from sow.jobs.budgets import Account
-from sow.reports.budgets import account_words, option_of, raise_words, reached_budget
+from sow.jobs import batch_news, batches, jobs, spending
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import BatchPolicy, ItemState
-from sow.schema.budget import Amounts, Budgets, Measure, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
-from sow.schema.job import JobState, Verb
+from sow.schema.job import Budgets, JobState, Verb
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import TaskStatus
 from sow.schema.usage import RunUsage
 
@@ -31,7 +33,7 @@ REACHED = (
     "the budget of batch 1 is reached: 1m of 1m\nRaise it: `sow batch resume 1 --budget time=2m`."
 )
 
-OF_BATCH = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(time=120.0))
+OF_BATCH = ReachedLimit(kind=ScopeKind.BATCH, name="1", enough=Amounts(time=120.0))
 
 
 def refuse(desk: Desk, job_id: int = 1, status: TaskStatus = TaskStatus.FAILED) -> None:
@@ -139,7 +141,7 @@ def test_a_budget_that_is_raised_in_its_file_frees_what_it_has_stopped_when_some
     bound = replace(desk.job(1), budgets=Budgets(**configured))
     attempt = desk.attempt(bound, started_at=NOW)
     spending.note(desk.database, bound, attempt, RunUsage(), None, ended_at=NOW + 90)
-    (account,) = budgets.accounts_of(desk.database, bound, now=NOW)
+    (account,) = accounts.accounts_of(desk.database, bound, now=NOW)
     words = f"{account_words(account)}\n{raise_words(account)}"
     assert "then `sow batch wait 1`" in words
     if is_job:
@@ -195,12 +197,12 @@ def test_the_figure_that_is_named_is_enough_and_leaves_the_other_measures(desk: 
     budget = Budgets(batch=Amounts(usd=0.01, time=3600.0), task=Amounts(usd=0.01, tokens=2e6))
     job = desk.insert(batch=1, budgets=budget)
     named = {}
-    for scope in budgets.scopes_of(job):
+    for scope in accounts.scopes_of(job):
         account = Account(scope, Measure.USD, 0.01, used=0.05, charged=0.08, running=0, waiting=0)
         named[scope.kind] = raise_words(account)
     assert named[ScopeKind.BATCH] == "Raise it: `sow batch resume 1 --budget usd=0.16,time=1h`."
     words = "Call again with a new total, such as --budget usd=0.16,tokens=2M."
     assert named[ScopeKind.TASK] == words
-    scope = next(scope for scope in budgets.scopes_of(job) if scope.kind is ScopeKind.TASK)
+    scope = next(scope for scope in accounts.scopes_of(job) if scope.kind is ScopeKind.TASK)
     account = Account(scope, Measure.USD, 0.01, used=0.05, charged=0.08, running=0, waiting=0)
     assert option_of(reached_budget(account)) == "--budget usd=0.16,tokens=2M"

@@ -7,14 +7,15 @@ from in_process import run_in_process
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
+from sow.budgets.accounts import accounts_of
+from sow.budgets.words import account_words, raise_words
 from sow.calls.batch_actions import Work
 from sow.calls.batch_making import NameIsTaken, Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
 from sow.jobs import batches
-from sow.jobs.budgets import accounts_of
-from sow.reports.budgets import account_words, raise_words
+from sow.schema.amounts import Amounts
 from sow.schema.batch import BatchPolicy, label_of
-from sow.schema.budget import Amounts, Budgets
+from sow.schema.job import Budgets
 
 
 def make(desk: Desk, name: str, *tasks: str) -> None:

@@ -15,9 +15,10 @@ from sow.calls.batch_actions import Work
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import JobId, TaskId, WorkerId
 from sow.jobs import batches, jobs, leases
-from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import HeldFor, JobState
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import Task, TaskStatus
 from sow.state.places import TaskPlace
 from sow.state.verdicts import Judgement, correct
@@ -132,7 +133,7 @@ def test_where_the_budget_of_a_batch_is_used_up_what_raises_it_comes_next(
     desk.with_session("010")
     work = begin(desk, budget=Amounts(usd=2.0))
     turn(work)
-    reached = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
+    reached = ReachedLimit(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
     for job in (1, 2):
         desk.end(job, TaskStatus.FAILED, JobState.FAILED)
         ends = {"cause": Cause.BUDGET_REACHED, "reason": "It is reached.", "reached": reached}

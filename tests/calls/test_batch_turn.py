@@ -22,16 +22,17 @@ from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, changes, jobs, leases
 from sow.jobs.batches import TaskInBatch, UnknownBatch
+from sow.schema.amounts import Amounts
 from sow.schema.batch import Action, BatchPolicy, BatchState, ItemState
-from sow.schema.budget import Amounts, ReachedBudget
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
+from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.verdicts import Judgement, accept, correct
 
 
-def no_room(_: ReachedBudget) -> bool:
+def no_room(_: ReachedLimit) -> bool:
     return False
 
 

@@ -13,10 +13,11 @@ from sow.calls.ending import end_project
 from sow.calls.placement import place
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_summaries, batches, jobs
+from sow.schema.amounts import Amounts
 from sow.schema.batch import BatchState, ItemState
-from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.output.batches import BatchDetail
 from sow.schema.project import EndingWord
 from sow.schema.task import TaskStatus
@@ -140,7 +141,7 @@ def test_a_reached_budget_of_a_batch_is_raised_only_while_that_goes_on(
     work = begin(desk)
     turn(work)
     desk.end(1, TaskStatus.FAILED, JobState.FAILED)
-    reached = ReachedBudget(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
+    reached = ReachedLimit(kind=ScopeKind.BATCH, name="1", enough=Amounts(usd=4.0))
     ends = {"cause": Cause.BUDGET_REACHED, "reason": REACHED, "reached": reached}
     jobs.change_job(desk.database, desk.job(1).id, **ends)
     turn(work)

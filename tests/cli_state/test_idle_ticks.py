@@ -26,9 +26,9 @@ from sow.jobs import jobs
 from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
+from sow.schema.amounts import Amounts
 from sow.schema.batch import Batch, BatchPolicy, ItemState, Selection
-from sow.schema.budget import Amounts, Budgets
-from sow.schema.job import JobState
+from sow.schema.job import Budgets, JobState
 
 FEW, MANY = 50, 1000
 BATCH = BatchId(7)

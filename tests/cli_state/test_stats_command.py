@@ -17,7 +17,7 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, spending
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.job import Cause, Job, JobState, Verb
 from sow.schema.usage import RunUsage, Tokens
 from sow.state.projects import new_project

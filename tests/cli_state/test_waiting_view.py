@@ -13,8 +13,8 @@ from sow.ids import JobId, TaskId
 from sow.jobs import control, jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.budget import Amounts, Budgets
-from sow.schema.job import HeldFor, JobState
+from sow.schema.amounts import Amounts
+from sow.schema.job import Budgets, HeldFor, JobState
 
 NUMBERS = [JobId(1), JobId(2)]
 

@@ -9,13 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_cases import NOW, PROJECT, WORKER, make_job
 
+from sow.budgets import accounts
+from sow.budgets.accounts import GRAINS, Account, Scope, offer, share_of
 from sow.ids import AttemptId
-from sow.jobs import budgets, jobs, spending
-from sow.jobs.budgets import GRAINS, Account, Scope, offer, share_of
+from sow.jobs import jobs, spending
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
-from sow.schema.job import Attempt, Job, JobState, Verb
+from sow.schema.amounts import Amounts, Measure
+from sow.schema.job import Attempt, Budgets, Job, JobState, Verb
+from sow.schema.limits import ScopeKind
 from sow.schema.usage import RunUsage, Tokens
 
 TOTAL = Amounts(usd=10.0, tokens=1000.0)
@@ -45,7 +47,7 @@ def begin(database: Database, job: Job, share: Amounts, number: int = 1) -> Atte
         started_at=NOW,
     )
     with database.transaction():
-        assert budgets.lacking(database, job, share, now=NOW) is None
+        assert accounts.lacking(database, job, share, now=NOW) is None
         spending.begin(database, job, attempt, share)
     return attempt
 
@@ -108,13 +110,13 @@ def test_shares_never_exceed_the_rest(
 def _begin(database: Database, lives: list[Life], at_once: int) -> None:
     """Begin one more attempt, and hold its share against the model's own rest."""
     job = bound_job(database, f"{jobs.newest_id(database) + 1:03d}")
-    accounts = budgets.accounts_of(database, job, now=NOW)
-    share = offer(accounts, at_once)
-    for account in accounts:
+    found = accounts.accounts_of(database, job, now=NOW)
+    share = offer(found, at_once)
+    for account in found:
         rest = (account.total) - sum(life.charge(account.measure) for life in lives)
         assert (share.of(account.measure) or 0.0) <= max(0.0, rest) + 1e-9
         assert bool(account.rest) == (rest >= GRAINS[account.measure])
-    if all(account.rest for account in accounts):
+    if all(account.rest for account in found):
         lives.append(Life(job, begin(database, job, share), share))
 
 
@@ -129,10 +131,10 @@ def _go_on(database: Database, life: Life, event: str, tokens: int) -> None:
 
 def test_a_share_that_others_have_taken_meanwhile_is_not_reserved(database: Database) -> None:
     first, second = (bound_job(database, task) for task in ("010", "020"))
-    share = offer(budgets.accounts_of(database, second, now=NOW), 1)
+    share = offer(accounts.accounts_of(database, second, now=NOW), 1)
     assert share == TOTAL
     begin(database, first, Amounts(usd=0.5))
-    account = budgets.lacking(database, second, share, now=NOW)
+    account = accounts.lacking(database, second, share, now=NOW)
     assert account is not None
     assert (account.measure, account.rest) == (Measure.USD, 9.5)
 
@@ -140,12 +142,12 @@ def test_a_share_that_others_have_taken_meanwhile_is_not_reserved(database: Data
 def test_an_ended_attempt_gives_back_what_it_has_not_used(database: Database) -> None:
     job = bound_job(database, "010")
     attempt = begin(database, job, TOTAL)
-    (usd, tokens) = budgets.accounts_of(database, job, now=NOW)
+    (usd, tokens) = accounts.accounts_of(database, job, now=NOW)
     assert (usd.rest, tokens.rest, usd.running) == (0.0, 0.0, 1)
     assert not usd.is_reached, "what runs may give something back"
     for _ in range(2):  # a worker that takes over writes the end again
         spending.note(database, job, attempt, run_of(100), None, ended_at=NOW + 5)
-    (usd, tokens) = budgets.accounts_of(database, job, now=NOW)
+    (usd, tokens) = accounts.accounts_of(database, job, now=NOW)
     assert (usd.rest, tokens.rest, usd.running) == (9.0, 900.0, 0)
 
 
@@ -155,7 +157,7 @@ def test_a_lost_cost_counts_for_the_whole_share_and_known_tokens_for_themselves(
     job = bound_job(database, "010")
     attempt = begin(database, job, Amounts(usd=4.0, tokens=500.0))
     spending.note(database, job, attempt, run_of(100, unpriced=True), None, ended_at=NOW + 5)
-    (usd, tokens) = budgets.accounts_of(database, job, now=NOW)
+    (usd, tokens) = accounts.accounts_of(database, job, now=NOW)
     assert (usd.charged, usd.used, tokens.charged) == (4.0, 0.0, 100.0)
 
 
@@ -167,19 +169,18 @@ def test_each_scope_counts_what_belongs_to_it(database: Database) -> None:
     other = make_job("020", executor="another", state=JobState.RUNNING, budgets=mine.budgets)
     other = jobs.insert_job(database, other)
     spending.note(database, other, begin(database, other, NONE), run_of(5), None)
-    used = {
-        account.scope.kind: account.used for account in budgets.accounts_of(database, mine, now=NOW)
-    }
+    found = accounts.accounts_of(database, mine, now=NOW)
+    used = {account.scope.kind: account.used for account in found}
     assert used == {ScopeKind.TASK: 10, ScopeKind.EXECUTOR: 10, ScopeKind.PROJECT: 15}
 
 
 def test_time_is_that_of_all_agents_together(database: Database) -> None:
     job = bound_job(database, "010", project=Amounts(time=100.0))
     attempt = begin(database, job, Amounts(time=40.0))
-    (account,) = budgets.accounts_of(database, job, now=NOW + 10)
+    (account,) = accounts.accounts_of(database, job, now=NOW + 10)
     assert (account.used, account.charged) == (pytest.approx(10), 40.0)
     spending.note(database, job, attempt, run_of(1), None, ended_at=NOW + 30)
-    (account,) = budgets.accounts_of(database, job, now=NOW + 99)
+    (account,) = accounts.accounts_of(database, job, now=NOW + 99)
     assert (account.used, account.charged) == (pytest.approx(30), pytest.approx(30))
 
 
@@ -211,10 +212,10 @@ def test_no_share_is_too_small_to_be_of_use() -> None:
 
 def test_a_warning_is_given_once_for_each_figure(database: Database) -> None:
     job = bound_job(database, "010")
-    (usd, _) = budgets.accounts_of(database, job, now=NOW)
-    assert budgets.note_warning(database, job, usd, "80 %", now=NOW)
-    assert not budgets.note_warning(database, job, usd, "81 %", now=NOW)
-    assert budgets.warnings_of(database, job) == ["80 %"]
+    (usd, _) = accounts.accounts_of(database, job, now=NOW)
+    assert accounts.note_warning(database, job, usd, "80 %", now=NOW)
+    assert not accounts.note_warning(database, job, usd, "81 %", now=NOW)
+    assert accounts.warnings_of(database, job) == ["80 %"]
 
 
 @pytest.mark.parametrize("kind", ScopeKind)
@@ -226,7 +227,7 @@ def test_what_runs_counts_in_each_budget_that_binds_it(database: Database, kind:
     attempt = begin(database, job, Amounts(tokens=600.0))
 
     def tokens() -> Account:
-        found = budgets.accounts_of(database, job, now=NOW)
+        found = accounts.accounts_of(database, job, now=NOW)
         return next(account for account in found if account.measure is Measure.TOKENS)
 
     assert (tokens().charged, tokens().running, tokens().waiting) == (600.0, 1, 0)

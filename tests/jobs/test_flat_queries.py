@@ -6,12 +6,12 @@ from contextlib import closing, contextmanager
 import pytest
 from queue_cases import NOW, PROJECT, WORKER, make_job
 
+from sow.budgets import accounts
 from sow.ids import AttemptId, BatchId, TaskId
 from sow.jobs import (
     batch_news,
     batch_summaries,
     batches,
-    budgets,
     jobs,
     leases,
     notifications,
@@ -19,9 +19,9 @@ from sow.jobs import (
 )
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
+from sow.schema.amounts import Amounts
 from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
-from sow.schema.budget import Amounts, Budgets
-from sow.schema.job import Attempt, Job, JobState
+from sow.schema.job import Attempt, Budgets, Job, JobState
 from sow.schema.notification import NotifyEvent
 from sow.schema.usage import RunUsage, Tokens
 
@@ -148,8 +148,8 @@ ASKED: dict[str, Callable[[Queue], object]] = {
     ],
     "the batches that have something to heed": lambda q: batch_news.pending(q.database, PROJECT),
     "a failure that is to be heeded": lambda q: batch_news.has_new_failure(q.database),
-    "budgets": lambda q: budgets.accounts_of(q.database, q.job, now=NOW),
-    "warnings of a job": lambda q: budgets.warnings_of(q.database, q.job),
+    "budgets": lambda q: accounts.accounts_of(q.database, q.job, now=NOW),
+    "warnings of a job": lambda q: accounts.warnings_of(q.database, q.job),
     "what a task has used": lambda q: spending.used_for_task(q.database, PROJECT, MINE, now=NOW),
     "news": lambda q: notifications.has_news(q.database),
     "the next news": lambda q: notifications.claim_next(

@@ -12,7 +12,7 @@ from sow.jobs import history, jobs, leases, spending, stats
 from sow.jobs.database import Database
 from sow.jobs.stats import StatsBy
 from sow.paths import Workspace
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, JobState, Verb
 from sow.schema.task import TaskStatus

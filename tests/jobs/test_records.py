@@ -13,11 +13,12 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.records import DamagedRecord
-from sow.schema.budget import Amounts, Budgets, ReachedBudget, ScopeKind
+from sow.schema.amounts import Amounts
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import (
     Attempt,
+    Budgets,
     Cause,
     HeldFor,
     Job,
@@ -27,6 +28,7 @@ from sow.schema.job import (
     WorkerRecord,
 )
 from sow.schema.job_terms import CheckTerms
+from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import TaskStatus
 
 PROCESS = ProcessIdentity(pid=7, start_ticks="123", boot_id="b", pid_namespace="4026531836")
@@ -57,7 +59,7 @@ FULL_JOB: dict[str, Any] = {
     "config_file": "/home/me/config.yaml",
     "terms": CheckTerms(names=("unit", "lint")),
     "budgets": Budgets(task=Amounts(usd=5.0, tokens=2e6), unmetered=True),
-    "reached": ReachedBudget(kind=ScopeKind.TASK, name="010", enough=Amounts(usd=7.5)),
+    "reached": ReachedLimit(kind=ScopeKind.TASK, name="010", enough=Amounts(usd=7.5)),
     "batch": BatchId(7),
     "batch_deed": "check",
     "fresh": True,

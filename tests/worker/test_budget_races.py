@@ -10,13 +10,14 @@ import pytest
 from attempt_cases import wait_until
 from watch_cases import NOW, WatchSite
 
+from sow.budgets import accounts
 from sow.executors.base import Verdict
 from sow.ids import AttemptId
-from sow.jobs import budgets, jobs, spending
+from sow.jobs import jobs, spending
 from sow.jobs.database import open_queue
-from sow.schema.budget import Amounts, Budgets
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
-from sow.schema.job import Attempt, Job, JobState, Lease, Verb
+from sow.schema.job import Attempt, Budgets, Job, JobState, Lease, Verb
 from sow.schema.task import TaskStatus
 from sow.schema.usage import RunUsage, Tokens
 from worker import launch
@@ -67,7 +68,7 @@ def test_starts_at_the_same_moment_never_reserve_more_than_the_rest(site: WatchS
         thread.start()
     for thread in threads:
         thread.join()
-    (account,) = budgets.accounts_of(site.database, found[0], now=NOW)
+    (account,) = accounts.accounts_of(site.database, found[0], now=NOW)
     assert account.charged <= TOTAL
     assert account.running == STARTERS - len(refused) > 0
     for job in refused:

@@ -6,7 +6,7 @@ from test_budget_races import SMALL, TOTAL, first_attempt
 from watch_cases import ME, NOW, WatchSite
 
 from sow.jobs import changes, jobs, leases, spending
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.change import ChangeKind
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.usage import RunUsage, Tokens

@@ -14,7 +14,7 @@ from sow.errors import StateError
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases, spending, waiters
 from sow.jobs.doorbell import Bell
-from sow.schema.budget import Amounts
+from sow.schema.amounts import Amounts
 from sow.schema.job import NOT_BROUGHT_BACK, Cause, Job, JobState, Verb
 from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus

@@ -10,12 +10,13 @@ from attempt_cases import wait_until
 from test_budget_races import RAISED, SMALL, TOTAL
 from watch_cases import NOW, PROJECT, WatchSite, dead_process
 
-from sow.calls.budgeting import BudgetIsReached
+from sow.budgets import accounts
+from sow.budgets.admission import BudgetIsReached
 from sow.calls.caller import Caller
 from sow.calls.cancel import cancel_job
 from sow.executors.base import Verdict
-from sow.jobs import budgets, jobs, leases, spending
-from sow.schema.budget import Amounts
+from sow.jobs import jobs, leases, spending
+from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.task import TaskStatus
@@ -59,7 +60,7 @@ def kept(site: WatchSite) -> Job:
 
 def reserved(site: WatchSite, job: Job) -> tuple[int, float]:
     """Return how many attempts count as running in a job's budget, and what counts as used."""
-    (account,) = budgets.accounts_of(site.database, job, now=NOW)
+    (account,) = accounts.accounts_of(site.database, job, now=NOW)
     return account.running, account.charged
 
 
@@ -227,8 +228,8 @@ def refused_start(site: WatchSite, error: Exception) -> Callable[..., None]:
     return start
 
 
-def account(site: WatchSite, job: Job) -> budgets.Account:
-    (found,) = budgets.accounts_of(site.database, job, now=NOW)
+def account(site: WatchSite, job: Job) -> accounts.Account:
+    (found,) = accounts.accounts_of(site.database, job, now=NOW)
     return found
 
 

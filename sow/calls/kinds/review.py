@@ -12,8 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
+from sow.budgets.admission import notes_on, raise_budget, with_budgets
 from sow.calls.ancestry import refuse_task_of_ancestor
-from sow.calls.budgeting import notes_on, raise_budget, with_budgets
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.base import CallKind

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from sow.lifecycle.lifecycle_facts import Remedy
-from sow.schema.budget import ScopeKind
+from sow.schema.limits import ScopeKind
 from sow.situation.project_steps import LEADS
 from sow.situation.situation import Situation
 from sow.situation.step import EDITOR
 
 if TYPE_CHECKING:  # of projects that have a budget
-    from sow.jobs.budgets import Account
+    from sow.budgets.accounts import Account
 
 REVIEWER = "reviewer"
 """The role that reviews where none is named."""
@@ -41,7 +41,7 @@ def within_budgets(found: Iterable[Remedy], now: Situation) -> Iterator[Remedy]:
 
 
 def _raised(account: "Account", now: Situation) -> Remedy:
-    from sow.reports.budgets import account_words, raise_words  # few budgets are used up
+    from sow.budgets.words import account_words, raise_words  # few budgets are used up
 
     why = f"{account_words(account)}. {raise_words(account)}"
     if account.scope.kind is ScopeKind.EXECUTOR or now.workspace is None:

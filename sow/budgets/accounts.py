@@ -20,10 +20,11 @@ from sow.ids import ProjectId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.jobs.overview import ACTIVE
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import label_of
-from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.change import ChangeData, ChangeKind
-from sow.schema.job import Job
+from sow.schema.job import Budgets, Job
+from sow.schema.limits import ScopeKind
 
 NO_BATCH = "0"
 """The number of the batch of a job that is in none."""

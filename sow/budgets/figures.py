@@ -4,15 +4,16 @@ A batch's or a task's budget is raised by a command, which says so itself; of a 
 told.
 """
 
+from sow.budgets.accounts import standing_of
 from sow.config.configuration import Configuration
 from sow.ids import ProjectId
-from sow.jobs.budgets import standing_of
 from sow.jobs.database import Database
-from sow.schema.budget import Amounts, ReachedBudget, ScopeKind
+from sow.schema.amounts import Amounts
+from sow.schema.limits import ReachedLimit, ScopeKind
 
 
 def has_room(
-    reached: ReachedBudget,
+    reached: ReachedLimit,
     *,
     database: Database,
     project_id: ProjectId,

@@ -1,35 +1,36 @@
 """A budget in words: how it stands, and how it is raised. Pure.
 
 Owns these words, and the commands. Nobody reads the words again: which budget has stopped a job is
-on its record (`ReachedBudget`).
+on its record (`ReachedLimit`).
 """
 
 from msgspec import structs
 
+from sow.budgets.accounts import NO_BATCH, WARN_AT, Account
+from sow.budgets.settings import write_budget, write_count
 from sow.clock import format_duration
-from sow.config.budgets import write_budget, write_count
-from sow.jobs.budgets import NO_BATCH, WARN_AT, Account
-from sow.schema.budget import Measure, ReachedBudget, ScopeKind
+from sow.schema.amounts import Measure
+from sow.schema.limits import ReachedLimit, ScopeKind
 
 EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
 """What opens the repository's own settings."""
 
 
-def reached_budget(account: Account) -> ReachedBudget:
+def reached_budget(account: Account) -> ReachedLimit:
     """Return what is put on record of a budget that is reached."""
     scope, measure = account.scope, account.measure
     total = structs.replace(scope.budget, **{measure.value: enough(account)})
-    return ReachedBudget(kind=scope.kind, name=scope.label or scope.name, enough=total)
+    return ReachedLimit(kind=scope.kind, name=scope.label or scope.name, enough=total)
 
 
-def option_of(reached: ReachedBudget | None) -> str:
+def option_of(reached: ReachedLimit | None) -> str:
     """Return the option with which a call raises its task's budget; empty for any other budget."""
     if reached is None or reached.kind is not ScopeKind.TASK:
         return ""
     return f"--budget {write_budget(reached.enough)}"
 
 
-def command_of(reached: ReachedBudget | None) -> str:
+def command_of(reached: ReachedLimit | None) -> str:
     """Return the command that raises a budget; empty for a task's, which a call raises."""
     match reached.kind if reached is not None else None:
         case ScopeKind.EXECUTOR:

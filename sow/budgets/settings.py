@@ -12,7 +12,7 @@ from msgspec import UNSET
 from sow.config.durations import parse_duration, write_duration
 from sow.config.origin import Key
 from sow.config.source import Source
-from sow.schema.budget import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.config import BudgetSection
 
 KEY = "budget"

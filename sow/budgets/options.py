@@ -8,7 +8,7 @@ import click
 from sow.errors import UsageError
 
 if TYPE_CHECKING:
-    from sow.schema.budget import Amounts
+    from sow.schema.amounts import Amounts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ def given_budget(text: str | None) -> "Amounts | None":
     if text is None:
         return None
     # Few calls have a budget.
-    from sow.config.budgets import EXAMPLE, parse_budget
+    from sow.budgets.settings import EXAMPLE, parse_budget
 
     try:
         return parse_budget(text)

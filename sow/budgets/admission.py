@@ -10,17 +10,18 @@ import msgspec
 
 from sow.agent_clis.description import Metering
 from sow.agent_clis.known import AGENT_CLIS
+from sow.budgets.accounts import Account, accounts_of
 from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, StateError
 from sow.ids import BatchId
-from sow.jobs import budgets, jobs
-from sow.jobs.budgets import Account
+from sow.jobs import jobs
 from sow.jobs.database import Database
+from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import BatchPolicy
-from sow.schema.budget import Amounts, Budgets, Measure, ScopeKind
 from sow.schema.executor import ExecutorConfig
-from sow.schema.job import Job
+from sow.schema.job import Budgets, Job
+from sow.schema.limits import ScopeKind
 
 REASONS = {
     Metering.AT_END: "its CLI tells what it has used only when it ends",
@@ -44,7 +45,7 @@ class BudgetIsReached(StateError):
 
     def __init__(self, account: Account) -> None:
         # Every call that places a job imports this module; few budgets are reached.
-        from sow.reports.budgets import account_words, raise_words
+        from sow.budgets.words import account_words, raise_words
 
         super().__init__(account_words(account), hint=raise_words(account))
         self.account = account
@@ -74,7 +75,7 @@ def with_budgets(
     if not bound.unmetered:
         for words in unkept(job.agents_executor, bound):
             raise CannotBeKept(words)
-    for account in budgets.accounts_of(database, job, now=now):
+    for account in accounts_of(database, job, now=now):
         if account.is_reached:
             raise BudgetIsReached(account)
     return job
