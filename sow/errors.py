@@ -61,6 +61,13 @@ class ExecutorError(SowError):
 
 
 class QueueError(SowError):
-    """The queue is unavailable, is not a database, or nobody works on it."""
+    """The queue is unavailable, is not a database, or nobody works on it.
+
+    `repair`: the shell command that makes it usable again, where one does.
+    """
 
     exit_code = ExitCode.QUEUE
+
+    def __init__(self, message: str, *, hint: str = "", repair: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.repair = repair

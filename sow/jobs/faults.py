@@ -88,6 +88,7 @@ class ForeignLog(QueueChanged):
         super().__init__(
             f"the queue file {path} and the write-ahead log beside it do not belong together: "
             "the file was replaced (by a backup, say), and the log of the one before was left",
+            repair=put_aside_command(path, SUFFIXES[1:]),
             hint="To go on with the file as it is, put the log aside, then call again:\n"
             f"    {put_aside_command(path, SUFFIXES[1:])}\n"
             "To begin with an empty queue instead, put all of it aside:\n"
@@ -101,6 +102,7 @@ class QueueDamaged(QueueChanged):
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(
             f"the queue file {path} {what}",
+            repair=put_aside_command(path),
             hint="Put it aside, with all that belongs to it, then call again: a new queue is made."
             f"\n    {put_aside_command(path)}\n{GONE_ON}",
         )

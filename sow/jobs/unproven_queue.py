@@ -48,6 +48,7 @@ class CopiedQueue(QueueError):
             f"the queue file {path} was not made by you for this folder of this machine: it was "
             "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
             "run here",
+            repair=put_aside_command(path),
             hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
             f"    {put_aside_command(path)}\n"
             "An original elsewhere and its agents stay as they are.",

@@ -120,7 +120,7 @@ def _with_project(
             errors.append,
             closely=closely,
         )
-        queue = _or_error(read, errors) or queue
+        queue = _or_error(read, errors) or Queue(is_unreadable=True)
     look_at_tasks = TaskLook(workspace, project, queue, configuration, branches)
     whole = counted(tasks)
     facts = project_facts(

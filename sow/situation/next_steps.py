@@ -54,6 +54,8 @@ def _steps(now: Situation) -> Iterator[Remedy]:
         yield Remedy("sow init", "there is no .sow folder here")
         return
     yield from repairs(now)
+    if now.queue.is_unreadable:
+        return  # whatever starts, stops or judges a job would be refused
     yield from _branch_of(now)
     if now.project is None or now.facts is None:
         if not now.has_project:

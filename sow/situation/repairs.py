@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from sow.errors import ConfigurationError, SowError
+from sow.errors import ConfigurationError, QueueError, SowError
 from sow.files import NotAFile, read_regular
 from sow.lifecycle.lifecycle_facts import Remedy
 from sow.situation.situation import Situation
@@ -24,7 +24,7 @@ CONFLICT = "git has left the marks of a conflict in it: `sow validate` says what
 
 
 def repairs(now: Situation) -> Iterator[Remedy]:
-    """Yield what mends each file that cannot be read."""
+    """Yield what repairs each file that cannot be read."""
     if not now.errors:
         return
     from shlex import quote  # nearly always all can be read
@@ -39,6 +39,8 @@ def repairs(now: Situation) -> Iterator[Remedy]:
             yield Remedy(f"{EDITOR} {quote(os.path.relpath(path))}", why)
         elif isinstance(error, ConfigurationError):
             yield Remedy("sow config edit", in_short(error))
+        elif isinstance(error, QueueError):
+            yield Remedy(error.repair or "sow doctor", in_short(error))
 
 
 def _without_state(error: MissingState | ProjectWithoutState) -> Remedy:

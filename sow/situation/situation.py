@@ -95,6 +95,8 @@ class Queue(Struct, frozen=True):
     """Of the agents that run and give no sign of life: for how long, in words."""
     words: Mapping[str, str] = {}
     """What the agents of paused tasks ask, in a line, where that was asked for."""
+    is_unreadable: bool = False
+    """Whether its file cannot be used as it is; then nothing can be started or judged."""
 
 
 class Ended(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """What cannot be looked at hides nothing else of where a project stands."""
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sow.jobs.database import open_queue
 from sow.schema.task import TaskStatus
 from sow.situation.looking import look
 from sow.situation.next_steps import next_steps
+from sow.situation.step import Step
 
 
 @pytest.fixture
@@ -50,6 +52,46 @@ def test_a_batch_that_cannot_be_looked_at_hides_neither_jobs_nor_other_batches(
     commands = [step.command for step in next_steps(found)]
     assert f"sow batch wait {first.batch.id}" in commands
     assert not any(command.startswith(("sow agent spawn", "sow batch run")) for command in commands)
+
+
+def fill_with_garbage(desk: Desk) -> None:
+    """Write over the file itself; another one in its place would be moved aside."""
+    for name in desk.workspace.run.glob("queue.db*"):
+        with name.open("r+b") as file:
+            file.write(b"no database" * 1000)
+
+
+def copy_the_checkout(desk: Desk) -> None:
+    """Put a copy, with the second names of the queue's file, in the checkout's place."""
+    root = desk.workspace.root
+    subprocess.run(["cp", "-a", root, root.with_name("copy")], check=True)
+    root.rename(root.with_name("original"))
+    root.with_name("copy").rename(root)
+
+
+def next_step(desk: Desk) -> Step:
+    (step,) = next_steps(look(desk.caller, is_at_terminal=True))
+    return step
+
+
+@pytest.mark.parametrize("spoil", [fill_with_garbage, copy_the_checkout])
+def test_a_queue_that_cannot_be_used_is_the_first_thing_to_repair(
+    desk: Desk, spoil: Callable[[Desk], None]
+) -> None:
+    """Any other command that comes next would be refused for it."""
+    desk.task("010", status=TaskStatus.NEEDS_REVIEW)
+    spoil(desk)
+    step = next_step(desk)
+    assert str(desk.workspace.queue_db) in step.why
+    subprocess.run(["sh", "-c", step.command], cwd=desk.workspace.root, check=True)
+    assert next_step(desk).command == "sow agent review 010"
+
+
+def test_a_queue_that_a_newer_sow_has_made_is_examined_first(desk: Desk) -> None:
+    desk.task("010", status=TaskStatus.NEEDS_REVIEW)
+    desk.database.connection.execute("pragma user_version = 999")
+    step = next_step(desk)
+    assert (step.command, "has format 999" in step.why) == ("sow doctor", True)
 
 
 @pytest.mark.parametrize("path", ["/x" * 3000, f"/{'x' * 300}"])
