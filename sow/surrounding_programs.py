@@ -15,7 +15,8 @@ from typing import NamedTuple
 class Surrounding(NamedTuple):
     """One program, and the variables that describe its own child.
 
-    A name that ends in `*` stands for all that begin so; `NAME=value` only for that value.
+    A name that ends in `*` stands for all that begin so; `NAME=value` only for that value, and
+    `NAME=value*` for values that begin so.
     """
 
     program: str
@@ -58,7 +59,34 @@ SURROUNDINGS = (
         ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
         "They are the author and the dates of the commit that is being made. Set by the user,"
         " outside of a commit, they are the user's.",
-        shown_by=("GIT_INDEX_FILE",),
+        shown_by=("GIT_INDEX_FILE", "GIT_AUTHOR_DATE=@*"),
+    ),
+    Surrounding(
+        "git filter-branch",
+        ("GIT_COMMIT", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+        "They are the commit that is being rewritten, and whoever has made it.",
+        shown_by=("GIT_COMMITTER_DATE=@*",),
+    ),
+    Surrounding(
+        "git difftool",
+        (
+            *("GIT_DIFFTOOL_*", "GIT_DIFF_TOOL", "GIT_EXTERNAL_DIFF=git-difftool--helper"),
+            *("GIT_PAGER=", "BASE"),
+        ),
+        "They name the tool, which every `git diff` of an agent would start.",
+        shown_by=("GIT_DIFFTOOL_TRUST_EXIT_CODE",),
+    ),
+    Surrounding(
+        "git submodule foreach",
+        ("GIT_PROTOCOL_FROM_USER=0", "displaypath", "name", "sha1", "sm_path", "toplevel"),
+        "They describe a submodule, and limit the addresses from which git may fetch.",
+        shown_by=("sm_path",),
+    ),
+    Surrounding(
+        "a script of git",
+        ("TEXTDOMAIN", "TEXTDOMAINDIR"),
+        "They name git's translations.",
+        shown_by=("TEXTDOMAIN=git",),
     ),
     Surrounding(
         "make",
@@ -240,14 +268,23 @@ def _foreign_names(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _names_of(row: Surrounding, environ: Mapping[str, str]) -> Iterator[str]:
-    if row.shown_by and not any(name in environ for name in row.shown_by):
+    if row.shown_by and not any(any(_matching(each, environ)) for each in row.shown_by):
         return
     for pattern in row.names:
-        name, has_value, value = pattern.partition("=")
-        if pattern.endswith("*"):
-            yield from (each for each in environ if each.startswith(pattern[:-1]))
-        elif name in environ and (not has_value or environ[name] == value):
-            yield name
+        yield from _matching(pattern, environ)
+
+
+def _matching(pattern: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of the variables that a pattern of the table stands for."""
+    name, has_value, value = pattern.partition("=")
+    if not has_value and name.endswith("*"):
+        yield from (each for each in environ if each.startswith(name[:-1]))
+    elif name in environ and (not has_value or _is_value(environ[name], value)):
+        yield name
+
+
+def _is_value(value: str, pattern: str) -> bool:
+    return value.startswith(pattern[:-1]) if pattern.endswith("*") else value == pattern
 
 
 def _is_hooks_own(environ: Mapping[str, str], variable: str) -> bool:

@@ -47,6 +47,10 @@ def run(base: Mapping[str, str], folder: Path, *argv: str) -> dict[str, str]:
     return found
 
 
+def run_quietly(base: Mapping[str, str], folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, env=base, check=True, capture_output=True)
+
+
 @pytest.fixture
 def repository(tmp_path: Path, base: Mapping[str, str]) -> Path:
     folder = tmp_path / "repository"
@@ -66,6 +70,8 @@ def by_hook(base: Mapping[str, str], repository: Path, hook: str) -> dict[str, s
     path.write_text(f"#!/bin/sh\n{DUMP} >&2\n")
     path.chmod(0o755)
     words = ("commit", "--allow-empty", "-m", "three", "--author", "Else <else@example.org>")
+    if hook == "post-rewrite":
+        words = (*words, "--amend")
     return run(base, repository, "git", *words)
 
 
@@ -86,6 +92,52 @@ def test_below_a_hook_of_git_the_environment_is_the_users(
     assert {"GIT_INDEX_FILE", "GIT_AUTHOR_NAME", "GIT_EXEC_PATH"} <= found.keys()
     assert found["PATH"] != PATH
     assert users_environment(found) == users_environment(base)
+
+
+@pytest.mark.parametrize("hook", ["reference-transaction", "post-rewrite"])
+def test_below_a_hook_without_the_index_the_author_of_the_commit_is_not_the_users(
+    base: dict[str, str], repository: Path, hook: str
+) -> None:
+    found = by_hook(base, repository, hook)
+    assert found["GIT_AUTHOR_NAME"] == "Else"
+    assert "GIT_INDEX_FILE" not in found
+    assert users_environment(found) == users_environment(base)
+
+
+def test_below_a_filter_of_git_nobody_is_the_author_and_committer_of_its_commit(
+    base: dict[str, str], repository: Path
+) -> None:
+    words = ("filter-branch", "--msg-filter", f"{DUMP} >&2; cat", "HEAD^..HEAD")
+    found = run({**base, "FILTER_BRANCH_SQUELCH_WARNING": "1"}, repository, "git", *words)
+    assert {"GIT_COMMIT", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE"} <= found.keys()
+    del base["GIT_COMMITTER_NAME"]  # nobody can know any more what it was
+    del found["FILTER_BRANCH_SQUELCH_WARNING"]
+    assert users_environment(found) == users_environment(base)
+
+
+@pytest.mark.parametrize("tool", [("-x", f"{DUMP};:"), ("-t", "dump")], ids=["command", "tool"])
+def test_below_a_tool_that_shows_differences_the_environment_is_the_users(
+    base: dict[str, str], repository: Path, tool: tuple[str, str]
+) -> None:
+    """Else each `git diff` of an agent would start that tool."""
+    (repository / "a").write_text("1\n")
+    run_quietly(base, repository, "add", "a")
+    settings = ("-c", f"difftool.dump.cmd={DUMP}")
+    found = run(base, repository, "git", *settings, "difftool", "-y", *tool, "--cached")
+    assert found["GIT_EXTERNAL_DIFF"] == "git-difftool--helper"
+    assert users_environment(found) == users_environment(base)
+
+
+def test_below_the_command_for_each_submodule_the_environment_is_the_users(
+    base: dict[str, str], repository: Path
+) -> None:
+    allowed = ("-c", "protocol.file.allow=always")
+    run_quietly(base, repository, *allowed, "submodule", "add", "-q", str(repository), "part")
+    found = run(base, repository, "git", "submodule", "foreach", DUMP)
+    assert {"sm_path", "toplevel", "GIT_PROTOCOL_FROM_USER"} <= found.keys()
+    assert users_environment(found) == users_environment(base)
+    base["GIT_PROTOCOL_FROM_USER"] = "0"
+    assert users_environment(base)["GIT_PROTOCOL_FROM_USER"] == "0", "elsewhere it is the user's"
 
 
 @pytest.mark.parametrize(
