@@ -30,10 +30,12 @@ class SowError(Exception):
     passes: bool = False
     """Whether it tells of something that ends by itself soon, like a lock that another holds."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", passes: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if passes:
+            self.passes = True
 
 
 class UsageError(SowError):

@@ -62,19 +62,6 @@ class NothingAsked(StateError):
         )
 
 
-class UnmetDependencies(StateError):
-    """The task waits for others."""
-
-    def __init__(self, task_id: str, unmet: Sequence[Task]) -> None:
-        names = ", ".join(f"{task.id} ({task.status})" for task in unmet)
-        super().__init__(
-            f"task {task_id} depends on tasks that are not completed: {names}",
-            hint="Complete them first; --when-ready queues it until they are, --ignore-deps runs it"
-            " now. `sow task list` shows what each task waits for.",
-        )
-        self.unmet = tuple(task.id for task in unmet)
-
-
 def admit_spawn(
     task: Task, agent: str, executor: Executor, *, fresh: bool, reassign: bool = False
 ) -> None:
@@ -143,7 +130,12 @@ def refuse_unmet(task: Task, others: Sequence[Task]) -> None:
     """Refuse a task whose dependencies (`others`) are not all completed."""
     unmet = [other for other in others if other.status is not TaskStatus.COMPLETED]
     if unmet:
-        raise UnmetDependencies(task.id, unmet)
+        names = ", ".join(f"{task.id} ({task.status})" for task in unmet)
+        raise StateError(
+            f"task {task.id} depends on tasks that are not completed: {names}",
+            hint="Complete them first; --when-ready queues it until they are, --ignore-deps runs it"
+            " now. `sow task list` shows what each task waits for.",
+        )
 
 
 def admit(caller: Caller, resolved: Resolved, task: Task) -> None:

@@ -36,26 +36,6 @@ class BatchHasEnded(StateError):
         )
 
 
-class OtherProjectsBatch(StateError):
-    """A batch belongs to a project that is not checked out: its tasks are not those here."""
-
-    def __init__(self, batch: Batch) -> None:
-        super().__init__(
-            f"batch {batch.id} belongs to another project, which is not checked out",
-            hint="`sow batch list` shows the batches of this one.",
-        )
-
-
-class NotInBatch(StateError):
-    """A task is no item of a batch."""
-
-    def __init__(self, task_id: str, batch: Batch) -> None:
-        super().__init__(
-            f"task {task_id} is not in batch {batch.id}",
-            hint=f"`sow batch show {batch.id}` shows its tasks.",
-        )
-
-
 def open_records(caller: Caller) -> Database | None:
     """Open the queue; None where there is none, and so no batch."""
     return open_existing_queue(caller.workspace)
@@ -84,12 +64,15 @@ def add(
 ) -> None:
     """Add tasks to a batch that goes on; a person may say that they begin before the plan.
 
-    Raises BatchHasEnded, OtherProjectsBatch, UnknownTask, TaskInBatch, WaitsForItself,
+    Raises BatchHasEnded, StateError, UnknownTask, WaitsForItself,
     BeforeApproval.
     """
     _refuse_ended(batch)
     if read_project(caller.workspace).id != batch.project_id:
-        raise OtherProjectsBatch(batch)
+        raise StateError(
+            f"batch {batch.id} belongs to another project, which is not checked out",
+            hint="`sow batch list` shows the batches of this one.",
+        )
     meant = [named_task(caller, database, batch.project_id, task_id) for task_id in task_ids]
     known = {item.task_id for item in batches.items_of(database, batch.id)}
     new = [task_id for task_id in dict.fromkeys(meant) if task_id not in known]
@@ -127,14 +110,17 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
 def remove(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Take tasks out of a batch; their jobs go on, and know its budget no more.
 
-    Raises BatchHasEnded, NotInBatch.
+    Raises BatchHasEnded, StateError.
     """
     with database.transaction():
         _refuse_ended(batches.get_batch(database, batch.id))
         known = {item.task_id for item in batches.items_of(database, batch.id)}
         for task_id in task_ids:
             if task_id not in known:
-                raise NotInBatch(task_id, batch)
+                raise StateError(
+                    f"task {task_id} is not in batch {batch.id}",
+                    hint=f"`sow batch show {batch.id}` shows its tasks.",
+                )
         for found in batches.jobs_of(database, batch.id):
             if found.task_id in task_ids and not found.state.is_final:
                 bound = jobs.get_job(database, found.id).budgets

@@ -31,26 +31,6 @@ from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 
-class NumberForName(UsageError):
-    """A batch is to be called by a number, which other commands would take for another batch's."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"a batch cannot be called {name}: that would be the number of one",
-            hint=f"Add a letter: --name b{name}.",
-        )
-
-
-class NameIsTaken(StateError):
-    """A batch is to be called as another one that goes on."""
-
-    def __init__(self, batch: Batch) -> None:
-        super().__init__(
-            f"batch {batch.id}, which goes on, is called {batch.name} already",
-            hint=f"Give another --name; `sow batch add {batch.label} TASK` adds to that one.",
-        )
-
-
 class NothingToCheck(StateError):
     """The checks of a batch are to accept work, and it runs none."""
 
@@ -85,18 +65,24 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
 
     Where no task is left it is the last one of that selection, None where none was.
 
-    Raises NumberForName, NameIsTaken, UnknownPhase, UnknownTask, TaskInBatch, UnknownAgent,
+    Raises UsageError, StateError, UnknownPhase, UnknownTask, UnknownAgent,
     UnknownCheck, NoChecks, NothingToCheck, BeforeApproval.
     """
     if wanted.name.isdecimal():
-        raise NumberForName(wanted.name)
+        raise UsageError(
+            f"a batch cannot be called {wanted.name}: that would be the number of one",
+            hint=f"Add a letter: --name b{wanted.name}.",
+        )
     project_id = ProjectId(read_project(caller.workspace).id)
     found = batches.open_batch(database, project_id, wanted.selection)
     if found is not None:
         return _attached(caller, database, found, wanted)
     for other in batches.going_on(database, project_id) if wanted.name else ():
         if other.name == wanted.name:
-            raise NameIsTaken(other)
+            raise StateError(
+                f"batch {other.id}, which goes on, is called {other.name} already",
+                hint=f"Give another --name; `sow batch add {other.label} TASK` adds to that one.",
+            )
     refuse_policy(caller, wanted.policy)
     meant = tasks_of(caller, database, project_id, wanted.selection)
     if not meant:

@@ -5,10 +5,9 @@ after it has ended: fewer files are in conflict by then, or none.
 """
 
 from contextlib import closing
-from pathlib import Path
 
 from sow.calls.caller import Caller
-from sow.clones.conflicts import Conflict, conflict_in
+from sow.clones.conflicts import conflict_in
 from sow.clones.main_checkout import main_checkout
 from sow.errors import StateError
 from sow.executors.resuming import can_resume
@@ -17,24 +16,10 @@ from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
 from sow.lifecycle.task_ways import solving, solving_now
 from sow.prompts.compose import CONFLICT, conflict_message
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
-
-
-class SessionCannotSolve(StateError):
-    """A conflict is to be solved in a session that the executor does not continue."""
-
-    def __init__(self, task: Task, path: Path, found: Conflict) -> None:
-        files = ", ".join(map(_readable, found.unsolved)) or "files that are solved already"
-        super().__init__(
-            f"the work of task {task.id} conflicts with {found.branch} in {files}, and its executor"
-            " does not continue its session",
-            hint="Have a new session solve it in the same clone:"
-            f" `{solving_now(task.id, resumes=False)}`."
-            f" Or solve it yourself in {printable(str(path))}, and commit.",
-        )
 
 
 def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = False) -> str:
@@ -43,7 +28,7 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
     `anew`: it is for another session, not for more of the one on record.
 
     Where one was handed over before, with the same words, and is still awaited,
-    it is that again. Raises StateError, SessionCannotSolve, and what
+    it is that again. Raises StateError, and what
     `conflict_in` raises.
     """
     earlier = _awaited(caller, task_id, more)
@@ -66,7 +51,14 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
             f" {solving(task.id, is_completed=True)}.",
         )
     if not anew and not can_resume(config, task):
-        raise SessionCannotSolve(task, place.path, found)
+        files = ", ".join(map(_readable, found.unsolved)) or "files that are solved already"
+        raise StateError(
+            f"the work of task {task.id} conflicts with {found.branch} in {files}, and its executor"
+            " does not continue its session",
+            hint="Have a new session solve it in the same clone:"
+            f" `{solving_now(task.id, resumes=False)}`."
+            f" Or solve it yourself in {printable(str(place.path))}, and commit.",
+        )
     return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)
 
 

@@ -28,21 +28,10 @@ from sow.state.verdicts import Judgement
 from sow.terminal_text import readable
 
 
-class OwnWork(StateError):
-    """The author of a task has tried to judge it, or to merge it."""
-
-    def __init__(self, task_id: str, deed: str) -> None:
-        super().__init__(
-            f"the agent of task {task_id} is the author of its work, and cannot {deed} it",
-            hint="Leave `needs_review`: `sow task set status needs_review`."
-            " Whoever gave you the task has it reviewed.",
-        )
-
-
 def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """Return what the caller says of a task's work as it stands now.
 
-    Raises OwnWork, TaskIsRunning, NothingBroughtBack, GitRefused.
+    Raises StateError, TaskIsRunning, GitRefused.
     """
     refuse_author(caller, task_id)
     _refuse_before_end(caller, task_id)
@@ -83,7 +72,7 @@ def _calling_job(caller: Caller) -> Job | None:
 
 
 def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
-    """Raise OwnWork where the caller's own job makes the task's work.
+    """Raise StateError where the caller's own job makes the task's work.
 
     Its record tells, whatever task its variables name now; without one they
     tell alone, and whoever names the task is taken for its author.
@@ -96,14 +85,18 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
     else:
         is_author = job.task_id == task_id and kind_of(job).makes_work
     if is_author:
-        raise OwnWork(task_id, deed)
+        raise StateError(
+            f"the agent of task {task_id} is the author of its work, and cannot {deed} it",
+            hint="Leave `needs_review`: `sow task set status needs_review`."
+            " Whoever gave you the task has it reviewed.",
+        )
 
 
 def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:
     """Return the commit that is judged; None where there is no git to tell.
 
     That of a review is the one that the reviewer was given. Raises
-    NothingBroughtBack, GitRefused where the task has a clone.
+    StateError, GitRefused where the task has a clone.
     """
     if job is not None and job.task_id == task.id and kind_of(job).judges:
         return job.judged_commit

@@ -37,28 +37,6 @@ lies between them.
 """
 
 
-class WorkHasChanged(StateError):
-    """A verdict on the whole is about other work than its reviewer began with."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the work has changed since this review of the whole began",
-            hint="Undo what you have changed yourself (`git status` shows it), then give your"
-            " verdict again. If others have changed the work, sow ends this review then.",
-        )
-
-
-class ReviewIsVoid(StateError):
-    """The same, for the second time: the review is over."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the work is still not what this review of the whole began with: sow has ended the"
-            " review, without a verdict",
-            hint="Nothing is left for you to do: end your run. The whole is reviewed anew.",
-        )
-
-
 def refuse_unjudged(project: Project) -> None:
     """Raise StateError unless the project stands where the whole is judged."""
     if project.kind is not ProjectType.STANDARD or project.standing not in JUDGED:
@@ -107,13 +85,17 @@ def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, n
     """Refuse a reviewer's verdict on other work than it began with.
 
     The first time it may undo what it has changed itself; the second time sow ends the review.
-    Raises WorkHasChanged, ReviewIsVoid.
+    Raises StateError.
     """
     if work_under_review(task) == work:
         return
     if REFUSED not in task.metadata:
         change_task(workspace, task.id, lambda _: {f"metadata.{REFUSED}": True}, now=now)
-        raise WorkHasChanged
+        raise StateError(
+            "the work has changed since this review of the whole began",
+            hint="Undo what you have changed yourself (`git status` shows it), then give your"
+            " verdict again. If others have changed the work, sow ends this review then.",
+        )
     change_task(
         workspace,
         task.id,
@@ -121,7 +103,11 @@ def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, n
         now=now,
         by=by,
     )
-    raise ReviewIsVoid
+    raise StateError(
+        "the work is still not what this review of the whole began with: sow has ended the"
+        " review, without a verdict",
+        hint="Nothing is left for you to do: end your run. The whole is reviewed anew.",
+    )
 
 
 def _description(project: Project) -> str:

@@ -48,18 +48,6 @@ class UnitIssue(msgspec.Struct, frozen=True):
     is_new: bool
 
 
-class AlreadyPublishing(StateError):
-    """Another process is opening issues for this workspace."""
-
-    passes = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "another process is publishing from this folder",
-            hint="Wait until it has ended, then call again: nothing is published twice.",
-        )
-
-
 def publish_issues(
     workspace: Workspace,
     place: Place,
@@ -71,7 +59,7 @@ def publish_issues(
 ) -> Iterator[UnitIssue]:
     """Have an issue for each unit, and yield them; a unit comes after those it depends on.
 
-    Raises AlreadyPublishing, and what `gh` raises; what was yielded stands.
+    Raises StateError, and what `gh` raises; what was yielded stands.
     """
     with _alone(workspace) as held:
         known = {unit.id: number for unit in units if (number := number_on_record(unit, place))}
@@ -218,7 +206,7 @@ def _alone(workspace: Workspace) -> Iterator[int]:
     """Be the only one who publishes from this workspace, and yield what holds that.
 
     Whoever is killed while `gh` makes an issue leaves the lock to that `gh`: the next one would
-    not find the issue yet. Raises AlreadyPublishing, NotWritten.
+    not find the issue yet. Raises StateError, NotWritten.
     """
     path: Path = workspace.run / LOCK
     try:
@@ -228,7 +216,11 @@ def _alone(workspace: Workspace) -> Iterator[int]:
         raise NotWritten(path, error) from error
     try:
         if not try_lock(descriptor):
-            raise AlreadyPublishing
+            raise StateError(
+                "another process is publishing from this folder",
+                hint="Wait until it has ended, then call again: nothing is published twice.",
+                passes=True,
+            )
         yield descriptor
     finally:
         os.close(descriptor)

@@ -86,31 +86,6 @@ class NoBranch(StateError):
         )
 
 
-class NotPushed(StateError):
-    """GitHub does not have the branch as it is here."""
-
-    def __init__(self, branch: str, repository: str, remote: str, there: str | None) -> None:
-        what = (
-            f"has no branch {branch}"
-            if there is None
-            else f"has the branch {branch} at {there[:12]}, and that is not the commit here"
-        )
-        super().__init__(
-            f"{repository} {what}",
-            hint=f"sow pushes nothing. Push it, then call again: git push -u {remote} {branch}",
-        )
-
-
-class NoPull(StateError):
-    """The branch has no pull request."""
-
-    def __init__(self, branch: str, repository: str) -> None:
-        super().__init__(
-            f"{repository} has no pull request of the branch {branch}",
-            hint="`sow pr create` opens one for the finished project.",
-        )
-
-
 def finished_here(workspace: Workspace, branch: str) -> Reported:
     """Return the project of the branch that has come to its end. Raises NothingFinished."""
     if has_project(workspace):
@@ -133,7 +108,7 @@ def open_pull(
 ) -> Opened:
     """Open a pull request for the finished project, or return the open one of its branch.
 
-    Raises NothingFinished, NoBranch, NotPushed, and what `gh` raises.
+    Raises NothingFinished, NoBranch, StateError, and what `gh` raises.
     """
     into = base or place.default_branch
     branch = branch_at(workspace.root)
@@ -143,7 +118,15 @@ def open_pull(
     remote, head = _pushed_to(workspace, place, branch)
     tip = branch_tip(place, head, branch)
     if tip is None or tip != commit_of(workspace.root, f"refs/heads/{branch}"):
-        raise NotPushed(branch, head, remote, tip)
+        what = (
+            f"has no branch {branch}"
+            if tip is None
+            else f"has the branch {branch} at {tip[:12]}, and that is not the commit here"
+        )
+        raise StateError(
+            f"{head} {what}",
+            hint=f"sow pushes nothing. Push it, then call again: git push -u {remote} {branch}",
+        )
     owner = head.partition("/")[0]
     uncommitted = _uncommitted(workspace)
     there = pulls_of(place, owner, branch, "open")
@@ -167,14 +150,17 @@ def open_pull(
 
 
 def pull_standing(workspace: Workspace, place: Place, branch: str | None) -> PullStanding:
-    """Return where the newest pull request of a branch stands. Raises NoBranch, NoPull."""
+    """Return where the newest pull request of a branch stands. Raises NoBranch, StateError."""
     name = branch or branch_at(workspace.root)
     if name is None:
         raise NoBranch(None, place.default_branch)
     _, head = _pushed_to(workspace, place, name)
     found = pulls_of(place, head.partition("/")[0], name, "all")
     if not found:
-        raise NoPull(name, place.name)
+        raise StateError(
+            f"{place.name} has no pull request of the branch {name}",
+            hint="`sow pr create` opens one for the finished project.",
+        )
     pull = read_pull(place, found[0].number)
     approved, asked = _verdicts(reviews_of(place, pull.number))
     return PullStanding(

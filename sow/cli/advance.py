@@ -55,13 +55,6 @@ class NoSuchEvent(UsageError):
         )
 
 
-class IsCompleted(StateError):
-    """Nothing comes after the last state."""
-
-    def __init__(self) -> None:
-        super().__init__("the project is completed", hint=END)
-
-
 @click.command()
 @click.argument("event", required=False, shell_complete=completing_names.events)
 @click.option("--list", "lists", is_flag=True, help="Show what may happen, and what is missing.")
@@ -114,9 +107,9 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
 
 
 def _chosen(facts: Facts, name: str | None) -> Event:
-    """Return the event that is meant. Raises IsCompleted, NoSuchEvent, NotYet."""
+    """Return the event that is meant. Raises StateError, NoSuchEvent, NotYet."""
     if facts.state == COMPLETED:
-        raise IsCompleted
+        raise StateError("the project is completed", hint=END)
     if name is None:
         found = obvious_event(facts) or awaited_event(facts)
     else:

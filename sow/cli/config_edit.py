@@ -1,7 +1,6 @@
 """`sow config edit`."""
 
 import os
-from pathlib import Path
 
 import click
 
@@ -16,17 +15,6 @@ from sow.findings import Finding
 from sow.paths import display_path, user_config_path
 
 
-class NoTerminal(UsageError):
-    """An editor would wait for keys that nobody can press."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            "editing the config file needs a terminal, and standard input is none",
-            hint=f"Write {display_path(path)} yourself, then `sow config validate`; `sow config"
-            " init` makes it from the template.",
-        )
-
-
 @click.command()
 @json_option
 def edit(as_json: bool) -> int:
@@ -38,7 +26,12 @@ def edit(as_json: bool) -> int:
     Exit: 0 valid; 3 not valid, and left as it is.
     """
     if not is_somebody_there():
-        raise NoTerminal(user_config_path(os.environ))
+        raise UsageError(
+            "editing the config file needs a terminal, and standard input is none",
+            hint=f"Write {display_path(user_config_path(os.environ))} yourself, then `sow config"
+            " validate`; `sow config"
+            " init` makes it from the template.",
+        )
     path, argv = user_config_path(os.environ), find_editor(os.environ)
     created = not userfile.exists(path)
     if created:

@@ -11,24 +11,15 @@ import click
 from sow.errors import UsageError
 
 
-class NobodyToAsk(UsageError):
-    """A question would have to be asked, and standard input is no terminal."""
-
-    def __init__(self, question: str, option: str) -> None:
-        super().__init__(
-            f"nobody is here to answer: {question}", hint=f"Add {option} to do it without asking."
-        )
-        self.question = question
-        self.option = option
-
-
 def is_somebody_there() -> bool:
     """Whether standard input is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def confirm(question: str, *, option: str) -> bool:
-    """Ask, and return the answer; a mere return means no. Raises NobodyToAsk."""
+    """Ask, and return the answer; a mere return means no. Raises UsageError."""
     if not is_somebody_there():
-        raise NobodyToAsk(question, option)
+        raise UsageError(
+            f"nobody is here to answer: {question}", hint=f"Add {option} to do it without asking."
+        )
     return click.confirm(question, default=False, err=True)

@@ -22,15 +22,6 @@ class NoEditor(ConfigurationError):
         super().__init__(reason, hint="Set EDITOR to a program, with arguments if need be: vim -n")
 
 
-class EditorFailed(SowError):
-    """The editor itself reported a failure."""
-
-    def __init__(self, argv: list[str], code: int) -> None:
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        super().__init__(f"the editor {how}: {shlex.join(argv)}", hint="Run the same again.")
-        self.code = code
-
-
 def find_editor(environ: Mapping[str, str]) -> list[str]:
     """Return the editor's argv: VISUAL, else EDITOR, split as a shell does; else a usual one.
 
@@ -52,7 +43,7 @@ def find_editor(environ: Mapping[str, str]) -> list[str]:
 
 
 def run_editor(argv: list[str], path: Path, environ: Mapping[str, str]) -> None:
-    """Open `path` and return when the editor has ended. Raises EditorFailed.
+    """Open `path` and return when the editor has ended. Raises SowError.
 
     An interrupt from the keyboard is for the editor, which shares our terminal.
     """
@@ -67,7 +58,12 @@ def run_editor(argv: list[str], path: Path, environ: Mapping[str, str]) -> None:
     finally:
         signal.signal(signal.SIGINT, previous)
     if done.returncode:
-        raise EditorFailed(command, done.returncode)
+        how = (
+            f"was killed by signal {-done.returncode}"
+            if done.returncode < 0
+            else f"ended with exit code {done.returncode}"
+        )
+        raise SowError(f"the editor {how}: {shlex.join(command)}", hint="Run the same again.")
 
 
 def _left_to_the_editor(_signum: int, _frame: object) -> None:

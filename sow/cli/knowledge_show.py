@@ -12,8 +12,8 @@ from sow.cli.arguments import here, working_folder
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.clock import format_time
 from sow.config.checks import read_repository
+from sow.errors import StateError
 from sow.knowledge.items import Item, Known, files_of, item_named, known_items, text_at
-from sow.knowledge.knowledge_errors import NothingThere
 from sow.paths import Workspace
 from sow.schema.output.knowledge import KnowledgeFound, KnowledgeItem, KnowledgeShown
 from sow.terminal_text import printable, readable
@@ -102,7 +102,10 @@ def show(name: str, as_json: bool) -> None:
     workspace = here()
     item = item_named(_known(workspace), name, _inside(workspace, name))
     if not item.is_here:
-        raise NothingThere(item.id, item.path)
+        raise StateError(
+            f"{item.id} names {item.path}, and nothing is there",
+            hint=f"Correct `path` in .sow/knowledge/index/{item.id}.yaml, or remove that file.",
+        )
     is_project = (workspace.root / item.path).is_dir()
     text = "" if is_project else text_at(workspace, item.path)
     files = files_of(workspace, item) if is_project else [item.path]

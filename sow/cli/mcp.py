@@ -22,19 +22,6 @@ BOUND = "50s"
 """Shorter than the minute after which many clients give a call up."""
 
 
-class NoSdk(ConfigurationError):
-    """The SDK of the protocol is not installed where sow is."""
-
-    def __init__(self, missing: str) -> None:
-        # Not for a server that serves.
-        from sow.doctor.mcp_package import how_to_install
-
-        super().__init__(
-            f"`sow mcp` needs the Python package mcp with what that needs; {missing} is missing",
-            hint=how_to_install(),
-        )
-
-
 @click.command()
 @click.option(
     "--wait",
@@ -81,7 +68,13 @@ def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bo
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sow."):
             raise
-        raise NoSdk(error.name or "mcp") from error
+        missing = error.name or "mcp"
+        from sow.doctor.mcp_package import how_to_install
+
+        raise ConfigurationError(
+            f"`sow mcp` needs the Python package mcp with what that needs; {missing} is missing",
+            hint=how_to_install(),
+        ) from error
     from sow.cli.mcp_progress import words_of_waiting
 
     if sys.stdin.isatty():

@@ -25,7 +25,7 @@ from sow.state.transitions import enter
 def accept_whole(summary: str, *, as_json: bool) -> None:
     """Put on record that the whole is accepted.
 
-    Raises StateError, WorkHasChanged, ReviewIsVoid.
+    Raises StateError.
     """
     caller = this_caller()
     by = _judge(caller)
@@ -36,7 +36,7 @@ def accept_whole(summary: str, *, as_json: bool) -> None:
 
 
 def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
-    """Ask for corrections of the whole. Raises StateError, WorkHasChanged, ReviewIsVoid."""
+    """Ask for corrections of the whole. Raises StateError."""
     caller = this_caller()
     by = _judge(caller)
     work = _work(caller, by)
@@ -57,7 +57,7 @@ def _judge(caller: Caller) -> Author:
 def _work(caller: Caller, by: Author) -> str:
     """Return the work that is judged: of a reviewer, that which the review began with.
 
-    Raises WorkHasChanged, ReviewIsVoid.
+    Raises StateError.
     """
     work = work_of(caller.workspace.root)
     if caller.job_id is not None and is_reviewer_of_whole(caller):

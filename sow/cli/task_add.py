@@ -134,7 +134,7 @@ def add(
 
 
 def _entries(workspace: "Workspace", given: tuple[str, ...]) -> list[str]:
-    """Return how the task names its references. Raises UnknownReference."""
+    """Return how the task names its references. Raises StateError."""
     names = [item for text in given for item in parse_list(readable(text))]
     if not names:
         return []

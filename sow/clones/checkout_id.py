@@ -27,21 +27,10 @@ class CheckoutRecord(msgspec.Struct, frozen=True):
     path: str
 
 
-class SharedGitFolder(StateError):
-    """Two working trees use one git folder, which git itself does not allow for."""
-
-    def __init__(self, top: Path, other: str) -> None:
-        super().__init__(
-            f"{top} and {other} share one git folder, so their tasks' clones cannot be told apart",
-            hint=f"One of them is a copy of a worktree: remove it, or make it with"
-            f" `git -C {other} worktree add`.",
-        )
-
-
 def checkout_id(repository: Repository) -> str:
     """Return the id of a checkout: 8 hex digits, made where it has none yet.
 
-    Raises SharedGitFolder, NotWritten, StateLocked.
+    Raises StateError, NotWritten, StateLocked.
     """
     path = repository.git_dir / CHECKOUT_PLACE
     here = os.fsdecode(repository.top)
@@ -91,6 +80,11 @@ def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:
     if str(other.top) != record.path:
         return False
     if other.git_dir == repository.git_dir:
-        raise SharedGitFolder(repository.top, record.path)
+        raise StateError(
+            f"{repository.top} and {record.path} share one git folder, so their tasks' clones"
+            " cannot be told apart",
+            hint=f"One of them is a copy of a worktree: remove it, or make it with"
+            f" `git -C {record.path} worktree add`.",
+        )
     found = _read(other.git_dir / CHECKOUT_PLACE)
     return found is not None and found.id == record.id

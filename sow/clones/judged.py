@@ -4,8 +4,6 @@ The clone itself has no say in it: what is judged is what was brought back, and
 what a merge would take. Nor has the task's state, which its author can write.
 """
 
-from pathlib import Path
-
 from msgspec import UNSET
 
 from sow.clones.difference import Difference, difference
@@ -20,22 +18,10 @@ from sow.paths import Workspace
 from sow.schema.task import Task
 
 
-class NothingBroughtBack(StateError):
-    """The task has a clone, and the repository does not have the task's branch."""
-
-    def __init__(self, task_id: str, branch: str, top: Path) -> None:
-        super().__init__(
-            f"task {task_id} cannot be judged: {top} has no branch {branch}",
-            hint="Its branch is brought there when its agent has ended. Where its clone is whole,"
-            f" `sow clone update {task_id}` brings it; else fetch the branch from where the clone"
-            f' was made, or run its agent again (`sow agent resume {task_id} "…"`).',
-        )
-
-
 def judged_commit(workspace: Workspace, task: Task) -> str:
     """Return the commit on which the work of a task stands that is judged now.
 
-    Raises NothingBroughtBack for a task with a clone, NoRepository, GitMissing, GitRefused.
+    Raises StateError for a task with a clone, NoRepository, GitMissing, GitRefused.
     """
     if task.clone is UNSET:
         return repository_of(workspace.root).commit
@@ -43,7 +29,12 @@ def judged_commit(workspace: Workspace, task: Task) -> str:
     branch = branch_of(main.repository, main.project, task)
     commit = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
     if commit is None:
-        raise NothingBroughtBack(task.id, branch, main.repository.top)
+        raise StateError(
+            f"task {task.id} cannot be judged: {main.repository.top} has no branch {branch}",
+            hint="Its branch is brought there when its agent has ended. Where its clone is whole,"
+            f" `sow clone update {task.id}` brings it; else fetch the branch from where the clone"
+            f' was made, or run its agent again (`sow agent resume {task.id} "…"`).',
+        )
     return commit
 
 

@@ -58,7 +58,7 @@ class MainCheckout(Struct, frozen=True):
         return noted_clone(self.repository, self.project.id, task.id)
 
     def place(self, task: Task) -> Place:
-        """Return where a task's clone lies. Raises FolderInRepository, PathNotText."""
+        """Return where a task's clone lies. Raises FolderInRepository, StateError."""
         return place_of(
             self.workspace, self.repository, self.checkout, self.project, task, self.settings
         )

@@ -98,7 +98,7 @@ def move_branch(
 
     The caller holds the lock of the project's merges. Another git that is at work in the working
     tree is waited for, at most `patience` seconds. Raises DirtyFiles, BranchMoved,
-    IndexInUse, WorkingTreeUnknown (nothing changed), GitRefused.
+    IndexInUse, StateError (nothing changed), GitRefused.
     """
     complete_move(main, branch)
     if _commit_of_branch(view_of(main.top), branch) != old:
@@ -179,7 +179,7 @@ def refuse_dirty(
 ) -> Path | None:
     """Return the working tree that has a branch, where nothing in it is in the way of a move.
 
-    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, WorkingTreeUnknown,
+    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, StateError,
     GitRefused.
     """
     folder = working_tree_of(main, branch)

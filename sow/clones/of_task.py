@@ -11,16 +11,6 @@ from sow.paths import Workspace
 from sow.schema.task import Task
 
 
-class CloneIsMissing(StateError):
-    """The clone of a task is not there, or was not finished."""
-
-    def __init__(self, task: Task, path: Path) -> None:
-        super().__init__(
-            f"the clone of task {task.id} is not at {path}",
-            hint=f'The next `sow agent resume {task.id} "…"` makes it again from its branch.',
-        )
-
-
 def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Place:
     """Return where a task's clone lies; it need not be there.
 
@@ -30,9 +20,12 @@ def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Plac
 
 
 def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> Path:
-    """Return the same of a clone that is there and whole. Raises CloneIsMissing."""
+    """Return the same of a clone that is there and whole. Raises StateError."""
     place = main_checkout(workspace, config.clones).place(task)
     mark = own_mark(place)
     if mark is None or mark.stage != Stage.WHOLE:
-        raise CloneIsMissing(task, place.path)
+        raise StateError(
+            f"the clone of task {task.id} is not at {place.path}",
+            hint=f'The next `sow agent resume {task.id} "…"` makes it again from its branch.',
+        )
     return place.root

@@ -51,16 +51,6 @@ class BranchInPlaceOfFolder(StateError):
         )
 
 
-class PathNotText(StateError):
-    """The place of a clone cannot be written into a state file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"a clone cannot lie at {os.fsencode(path)!r}: the path is no UTF-8",
-            hint="Set clones.folder in .sow/config.yaml to a folder whose path is.",
-        )
-
-
 class Place(Struct, frozen=True):
     """Where a task's clone lies or will lie."""
 
@@ -98,7 +88,7 @@ def place_of(
     """Return where the clone of a task lies: where that is on record, if this checkout made it.
 
     A git folder is copied and a state file travels: the place that another checkout,
-    machine or user wrote there is none of ours. Raises FolderInRepository, PathNotText.
+    machine or user wrote there is none of ours. Raises FolderInRepository, StateError.
     """
     known = known_clone(repository, project, task)
     path = _recorded_path(known, checkout, project, task)
@@ -165,7 +155,10 @@ def _checked(place: Place) -> Place:
     try:
         str(place.path).encode()
     except UnicodeEncodeError:
-        raise PathNotText(place.path) from None
+        raise StateError(
+            f"a clone cannot lie at {os.fsencode(place.path)!r}: the path is no UTF-8",
+            hint="Set clones.folder in .sow/config.yaml to a folder whose path is.",
+        ) from None
     return place
 
 

@@ -32,21 +32,6 @@ Ask = Callable[[str], None]
 """Called with a task's id under its clone's lock; raises where a job is at work there."""
 
 
-class WorkWouldBeLost(StateError):
-    """A clone holds work that is uncommitted, not brought into the repository, or not merged."""
-
-    def __init__(self, place: Place, found: RemovalRisks, *, is_past: bool = False) -> None:
-        self.risks = found
-        of_project = f" --project {place.project[:ID_DIGITS]}" if is_past else ""
-        remove = f"sow clone remove {place.task}{of_project} --discard"
-        super().__init__(
-            f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
-            hint=f"Look at it in {place.path}, merge the task, or remove the clone with what is in"
-            f" it: `{remove}`. The branch {place.branch} stays in"
-            " the repository, as far as it was brought there.",
-        )
-
-
 class Removed(Struct, frozen=True):
     """What was removed, or stays."""
 
@@ -78,7 +63,7 @@ def remove_clone(
     """Remove the clone of a task; None where there is none.
 
     With `discard` whatever lies in the clone's place is removed, and nothing
-    outside of it. Raises WorkWouldBeLost, NotDeleted, CloneLocked, and what
+    outside of it. Raises StateError, NotDeleted, CloneLocked, and what
     `ask` raises.
     """
     return remove_clone_at(
@@ -112,7 +97,15 @@ def remove_clone_at(
         ask(place.task)
         found = judge()
         if found.reasons and not discard:
-            raise WorkWouldBeLost(place, found, is_past=is_past)
+            of_project = f" --project {place.project[:ID_DIGITS]}" if is_past else ""
+            remove = f"sow clone remove {place.task}{of_project} --discard"
+            raise StateError(
+                f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
+                hint=f"Look at it in {place.path}, merge the task, or remove the clone with what"
+                " is in"
+                f" it: `{remove}`. The branch {place.branch} stays in"
+                " the repository, as far as it was brought there.",
+            )
         removed = take_away(settings, repository, place, found, keeps=not discard)
         forget_lock(place.path)
     return removed

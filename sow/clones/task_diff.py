@@ -30,17 +30,6 @@ from sow.git.repository import Repository, repository_of
 from sow.git.view import View, view_of
 
 
-class BranchGone(StateError):
-    """Neither the task's clone nor the main repository has the task's branch."""
-
-    def __init__(self, facts: CloneFacts) -> None:
-        super().__init__(
-            f"the task's branch {facts.branch} is gone, and so is its clone {facts.path}",
-            hint="If somebody removed the branch by accident, `git fsck --lost-found` may find"
-            " its last commit.",
-        )
-
-
 class TaskChange(Struct, frozen=True):
     """What a task has changed, or, where `is_tasks_own` is False, everybody together."""
 
@@ -72,7 +61,7 @@ def task_change(
 ) -> TaskChange:
     """Return what the task of a clone has changed; what is not committed is not in it.
 
-    `project` is the project's branch. Raises BranchGone, UnsafeClone, GitRefused.
+    `project` is the project's branch. Raises StateError, UnsafeClone, GitRefused.
     """
     with _where(main, facts) as (view, commit):
         tip = view_of(main.top).commit_of(f"refs/heads/{project}") if project else None
@@ -124,5 +113,9 @@ def _where(main: Repository, facts: CloneFacts) -> Iterator[tuple[View, str]]:
     view = view_of(main.top)
     commit = view.commit_of(f"refs/heads/{facts.branch}")
     if commit is None:
-        raise BranchGone(facts)
+        raise StateError(
+            f"the task's branch {facts.branch} is gone, and so is its clone {facts.path}",
+            hint="If somebody removed the branch by accident, `git fsck --lost-found` may find"
+            " its last commit.",
+        )
     yield view, commit

@@ -3,10 +3,9 @@
 Owns the wording. Knows nothing of how a fault is found.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from sow.errors import ConfigurationError, ExecutorError
+from sow.errors import ConfigurationError
 from sow.paths import display_path
 
 GENERAL_REMEDY = "Correct the file, then run `sow config validate`."
@@ -60,22 +59,3 @@ class CannotChange(ConfigurationError):
         )
         self.path = path
         self.error = error
-
-
-class UnknownExecutor(ExecutorError):
-    """A role is bound to an executor that nobody has defined."""
-
-    def __init__(
-        self, name: str, *, available: Sequence[str], path: Path, variable: str = ""
-    ) -> None:
-        lines = ["Available executors:", *(f"  - {each}" for each in available), ""]
-        if variable:
-            lines.append(f"The environment variable {variable} names it.")
-        lines.append(f"Check your configuration at {display_path(path)}")
-        lines.append("Run 'sow config path' to see the full path.")
-        lines.append("Run 'sow config init' to create a default configuration.")
-        super().__init__(f"unknown executor: {name}", hint="\n".join(lines))
-        self.name = name
-        self.available = tuple(available)
-        self.path = path
-        self.variable = variable

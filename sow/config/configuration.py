@@ -11,9 +11,10 @@ import msgspec
 
 from sow.config.checks import Checks
 from sow.config.clones import CloneSettings
-from sow.config.config_errors import UnknownExecutor
 from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
+from sow.errors import ExecutorError
+from sow.paths import display_path
 from sow.schema.amounts import Amounts
 from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
@@ -103,19 +104,23 @@ class Configuration(msgspec.Struct, frozen=True):
     def executor(self, name: str, *, origin: Origin = DEFAULT) -> ExecutorConfig:
         """Return the executor called `name`; `origin` is what chose it.
 
-        Raises UnknownExecutor.
+        Raises ExecutorError.
         """
         found = self.executors.get(name)
         if found is None:
-            raise UnknownExecutor(
-                name, available=list(self.executors), path=self.path, variable=origin.variable
-            )
+            lines = ["Available executors:", *(f"  - {each}" for each in list(self.executors)), ""]
+            if origin.variable:
+                lines.append(f"The environment variable {origin.variable} names it.")
+            lines.append(f"Check your configuration at {display_path(self.path)}")
+            lines.append("Run 'sow config path' to see the full path.")
+            lines.append("Run 'sow config init' to create a default configuration.")
+            raise ExecutorError(f"unknown executor: {name}", hint="\n".join(lines))
         return found
 
     def binding(self, role: str) -> Binding:
         """Return the executor bound to `role`, one of the roles the configuration was loaded for.
 
-        Raises UnknownExecutor.
+        Raises ExecutorError.
         """
         origin = self.origin("agents", "bindings", role)
         executor = self.executor(self.bindings[role], origin=origin)

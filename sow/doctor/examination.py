@@ -46,7 +46,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     """Yield the sections; with `only`, the configuration and these executors.
 
-    Raises UnknownExecutor for one of `only` that does not exist.
+    Raises ExecutorError for one of `only` that does not exist.
     """
     findings, configuration = _configuration(here)
     yield Section("Configuration", findings)

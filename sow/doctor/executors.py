@@ -46,7 +46,7 @@ def examine_executors(
     """Yield what is found of each executor, of those called `only` if there are any.
 
     A fault of one that a role is bound to, or that was asked for, is an error.
-    Raises UnknownExecutor for an unknown one that was asked for.
+    Raises ExecutorError for an unknown one that was asked for.
     """
     answers: dict[tuple[str, ...], Answer] = {}
     quiet = {name: value for each in QUESTIONS for name, value in each.quiet.items()}

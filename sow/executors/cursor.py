@@ -30,7 +30,6 @@ from sow.executors.base import (
 from sow.executors.binary import require_binary
 from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
 from sow.executors.endings import classify_ending
-from sow.executors.executor_errors import SessionNotCreated
 from sow.executors.lines import TEXT_BUT_OBJECTS, read_every, skim_text
 from sow.executors.plain import read_text_line
 from sow.schema.executor import ExecutorConfig
@@ -70,8 +69,7 @@ class CursorExecutor(Struct, frozen=True):
         """Find the installed CLI's dialect and return a new session in it.
 
         Runs `cursor-agent agent --help`, and in today's dialect
-        `cursor-agent create-chat`. Raises ExecutorError, or SessionNotCreated
-        when no id comes back.
+        `cursor-agent create-chat`. Raises ExecutorError, also when no id comes back.
         """
         if "--chat-id" in self._help(run):
             return Session(str(uuid4()), Dialect.CHAT_ID)
@@ -79,7 +77,15 @@ class CursorExecutor(Struct, frozen=True):
         answer = run(command)
         lines = answer.split()
         if not lines or not CHAT_ID.fullmatch(lines[-1]):
-            raise SessionNotCreated(self.name, command, answer)
+            shown = answer.strip().splitlines()[:1]
+            raise ExecutorError(
+                f'executor "{self.name}" could not create a session:'
+                f" `{' '.join(command)}` answered {shown[0][:200]!r}"
+                if shown
+                else f'executor "{self.name}" could not create a session:'
+                f" `{' '.join(command)}` answered nothing",
+                hint="Run that command yourself: the CLI may need a login or an update.",
+            )
         return Session(lines[-1], Dialect.PRINT)
 
     def spawn(self, request: LaunchRequest) -> Launch:

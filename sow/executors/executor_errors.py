@@ -102,21 +102,3 @@ class SessionLost(ExecutorError):
         self.task_id = task_id
         self.session_id = session_id
         self.agent = agent
-
-
-class SessionNotCreated(ExecutorError):
-    """The CLI was asked for a new session and did not name one."""
-
-    def __init__(self, executor: str, command: Sequence[str], answer: str) -> None:
-        shown = answer.strip().splitlines()[:1]
-        super().__init__(
-            f'executor "{executor}" could not create a session:'
-            f" `{' '.join(command)}` answered {shown[0][:200]!r}"
-            if shown
-            else f'executor "{executor}" could not create a session:'
-            f" `{' '.join(command)}` answered nothing",
-            hint="Run that command yourself: the CLI may need a login or an update.",
-        )
-        self.executor = executor
-        self.command = tuple(command)
-        self.answer = answer

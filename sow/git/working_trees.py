@@ -15,17 +15,6 @@ from sow.git.repository import Repository
 from sow.git.view import View, view_of
 
 
-class WorkingTreeUnknown(StateError):
-    """A branch is checked out in a working tree of which nobody says where it is."""
-
-    def __init__(self, branch: str, git_dir: Path) -> None:
-        super().__init__(
-            f"the branch {branch} is checked out in the first working tree of {git_dir}, and git"
-            " does not say where that is",
-            hint="Check out another branch there, or call from there.",
-        )
-
-
 class _Tree(Struct):
     folder: str
     branch: str = ""
@@ -35,7 +24,7 @@ class _Tree(Struct):
 def working_tree_of(main: Repository, branch: str) -> Path | None:
     """Return the working tree that has `branch` checked out; None where none has.
 
-    Raises WorkingTreeUnknown, GitRefused.
+    Raises StateError, GitRefused.
     """
     view = view_of(main.top)
     for tree in _trees(view):
@@ -68,5 +57,10 @@ def _first_tree(main: Repository, view: View, branch: str) -> Path:
     words = ("config", "--file", f"{main.common_dir}/config", "core.worktree")
     folder = view.text(*words, accepted=(0, 1))
     if not folder:
-        raise WorkingTreeUnknown(branch, main.common_dir)
+        raise StateError(
+            f"the branch {branch} is checked out in the first working tree of {main.common_dir},"
+            " and git"
+            " does not say where that is",
+            hint="Check out another branch there, or call from there.",
+        )
     return (main.common_dir / folder).resolve()

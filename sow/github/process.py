@@ -13,12 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.errors import StateError
-from sow.github.github_errors import (
-    GhKilled,
-    GhMissing,
-    GhNotStarted,
-    GhTookTooLong,
-)
 
 MOST_BYTES = 64 << 20
 """Of each of its two outputs: some ten thousand issues."""
@@ -39,7 +33,7 @@ def run_gh(
     """Run `gh` in a process group of its own; return its exit code, output and complaint.
 
     Whatever ends the call ends also what `gh` has started. `what` is the request in words.
-    Raises GhMissing, GhNotStarted, GhTookTooLong, StateError and GhKilled.
+    Raises StateError.
     """
     try:
         process = subprocess.Popen(
@@ -53,17 +47,32 @@ def run_gh(
             pass_fds=() if holds is None else (holds,),
         )
     except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
-        raise GhMissing from error
+        raise StateError(
+            "gh, GitHub's command-line program, is not installed, or is not on the PATH",
+            hint="Install it (https://cli.github.com; Debian: apt install gh), then: gh auth login",
+        ) from error
     except OSError as error:
-        raise GhNotStarted((error.strerror or str(error)).lower()) from error
+        raise StateError(
+            f"gh cannot be started: {(error.strerror or str(error)).lower()}",
+            hint="See that `gh --version` answers here, then call again.",
+            passes=True,
+        ) from error
     try:
         output, complaint = _talk(process, stdin or b"", what, time.monotonic() + seconds)
     except subprocess.TimeoutExpired as error:
-        raise GhTookTooLong(what, seconds) from error
+        raise StateError(
+            f"{what} was not answered within {seconds:g} s",
+            hint="Call again. If something was to be made, the same call again finds it.",
+            passes=True,
+        ) from error
     finally:
         _end(process)
     if process.returncode < 0:
-        raise GhKilled(what, -process.returncode)
+        raise StateError(
+            f"gh was ended by signal {(-process.returncode)} during {what}",
+            hint="See what ended it (the machine's memory, say), then call again.",
+            passes=True,
+        )
     return process.returncode, output, complaint.decode("utf-8", "replace")
 
 

@@ -79,7 +79,7 @@ def issue_name(text: str) -> IssueName:
 def find_place(folder: Path, repository: str | None) -> Place:
     """Return the repository that is named, else the one that the folder's remotes lead to.
 
-    Raises UsageError, NoRemote, NotFound, and what `gh` raises.
+    Raises UsageError, StateError, NotFound, and what `gh` raises.
     """
     host, name = None, "{owner}/{repo}"
     if repository is not None:

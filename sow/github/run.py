@@ -9,15 +9,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from sow.errors import SowError
+from sow.errors import SowError, StateError
 from sow.github.github_errors import (
-    GhTooOld,
     GithubRefused,
     GithubUnreachable,
-    NoRemote,
     NotFound,
     NotLoggedIn,
-    RateLimited,
+    quoted,
 )
 from sow.github.process import run_gh
 from sow.surrounding_programs import users_environment
@@ -71,9 +69,9 @@ def gh(
     """Run `gh` in `folder` and return what it prints. `what` is the request in words.
 
     `environ` replaces `os.environ`. `holds` is a descriptor, of a lock say, that stays open as long
-    as `gh` lives, though we do not. Raises GhMissing, GhNotStarted, GhTooOld,
-    NotLoggedIn, NoRemote, NotFound, RateLimited, GithubUnreachable, GithubRefused, GhTookTooLong,
-    StateError and GhKilled.
+    as `gh` lives, though we do not. Raises StateError,
+    NotLoggedIn, NotFound, GithubUnreachable, GithubRefused,
+    StateError.
     """
     given = os.environ if environ is None else environ
     variables = gh_environment(given)
@@ -81,7 +79,11 @@ def gh(
     if code == 0:
         return output
     if any(sign in complaint for sign in TOO_OLD):
-        raise GhTooOld(_version(folder, variables), complaint.splitlines()[0])
+        raise StateError(
+            f"gh {_version(folder, variables)} is too old for this:"
+            f" {quoted(complaint.splitlines()[0])}",
+            hint="Install gh 2.20 or newer (https://cli.github.com).",
+        )
     raise failure(what, code, complaint, output.decode("utf-8", "replace"))
 
 
@@ -92,14 +94,23 @@ def failure(what: str, code: int, complaint: str, output: str = "") -> SowError:
     found = STATUS.search(complaint)
     status = int(found[1]) if found else None
     if status is None and any(sign in complaint for sign in NO_REMOTE):
-        return NoRemote(first)
+        return StateError(
+            f"no repository of GitHub is known here: {quoted(first)}",
+            hint="Name it by --repo OWNER/NAME, or add a remote: git remote add origin"
+            " https://github.com/OWNER/NAME.git (of another host than github.com: set GH_HOST).",
+        )
     if code == NOT_LOGGED_IN or (status is None and "gh auth login" in complaint):
         return NotLoggedIn("no account is known for this host")
     if status == 401:
         return NotLoggedIn("GitHub does not accept its token (HTTP 401)")
     words = f"{complaint} {output}".lower()
     if status == 429 or (status == 403 and any(sign in words for sign in LIMITED)):
-        return RateLimited(first)
+        return StateError(
+            f"GitHub takes no more requests for now: {quoted(first)}",
+            hint="Wait a while (`gh api rate_limit` says how long), then call again: what was done"
+            " stands and is not done twice.",
+            passes=True,
+        )
     if status == 404:
         return NotFound(what)
     if status is not None and status >= TROUBLE:

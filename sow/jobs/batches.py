@@ -38,17 +38,6 @@ class UnknownBatch(StateError):
         super().__init__(f"no batch {name}", hint="`sow batch list` shows the batches on record.")
 
 
-class TaskInBatch(StateError):
-    """A task belongs to another batch that goes on."""
-
-    def __init__(self, task_id: TaskId, batch_id: BatchId) -> None:
-        super().__init__(
-            f"task {task_id} belongs to batch {batch_id}, which goes on",
-            hint=f"`sow batch show {batch_id}` shows it; `sow batch remove {batch_id} {task_id}`"
-            " takes the task out of it.",
-        )
-
-
 class SameBatchGoesOn(Exception):
     """Another call has made the same batch in this very moment."""
 
@@ -209,7 +198,7 @@ def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchI
 def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
     """Add tasks to a batch; the jobs of theirs that live are its own from now on.
 
-    Raises TaskInBatch.
+    Raises StateError.
     """
     with database.transaction():
         for task_id in task_ids:
@@ -217,7 +206,11 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
             if other == batch.id:
                 continue
             if other is not None:
-                raise TaskInBatch(task_id, other)
+                raise StateError(
+                    f"task {task_id} belongs to batch {other}, which goes on",
+                    hint=f"`sow batch show {other}` shows it; `sow batch remove {other} {task_id}`"
+                    " takes the task out of it.",
+                )
             item = BatchItem(batch_id=batch.id, project_id=batch.project_id, task_id=task_id)
             fields = {name: getattr(item, name) for name in BatchItem.__struct_fields__}
             records.insert(database, "batch_item", fields)

@@ -38,17 +38,6 @@ FROM_THE_BEGINNING = "0"
 """What stands for a cursor before all that is on record."""
 
 
-class BadCursor(UsageError):
-    """A text is no cursor."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"not a cursor: {text!r}",
-            hint="Give --since the cursor that an earlier call has named, or the `cursor` of a "
-            "line that `sow changes --json` has printed. 0 is the beginning.",
-        )
-
-
 class Filter(NamedTuple):
     """Which changes a reader asks for; what is None leaves out nothing."""
 
@@ -62,15 +51,19 @@ EVERYTHING = Filter()
 
 
 def parse_since(text: str) -> Cursor | None:
-    """Return the cursor that somebody has given; None for the beginning. Raises BadCursor."""
+    """Return the cursor that somebody has given; None for the beginning. Raises UsageError."""
     return None if text == FROM_THE_BEGINNING else parse_cursor(text)
 
 
 def parse_cursor(text: str) -> Cursor:
-    """Return the cursor that a text is. Raises BadCursor."""
+    """Return the cursor that a text is. Raises UsageError."""
     found = re.fullmatch(r"([0-9a-f]{12})-([0-9]{1,18})", text, re.ASCII)
     if found is None:
-        raise BadCursor(text)
+        raise UsageError(
+            f"not a cursor: {text!r}",
+            hint="Give --since the cursor that an earlier call has named, or the `cursor` of a "
+            "line that `sow changes --json` has printed. 0 is the beginning.",
+        )
     return Cursor(found[1], int(found[2]))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sow.errors import QueueError
-from sow.jobs.faults import NewerQueue, NumberTooLarge, QueueDamaged, QueueReplaced, unusable
+from sow.jobs.faults import NewerQueue, QueueDamaged, QueueReplaced, unusable
 from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
 from sow.jobs.queue_files import (
     Marks,
@@ -162,7 +162,11 @@ class Database:
         except sqlite3.DatabaseError as error:
             raise unusable(self.path, error) from error
         except OverflowError as error:
-            raise NumberTooLarge from error
+            raise QueueError(
+                "a number is larger than any that a record can hold",
+                hint="Nothing was changed. Look for it in the command, in SOW_JOB_ID and in the "
+                "configuration, and give a smaller one.",
+            ) from error
 
     def close(self) -> None:
         """Close the connection.

@@ -26,17 +26,6 @@ DAMAGED = frozenset(
 """SQLite's codes for a file that is not whole; SQLITE_ERROR is a table that is not there."""
 
 
-class NumberTooLarge(QueueError):
-    """A number was given that no record can hold; nothing was changed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a number is larger than any that a record can hold",
-            hint="Nothing was changed. Look for it in the command, in SOW_JOB_ID and in the "
-            "configuration, and give a smaller one.",
-        )
-
-
 class QueueChanged(QueueError):
     """The file that this process has opened is not its queue any more: it may use it no longer."""
 
@@ -78,21 +67,6 @@ class NewerQueue(QueueChanged):
             f"the queue file {path} has format {version}, {maker}; "
             f"this sow {__version__} reads up to {readable}",
             hint=f"Use {wanted}. The file was left as it is, and so are the agents that run.",
-        )
-
-
-class ForeignLog(QueueChanged):
-    """The write-ahead log beside the queue's file continues another file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"the queue file {path} and the write-ahead log beside it do not belong together: "
-            "the file was replaced (by a backup, say), and the log of the one before was left",
-            repair=put_aside_command(path, SUFFIXES[1:]),
-            hint="To go on with the file as it is, put the log aside, then call again:\n"
-            f"    {put_aside_command(path, SUFFIXES[1:])}\n"
-            "To begin with an empty queue instead, put all of it aside:\n"
-            f"    {put_aside_command(path)}\n{GONE_ON}",
         )
 
 

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import QueueError
-from sow.jobs.faults import ForeignLog, QueueDamaged, QueueReplaced, unusable
+from sow.jobs.faults import (
+    GONE_ON,
+    SUFFIXES,
+    QueueChanged,
+    QueueDamaged,
+    QueueReplaced,
+    put_aside_command,
+    unusable,
+)
 
 MOST_COMMITS = 2**31 - 1
 """The count goes on from 1 after this; 0 is the count of a file that never had one."""
@@ -112,7 +120,7 @@ def _stat(name: str) -> os.stat_result | None:
 def look_again(path: Path, before: Marks) -> Marks:
     """Return the marks anew where the files are still the ones that were opened.
 
-    Raises QueueReplaced or ForeignLog where one of them was removed or
+    Raises QueueReplaced or QueueChanged where one of them was removed or
     replaced, under its name or in place.
     """
     try:
@@ -145,7 +153,7 @@ def refuse_unfit(path: Path) -> None:
 
 
 def refuse_foreign_log(path: Path) -> None:
-    """Raise ForeignLog where the write-ahead log beside a file continues another one."""
+    """Raise QueueChanged where the write-ahead log beside a file continues another one."""
     before: Pair | None = None
     deadline = time.monotonic() + CHECKPOINT_SECONDS
     for _ in range(LOOKS):  # others may be writing both: only what stands still is believed
@@ -153,7 +161,15 @@ def refuse_foreign_log(path: Path) -> None:
         if pair is None or pair.match:
             return
         if pair == before:
-            raise ForeignLog(path)
+            raise QueueChanged(
+                f"the queue file {path} and the write-ahead log beside it do not belong together: "
+                "the file was replaced (by a backup, say), and the log of the one before was left",
+                repair=put_aside_command(path, SUFFIXES[1:]),
+                hint="To go on with the file as it is, put the log aside, then call again:\n"
+                f"    {put_aside_command(path, SUFFIXES[1:])}\n"
+                "To begin with an empty queue instead, put all of it aside:\n"
+                f"    {put_aside_command(path)}\n{GONE_ON}",
+            )
         before = pair
 
 

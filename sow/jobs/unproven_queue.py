@@ -40,36 +40,10 @@ UNFINISHED = "select 1 from job where state not in ('done', 'failed', 'cancelled
 BUSY_SECONDS = 5.0
 
 
-class CopiedQueue(QueueError):
-    """The queue's file has a proof, but not one of this user, this machine and this folder."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"the queue file {path} was not made by you for this folder of this machine: it was "
-            "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
-            "run here",
-            repair=put_aside_command(path),
-            hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
-            f"    {put_aside_command(path)}\n"
-            "An original elsewhere and its agents stay as they are.",
-        )
-
-
-class OtherUsersQueue(QueueError):
-    """The queue's file belongs to another user of this machine."""
-
-    def __init__(self, path: Path, owner: int) -> None:
-        super().__init__(
-            f"the queue file {path} belongs to another user (uid {owner}) than the one that "
-            f"calls sow (uid {os.geteuid()})",
-            hint="Call sow as that user: a checkout has one user. Nothing was read or changed.",
-        )
-
-
 def see_to_unproven(workspace: Workspace) -> None:
     """Adopt, refuse or put aside a file without proof; there may be no file afterwards.
 
-    Raises CopiedQueue, OtherUsersQueue, NoSecret, QueueError.
+    Raises QueueError, NoSecret.
     """
     path = workspace.queue_db
     try:
@@ -83,7 +57,13 @@ def see_to_unproven(workspace: Workspace) -> None:
                 if is_own(workspace):
                     return
             if file.st_uid != os.geteuid():
-                raise OtherUsersQueue(path, file.st_uid)
+                raise QueueError(
+                    f"the queue file {path} belongs to another user (uid {file.st_uid}) than the"
+                    " one that "
+                    f"calls sow (uid {os.geteuid()})",
+                    hint="Call sow as that user: a checkout has one user. Nothing was read or"
+                    " changed.",
+                )
             if _is_ours_all_the_same(workspace, file):
                 _name(workspace)
             else:
@@ -123,13 +103,22 @@ def _cannot_tell(path: Path, error: Exception) -> QueueError:
 def _is_ours_all_the_same(workspace: Workspace, file: os.stat_result) -> bool:
     """Whether a file is ours by the folder's place, or was made here before there were proofs.
 
-    Raises CopiedQueue.
+    Raises QueueError.
     """
     run = workspace.run
     if any(is_same(file, str(run / name)) for name in names_here(workspace)):
         return True
     if any(is_same(file, str(name)) for name in all_names(run)):
-        raise CopiedQueue(workspace.queue_db)
+        raise QueueError(
+            f"the queue file {workspace.queue_db} was not made by you for this folder of this"
+            " machine: it was "
+            "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
+            "run here",
+            repair=put_aside_command(workspace.queue_db),
+            hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
+            f"    {put_aside_command(workspace.queue_db)}\n"
+            "An original elsewhere and its agents stay as they are.",
+        )
     is_regular = stat.S_ISREG(file.st_mode)
     if not is_regular or _own_file(workspace) or not _may_be_adopted(workspace, file):
         return False

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sow.errors import StateError, UsageError
+from sow.errors import StateError
 
 
 class UnknownKnowledge(StateError):
@@ -20,23 +20,3 @@ class UnknownKnowledge(StateError):
             message = f"nothing is known by the name {name!r}"
             hint = f"{guess}`sow knowledge list` shows all; `sow knowledge search` looks for words."
         super().__init__(message, hint=hint)
-
-
-class NothingThere(StateError):
-    """An entry names what is not there any more."""
-
-    def __init__(self, name: str, path: str) -> None:
-        super().__init__(
-            f"{name} names {path}, and nothing is there",
-            hint=f"Correct `path` in .sow/knowledge/index/{name}.yaml, or remove that file.",
-        )
-
-
-class NoWords(UsageError):
-    """A search without a word."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no word to look for",
-            hint="Name some, such as: sow knowledge search session token",
-        )

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from sow.errors import StateError
+from sow.errors import StateError, UsageError
 from sow.files import LeadsOut, open_folder
 from sow.files.inside import PRIVATE
 from sow.knowledge.items import Item, files_of, text_at
-from sow.knowledge.knowledge_errors import NoWords
 from sow.paths import Workspace
 from sow.terminal_text import readable
 
@@ -61,12 +60,15 @@ class Hit(NamedTuple):
 def search(workspace: Workspace, items: Sequence[Item], words: Sequence[str]) -> list[Hit]:
     """Return the documents that hold all words, or words that begin so; the best first.
 
-    Raises NoWords, StateError.
+    Raises UsageError, StateError.
     """
     found = (term for word in words for term in WORD.findall(normalize("NFC", word)))
     terms = [term for term in found if term.strip("_")]
     if not terms:
-        raise NoWords
+        raise UsageError(
+            "there is no word to look for",
+            hint="Name some, such as: sow knowledge search session token",
+        )
     query = " ".join(f'"{term}"*' for term in terms)
     own = {item.path for item in items}  # a document of a project may be an item by itself
     listing = [

@@ -44,42 +44,6 @@ class Limits(Struct, frozen=True):
 USUAL = Limits()
 
 
-class TooManyWaits(QueueError):
-    """A client waits for too much at once."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"{MOST_WAITS} calls wait already",
-            hint="Wait for several tasks in one call, or begin with `detach`.",
-        )
-
-
-class TooLong(UsageError):
-    """The arguments of a call are more than the system gives to a process."""
-
-    def __init__(self) -> None:
-        super().__init__("the arguments are too long in all", hint="Name less at once.")
-
-
-class NotStarted(StateError):
-    """No process can be started for a call."""
-
-    def __init__(self, folder: Path, error: OSError) -> None:
-        remedy = (
-            "Call again when fewer processes run and fewer files are open; where that does not"
-            " help, have your client start `sow mcp` anew."
-        )
-        if not folder.is_dir():
-            remedy = (
-                "Put the folder back, or have your client start `sow mcp` in the one where the"
-                " repository lies now."
-            )
-        reason = (error.strerror or str(error)).lower()
-        super().__init__(
-            f"no command can be started in {folder}: {reason}", hint=f"Nothing was done. {remedy}"
-        )
-
-
 class Calls:
     """Runs command lines in one folder with one environment."""
 
@@ -104,7 +68,7 @@ class Calls:
         """Run a command line to its end. Cancelled, it asks the process to leave first.
 
         Call it within a `turn`. `escrow` is where it puts the outcomes that it prints.
-        Raises TooLong, NotStarted and StateError.
+        Raises UsageError, StateError.
         """
         process = await self._start(line, escrow)
         self._live.add(process)
@@ -120,7 +84,7 @@ class Calls:
         """Wait until a call may run; what it needs is taken then.
 
         A client may have said a thousand things at once, and a process has as many open files.
-        Raises TooManyWaits and QueueError.
+        Raises QueueError.
         """
         return self._turn(line) if line.seconds is None else self._wait()
 
@@ -147,7 +111,10 @@ class Calls:
     @asynccontextmanager
     async def _wait(self) -> AsyncIterator[None]:
         if self._waits >= MOST_WAITS:
-            raise TooManyWaits
+            raise QueueError(
+                f"{MOST_WAITS} calls wait already",
+                hint="Wait for several tasks in one call, or begin with `detach`.",
+            )
         self._waits += 1
         try:
             yield
@@ -175,8 +142,23 @@ class Calls:
                 )
         except OSError as error:
             if error.errno == errno.E2BIG:
-                raise TooLong from error
-            raise NotStarted(self._folder, error) from error
+                raise UsageError(
+                    "the arguments are too long in all", hint="Name less at once."
+                ) from error
+            remedy = (
+                "Call again when fewer processes run and fewer files are open; where that does not"
+                " help, have your client start `sow mcp` anew."
+            )
+            if not self._folder.is_dir():
+                remedy = (
+                    "Put the folder back, or have your client start `sow mcp` in the one where the"
+                    " repository lies now."
+                )
+            reason = (error.strerror or str(error)).lower()
+            raise StateError(
+                f"no command can be started in {self._folder}: {reason}",
+                hint=f"Nothing was done. {remedy}",
+            ) from error
         return process
 
     async def _to_its_end(self, process: Process, line: Line) -> Ended:

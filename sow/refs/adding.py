@@ -56,7 +56,7 @@ def add_reference(
     """Fetch a reference, put it into the index, and link it. The same one again is no error.
 
     Raises StateError, LinkPlaceTaken, RefsFolderTaken, NoSuchRef, NoSuchFolder, TooMuch,
-    Unreachable, CacheLocked; the index is as it was then.
+    Unreachable, StateError; the index is as it was then.
     """
     refuse_foreign(workspace)
     place = cached(reference.source)

@@ -16,7 +16,6 @@ from sow.errors import StateError
 from sow.files import NotWritten
 from sow.files.flock import take_lock_file
 from sow.files.trees import remove_tree
-from sow.refs.refs_errors import CacheLocked
 from sow.refs.sources import key_of
 from sow.user_folders import BaseFolder, user_folder
 
@@ -83,7 +82,7 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
     """Hold the lock of a cached repository for the length of the block; make the cache's folder.
 
     It ends with the process. It is not re-entrant. A link in the place of one of its folders is
-    refused. Raises CacheLocked, StateError, NotWritten.
+    refused. Raises StateError, NotWritten.
     """
     try:
         place.folder.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -91,7 +90,11 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
         raise NotWritten(place.folder.parent, error) from error
     descriptor = take_lock_file(place.lock, timeout_seconds)
     if descriptor is None:
-        raise CacheLocked(place.source, place.lock, timeout_seconds)
+        raise StateError(
+            f"{place.source} is being fetched by another process (waited {timeout_seconds:g} s)",
+            hint=f"Try again later. `fuser {place.lock}` names that process.",
+            passes=True,
+        )
     try:
         for folder in (place.folder, place.repository, place.trees):
             if folder.is_symlink():

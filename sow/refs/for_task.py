@@ -31,7 +31,7 @@ class TaskReference(Struct, frozen=True):
 
 
 def entries_for(workspace: Workspace, names: Sequence[str]) -> list[str]:
-    """Return the entries by which a task names references. Raises UnknownReference."""
+    """Return the entries by which a task names references. Raises StateError."""
     if not names:
         return []
     index = read_index(workspace)
@@ -39,7 +39,7 @@ def entries_for(workspace: Workspace, names: Sequence[str]) -> list[str]:
 
 
 def refuse_unknown(workspace: Workspace, entries: Iterable[object]) -> None:
-    """Raise UnknownReference where an entry names a reference that the index does not have."""
+    """Raise StateError where an entry names a reference that the index does not have."""
     entries_for(workspace, named_in(entries))
 
 

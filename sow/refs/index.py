@@ -14,7 +14,6 @@ from sow.errors import StateError
 from sow.files import read_regular_in, write_in
 from sow.paths import Workspace
 from sow.refs.folder import opened_refs
-from sow.refs.refs_errors import UnknownReference
 from sow.schema.references import Reference, ReferenceIndex
 from sow.state.state_errors import InvalidState, RefusedChange
 from sow.state.version import refuse_newer
@@ -44,11 +43,20 @@ def parse_index(path: Path, text: bytes) -> ReferenceIndex:
 
 
 def reference_named(index: ReferenceIndex, name: str) -> Reference:
-    """Return the reference of an id. Raises UnknownReference."""
+    """Return the reference of an id. Raises StateError."""
     for reference in index.references:
         if reference.id == name:
             return reference
-    raise UnknownReference(name, [reference.id for reference in index.references])
+    known = [reference.id for reference in index.references]
+    from difflib import get_close_matches  # heavy, and for an error's hint alone
+
+    near = get_close_matches(name, known, n=1)
+    guess = f"Did you mean {near[0]}? " if near else ""
+    there = f"There are: {', '.join(known)}." if known else "There is none yet."
+    raise StateError(
+        f"there is no reference {name!r}",
+        hint=f"{guess}{there} `sow refs list` shows them.",
+    )
 
 
 def references_named(index: ReferenceIndex, names: Sequence[str]) -> list[Reference]:

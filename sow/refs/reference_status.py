@@ -68,7 +68,7 @@ def commit_of(found: Found) -> str | None:
 
 
 def compare(workspace: Workspace, reference: Reference, *, now: float) -> Compared:
-    """Ask a reference's remote, and count what parts the two. Raises CacheLocked, NotWritten."""
+    """Ask a reference's remote, and count what parts the two. Raises StateError, NotWritten."""
     place = cached(reference.source)
     found = look(workspace, reference, place)
     if found.presence is Presence.STRANGE:

@@ -1,36 +1,8 @@
 """What can go wrong with references, in words that name the remedy."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from sow.errors import StateError, UsageError
-
-
-class UnknownReference(StateError):
-    """The index has no reference of this id."""
-
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        from difflib import get_close_matches  # heavy, and for an error's hint alone
-
-        near = get_close_matches(name, known, n=1)
-        guess = f"Did you mean {near[0]}? " if near else ""
-        there = f"There are: {', '.join(known)}." if known else "There is none yet."
-        super().__init__(
-            f"there is no reference {name!r}",
-            hint=f"{guess}{there} `sow refs list` shows them.",
-        )
-
-
-class ReferenceChanged(StateError):
-    """The index has another address, folder, branch or link now than while it was fetched."""
-
-    passes = True
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the index's entry of {name} was changed while it was fetched: nothing is linked",
-            hint="Call the same again; it does as the index says now.",
-        )
 
 
 class RefusedReference(UsageError):
@@ -58,18 +30,6 @@ class LinkPlaceTaken(StateError):
         super().__init__(
             f"{path} is not of sow's making, and lies where the reference is to be linked",
             hint="Look at it and move it away, then call `sow refs init`.",
-        )
-
-
-class CacheLocked(StateError):
-    """Another process fetches the same repository."""
-
-    passes = True
-
-    def __init__(self, source: str, lock: Path, seconds: float) -> None:
-        super().__init__(
-            f"{source} is being fetched by another process (waited {seconds:g} s)",
-            hint=f"Try again later. `fuser {lock}` names that process.",
         )
 
 

@@ -74,7 +74,7 @@ class Pruned(Struct, frozen=True):
 def remove_reference(workspace: Workspace, name: str, *, now: float) -> Removed:
     """Take a reference out of the index, its link away, and what nobody else uses from the disk.
 
-    Raises UnknownReference, RefsFolderTaken, CacheLocked, NotWritten.
+    Raises StateError, RefsFolderTaken, NotWritten.
     """
     refuse_foreign(workspace)
     reference = reference_named(read_index(workspace), name)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from sow.errors import StateError
 from sow.git.git_errors import GitRefused
 from sow.paths import Workspace
 from sow.refs.adding import same
@@ -25,7 +26,7 @@ from sow.refs.index import read_index, reference_named
 from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
 from sow.refs.record import read_record
 from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, from_distance
-from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, ReferenceChanged, Unreachable
+from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, Unreachable
 from sow.refs.repository import Tip, distance, is_kept, repository_in
 from sow.schema.references import Reference
 
@@ -60,7 +61,7 @@ def update_reference(
 ) -> Updated:
     """Set a reference to what its remote has.
 
-    Raises as `bring_reference`, and LinkPlaceTaken, UnknownReference, ReferenceChanged.
+    Raises as `bring_reference`, and LinkPlaceTaken, StateError.
     """
     place = _ready(workspace, reference)
     with locked(place):
@@ -126,14 +127,19 @@ def _finish(
 ) -> Updated:
     """Note the use and link what was brought, where the index has the reference as it was.
 
-    Raises UnknownReference or ReferenceChanged where somebody has changed it meanwhile.
+    Raises StateError where somebody has changed it meanwhile.
     """
     compared = _compared(place, reference, before, brought.commit)
     note_use(workspace, place, reference, brought, now=now)
     with locked_refs(workspace) as folder:
         sweep_drafts(folder)
         if not same(reference_named(read_index(workspace), reference.id), reference):
-            raise ReferenceChanged(reference.id)
+            raise StateError(
+                f"the index's entry of {reference.id} was changed while it was fetched: nothing"
+                " is linked",
+                hint="Call the same again; it does as the index says now.",
+                passes=True,
+            )
         is_copy = link_here(folder, workspace, place, reference, brought, make)
     drop_old_trees(place, now=now)
     if before is None:

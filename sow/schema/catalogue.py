@@ -37,19 +37,6 @@ FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
 OF_AN_ERROR = "error"
 
 
-class UnknownSchema(UsageError):
-    """There is no schema of this name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(
-            f"there is no schema called {name!r}",
-            hint=f"Of files there are: {', '.join(FILES)}. What a command prints with --json has"
-            " the command's words for its name, such as `sow schema task show`; `sow schema`"
-            " lists them all.",
-        )
-
-
 def outputs() -> list[str]:
     """Return the words of all commands that print objects."""
     return [words for words, row in COMMANDS.items() if row.prints]
@@ -76,13 +63,18 @@ def descriptions() -> dict[str, str]:
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema called `name`. Raises UnknownSchema."""
+    """Return the JSON Schema called `name`. Raises UsageError."""
     if name in FILES:
         return {"$schema": DIALECT, **msgspec.json.schema(FILES[name][0])}
     if name == OF_AN_ERROR:
         return {"$schema": DIALECT, **msgspec.json.schema(ErrorView)}
     if name not in outputs():
-        raise UnknownSchema(name)
+        raise UsageError(
+            f"there is no schema called {name!r}",
+            hint=f"Of files there are: {', '.join(FILES)}. What a command prints with --json has"
+            " the command's words for its name, such as `sow schema task show`; `sow schema`"
+            " lists them all.",
+        )
     schemas, components = msgspec.json.schema_components(printed_by(name))
     alternatives = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     return {"$schema": DIALECT, **alternatives, "$defs": components}

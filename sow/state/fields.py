@@ -54,7 +54,7 @@ def set_field(
     """Return what changes when `field` of `task` is set to `text`.
 
     Lists are written `a,b`; an empty text takes a metadata key away. Raises
-    RefusedField and RefusedTransition.
+    RefusedField and StateError.
     """
     if field.startswith(METADATA) and len(field) > len(METADATA):
         return {field: text if text else REMOVE}

@@ -38,15 +38,6 @@ from sow.yamlfile import REMOVE
 Fields = Mapping[str, object]
 
 
-class ChangedMeanwhile(StateError):
-    """The project has changed between the look at it and the change."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the project has changed in this very moment", hint="Do it again: `sow next`"
-        )
-
-
 class NothingToApprove(StateError):
     """What is to be approved is not there."""
 
@@ -66,12 +57,14 @@ def enter_state(
     """Take the project along an event that was found to be allowed for it as it was `seen`.
 
     `tasks` are those that were seen with it: the guards have asked of them, too, and whoever
-    adds another one waits for the lock that is held here. Raises ChangedMeanwhile.
+    adds another one waits for the lock that is held here. Raises StateError.
     """
 
     def change(project: Project) -> Fields:
         if project != seen or _statuses(list_tasks(workspace)) != _statuses(tasks):
-            raise ChangedMeanwhile
+            raise StateError(
+                "the project has changed in this very moment", hint="Do it again: `sow next`"
+            )
         return {"state": event.target, **_effects(project, event)}
 
     words = f"State: {event.source} to {event.target} ({event.name})"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sow.errors import StateError
 
 if TYPE_CHECKING:
-    from sow.schema.task import TaskStatus
     from sow.yamlfile import YamlProblem
 
 SHOWN_IDS = 12
@@ -132,31 +131,6 @@ def _known_hint(task_id: str, known: Sequence[str]) -> str:
     return f"{nearest}`sow task list` shows all {len(known)}."
 
 
-class TaskExists(StateError):
-    """The id is taken."""
-
-    def __init__(self, task_id: str, folder: Path) -> None:
-        self.task_id = task_id
-        self.folder = folder
-        super().__init__(
-            f"there is a task {task_id} already: {folder}",
-            hint="Leave --id out and sow takes the next free one.",
-        )
-
-
-class IdWasUsed(StateError):
-    """The id was that of a task that is gone, and whose clone is on record."""
-
-    def __init__(self, task_id: str) -> None:
-        self.task_id = task_id
-        super().__init__(
-            f"{task_id} was the id of a task that is gone, and its clone is still on record: a new"
-            " task of that id would go on with it",
-            hint="Leave --id out and sow takes the next free one. `sow clone list` shows what is"
-            " left of the other one.",
-        )
-
-
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 
@@ -182,24 +156,6 @@ class RefusedDependency(StateError):
             f"task {task_id} cannot depend so: {reason}",
             hint="`sow task list` shows the tasks and what they depend on.",
         )
-
-
-class RefusedTransition(StateError):
-    """A status that may not follow the present one."""
-
-    def __init__(
-        self, task_id: str, status: "TaskStatus", wanted: "TaskStatus", allowed: Sequence[str]
-    ) -> None:
-        self.task_id = task_id
-        self.status = status
-        self.wanted = wanted
-        self.allowed = tuple(allowed)
-        way_on = (
-            f"From {status} it can go to: {', '.join(allowed)}."
-            if allowed
-            else f"{status} is final; `sow task reopen {task_id}` makes the task pending again."
-        )
-        super().__init__(f"task {task_id} cannot go from {status} to {wanted}", hint=way_on)
 
 
 class RefusedField(StateError):

@@ -19,7 +19,7 @@ from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.due_entries import owed
 from sow.state.kept.store import Kept, kept_at
 from sow.state.places import TaskPlace, all_places, find_task
-from sow.state.state_errors import IdWasUsed, Misplaced, TaskExists, UnknownPhase
+from sow.state.state_errors import Misplaced, UnknownPhase
 from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
 from sow.state.status_entries import status_entry
 from sow.state.status_notes import note_status
@@ -164,7 +164,7 @@ def add_task(
     Without `task_id` it takes the next multiple of ten; without `phase` the
     project's first; a phase that is new is added to the project's list, if
     `new_phase` asks for that. The agent's name, and those of the checks
-    and references, are the caller's to look up. Raises TaskExists, IdWasUsed, UnknownPhase,
+    and references, are the caller's to look up. Raises StateError, UnknownPhase,
     RefusedDependency, RefusedChange, NoProject, StateLocked, NotWritten.
     """
     # Only a new task needs what makes a folder, and what changes a project.
@@ -178,9 +178,19 @@ def add_task(
         used = ids_with_clones(workspace)
         chosen = parse_task_id(task_id) if task_id else next_id({*taken, *used})
         if chosen in taken:
-            raise TaskExists(chosen, taken[chosen].folder)
+            raise StateError(
+                f"there is a task {chosen} already: {taken[chosen].folder}",
+                hint="Leave --id out and sow takes the next free one.",
+            )
         if chosen in used:
-            raise IdWasUsed(chosen)
+            raise StateError(
+                f"{chosen} was the id of a task that is gone, and its clone is still on record: a"
+                " new"
+                " task of that id would go on with it",
+                hint="Leave --id out and sow takes the next free one. `sow clone list` shows what"
+                " is"
+                " left of the other one.",
+            )
         refuse_unknown(chosen, depends_on, taken)
         wanted = parse_phase(phase or project.phases[0])
         if wanted not in project.phases and not new_phase:
@@ -221,7 +231,7 @@ def abandon(
     keep_session: bool = False,
     by: Author = SOW,
 ) -> Task:
-    """Take the task to `abandoned`. Raises RefusedTransition and what `change_task` does."""
+    """Take the task to `abandoned`. Raises StateError and what `change_task` does."""
 
     def change(task: Task) -> FieldChanges:
         return enter(task, TaskStatus.ABANDONED, now=now, keep_session=keep_session)
@@ -237,7 +247,7 @@ def reopen(
     check: Callable[[], None] = lambda: None,
     by: Author = SOW,
 ) -> Task:
-    """Make a completed or abandoned task pending. Raises RefusedTransition as `abandon` does.
+    """Make a completed or abandoned task pending. Raises StateError as `abandon` does.
 
     `check` is called under the task's lock, and raises where that must not be now.
     """

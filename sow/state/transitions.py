@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from msgspec import UNSET
 
+from sow.errors import StateError
 from sow.schema.task import Task, TaskStatus
-from sow.state.state_errors import RefusedTransition
 from sow.yamlfile import REMOVE
 
 _S = TaskStatus
@@ -46,11 +46,17 @@ def moment(now: float) -> datetime:
 
 
 def check(task: Task, status: TaskStatus) -> None:
-    """Raise RefusedTransition unless `status` is the present one or may follow it."""
+    """Raise StateError unless `status` is the present one or may follow it."""
     allowed = ALLOWED[task.status]
     if status is not task.status and status not in allowed:
         words = [word.value for word in TaskStatus if word in allowed]
-        raise RefusedTransition(task.id, task.status, status, words)
+        way_on = (
+            f"From {task.status} it can go to: {', '.join(words)}."
+            if words
+            else f"{task.status} is final; `sow task reopen {task.id}` makes the task pending"
+            " again."
+        )
+        raise StateError(f"task {task.id} cannot go from {task.status} to {status}", hint=way_on)
 
 
 def enter(
@@ -59,7 +65,7 @@ def enter(
     """Return what changes when `task` takes `status`; nothing if it has it already.
 
     `completed` alone sets `completed_at`. A terminal status clears the session, which
-    `keep_session` puts off: an agent still runs in it. Raises RefusedTransition.
+    `keep_session` puts off: an agent still runs in it. Raises StateError.
     """
     check(task, status)
     if status is task.status:
@@ -87,7 +93,7 @@ def clear_session(task: Task) -> FieldChanges:
 def begin_resume(task: Task, now: float) -> FieldChanges:
     """Return what changes when a resume takes `task`: + 1 iteration after a review or failure.
 
-    Raises RefusedTransition.
+    Raises StateError.
     """
     changes = enter(task, _S.IN_PROGRESS, now=now)
     if task.status in REVIEWED:
@@ -114,7 +120,7 @@ def undo(task: Task, prior: TaskStatus, *, resumed: bool = False) -> FieldChange
 def reopen(task: Task) -> FieldChanges:
     """Return what makes a completed or abandoned task pending again; nothing if it is pending.
 
-    Raises RefusedTransition for a task that is neither.
+    Raises StateError for a task that is neither.
     """
     if task.status is _S.PENDING:
         return {}

@@ -10,8 +10,9 @@ from reports.job_cases import NOW
 from sow.budgets.accounts import accounts_of
 from sow.budgets.words import account_words, raise_words
 from sow.calls.batch_actions import Work
-from sow.calls.batch_making import NameIsTaken, Wanted, make_or_attach
+from sow.calls.batch_making import Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
+from sow.errors import StateError
 from sow.jobs import batches
 from sow.schema.amounts import Amounts
 from sow.schema.batch import BatchPolicy, label_of
@@ -66,7 +67,7 @@ def test_no_two_batches_that_go_on_have_one_name(desk: Desk) -> None:
     desk.task("010")
     desk.task("020")
     make(desk, "night", "010")
-    with pytest.raises(NameIsTaken) as caught:
+    with pytest.raises(StateError, match=", which goes on, is called") as caught:
         make(desk, "night", "020")
     assert "`sow batch add night TASK`" in caught.value.hint
     make(desk, "night", "010")  # the same call finds its own

@@ -8,7 +8,7 @@ from calls.desk import PROJECT, Desk
 from in_process import Ended, run_in_process
 
 from sow.calls import batch_making
-from sow.calls.batch_making import Made, NumberForName, Wanted
+from sow.calls.batch_making import Made, Wanted
 from sow.calls.batch_selection import selection_of
 from sow.errors import UsageError
 from sow.ids import BatchId
@@ -30,7 +30,7 @@ def found(desk: Desk, name: str) -> BatchId:
 
 def test_no_batch_is_called_by_what_would_be_the_number_of_one(desk: Desk) -> None:
     desk.task("010")
-    with pytest.raises(NumberForName) as refused:
+    with pytest.raises(UsageError, match=": that would be the number of one") as refused:
         call(desk, name="2026")
     assert isinstance(refused.value, UsageError)
     assert "--name b2026" in refused.value.hint

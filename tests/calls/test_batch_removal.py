@@ -9,6 +9,7 @@ from reports.job_cases import NOW
 from sow.calls import batch_actions, batch_changes
 from sow.calls.batch_actions import Step
 from sow.calls.batch_cancel import cancel_batch
+from sow.errors import StateError
 from sow.ids import JobId, TaskId
 from sow.jobs import batches, leases, messages
 from sow.jobs.events import event_of
@@ -73,7 +74,7 @@ def test_a_task_of_this_project_is_not_added_to_another_one_s_batch(desk: Desk) 
     work = begin(desk, "010")
     desk.database.run("update batch set project_id = 'another'")
     elsewhere = batches.get_batch(desk.database, work.batch.id)
-    with pytest.raises(batch_changes.OtherProjectsBatch):
+    with pytest.raises(StateError, match="belongs to another project, which is not checked"):
         batch_changes.add(desk.caller, desk.database, elsewhere, [TaskId("020")])
     assert len(batches.items_of(desk.database, work.batch.id)) == 1
 

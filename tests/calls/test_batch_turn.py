@@ -13,15 +13,16 @@ from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
 from sow.calls.abandoned import finish, withdraw
 from sow.calls.batch_actions import Step
-from sow.calls.batch_changes import BatchHasEnded, NotInBatch
+from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_selection import selection_of
 from sow.calls.batch_touch import touch_batch
+from sow.errors import StateError
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, changes, jobs, leases
-from sow.jobs.batches import TaskInBatch, UnknownBatch
+from sow.jobs.batches import UnknownBatch
 from sow.schema.amounts import Amounts
 from sow.schema.batch import Action, BatchPolicy, BatchState, ItemState
 from sow.schema.causes import Cause
@@ -225,7 +226,7 @@ def test_the_same_call_finds_its_batch_and_takes_new_tasks_along(desk: Desk) -> 
     assert again is not None
     assert (again.batch.id, again.attached, len(again.notes)) == (work.batch.id, True, 1)
     assert list(items(work)) == ["010", "020"]
-    with pytest.raises(TaskInBatch):
+    with pytest.raises(StateError, match="belongs to batch"):
         begin(desk, "010")
 
 
@@ -253,7 +254,7 @@ def test_what_cannot_be_meant_is_refused(desk: Desk) -> None:
     with pytest.raises(UnknownBatch):
         batch_changes.find(desk.caller, None, None)
     work = begin(desk)
-    with pytest.raises(NotInBatch):
+    with pytest.raises(StateError, match="is not in batch"):
         batch_changes.remove(desk.caller, desk.database, work.batch, [TaskId("020")])
     ended = {"state": BatchState.CANCELLED, "ended_at": 1.0}
     batches.change_batch(desk.database, work.batch.id, **ended)

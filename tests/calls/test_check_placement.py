@@ -11,7 +11,6 @@ from sow.calls.call import Listener, Terms, call
 from sow.calls.cancel import cancel_job
 from sow.calls.course import Course, begin
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
-from sow.calls.kinds.check import OtherBranch
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
@@ -210,7 +209,7 @@ def test_a_check_of_the_project_is_one_of_the_projects_branch(desk: Desk) -> Non
     plain(root, "switch", "-q", "-c", "other")  # it is the same commit
     end(desk, put(desk, check(task="")).job)
     plain(root, "commit", "-q", "--allow-empty", "-m", "Elsewhere")
-    with pytest.raises(OtherBranch, match="other is checked out, and the project's branch is main"):
+    with pytest.raises(StateError, match="other is checked out, and the project's branch is main"):
         put(desk, check(task=""))
     desk.task()
     put(desk, check())

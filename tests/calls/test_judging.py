@@ -5,8 +5,9 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
-from sow.calls.judging import OwnWork, judgement_of
+from sow.calls.judging import judgement_of
 from sow.calls.live_jobs import TaskIsRunning
+from sow.errors import StateError
 from sow.ids import TaskId
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import ReviewTerms
@@ -31,7 +32,7 @@ def test_an_author_is_known_by_its_job_whatever_task_its_variables_name(work: De
     job = work.insert(task_id=TASK, state=JobState.DONE, ended_at=NOW)
     for named in ("010", "020", "", "999"):
         caller = work.as_agent_of(job, SOW_TASK_ID=named, SOW_AGENT="orchestrator")
-        with pytest.raises(OwnWork):
+        with pytest.raises(StateError, match="is the author of its work, and cannot"):
             judgement_of(caller, TASK, "Good.")
 
 

@@ -5,16 +5,15 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.judging import OwnWork
 from sow.calls.kinds.merge import merge_request
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.clones.candidates import NotMergeable
 from sow.clones.main_checkout import main_checkout
 from sow.config.checks import UnknownCheck
+from sow.errors import StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
@@ -111,7 +110,7 @@ def test_a_check_that_is_not_there_is_refused_at_once(work: Desk) -> None:
 def test_the_agent_of_a_task_does_not_merge_it(work: Desk) -> None:
     job = work.insert(task_id=TaskId("010"), state=JobState.RUNNING)
     caller = work.as_agent_of(job, SOW_TASK_ID="010", SOW_AGENT="orchestrator")
-    with pytest.raises((OwnWork, WaitsForItself)):
+    with pytest.raises(StateError):
         place(caller, work.database, work.config, request(work))
 
 
@@ -119,7 +118,7 @@ def test_the_author_is_refused_though_its_job_is_not_on_record(work: Desk) -> No
     job = work.insert(task_id=TaskId("030"), state=JobState.DONE, ended_at=NOW)
     work.database.run("delete from job")
     caller = work.as_agent_of(job, SOW_TASK_ID="010", SOW_AGENT="orchestrator")
-    with pytest.raises(OwnWork, match="cannot merge it"):
+    with pytest.raises(StateError, match="cannot merge it"):
         place(caller, work.database, work.config, request(work))
 
 

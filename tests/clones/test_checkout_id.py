@@ -7,8 +7,9 @@ from clones.clone_site import plain
 from clones.making_site import NOON, make_home
 
 from sow.clone_mark import CHECKOUT_PLACE
-from sow.clones.checkout_id import SharedGitFolder, checkout_id
+from sow.clones.checkout_id import checkout_id
 from sow.clones.record import record_clone
+from sow.errors import StateError
 from sow.git.repository import repository_of
 from sow.state.tasks import read_task
 
@@ -64,7 +65,7 @@ def test_a_copied_worktree_shares_its_git_folder_and_is_refused(home, tmp_path):
     plain(home.top, "worktree", "add", "-q", "-b", "two", str(tmp_path / "two"))
     id_of(tmp_path / "two")
     shutil.copytree(tmp_path / "two", tmp_path / "three")
-    with pytest.raises(SharedGitFolder) as caught:
+    with pytest.raises(StateError, match="share one git folder, so their tasks' clones") as caught:
         id_of(tmp_path / "three")
     assert str(tmp_path / "two") in caught.value.message
 

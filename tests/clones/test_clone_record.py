@@ -7,9 +7,10 @@ import pytest
 from clones.making_site import NOON, Home, bring, commit, make_home
 
 from sow.clone_mark import CloneMark
-from sow.clones.judged import NothingBroughtBack, judged_change, judged_commit
+from sow.clones.judged import judged_change, judged_commit
 from sow.clones.main_checkout import main_checkout
 from sow.clones.record import forget_clone, note_clone, noted_clone, record_clone
+from sow.errors import StateError
 from sow.state.tasks import change_task, read_task
 
 pytestmark = pytest.mark.slow  # process after process
@@ -71,7 +72,7 @@ def test_a_record_holds_any_names(home: Home) -> None:
 def test_a_verdict_is_about_the_tasks_own_branch_whatever_its_author_names(home: Home) -> None:
     noted(home)
     forge(home, branch="main")
-    with pytest.raises(NothingBroughtBack):
+    with pytest.raises(StateError, match="cannot be judged:"):
         judged_commit(home.workspace, read_task(home.workspace, "010"))
     own = commit(home.place().path, "file", "mine\n")
     bring(home)
@@ -82,7 +83,7 @@ def test_a_branch_that_is_not_the_tasks_is_not_judged_without_a_record_either(ho
     mark = noted(home)
     forget_clone(home.repository, mark.project, "010")
     forge(home, branch="main")
-    with pytest.raises(NothingBroughtBack):
+    with pytest.raises(StateError, match="cannot be judged:"):
         judged_commit(home.workspace, read_task(home.workspace, "010"))
 
 

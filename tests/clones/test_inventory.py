@@ -15,7 +15,8 @@ from sow.clones.made_by_setup import ready_clone
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import own_mark
 from sow.clones.record import note_clone
-from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
+from sow.clones.removal import prune_clones, remove_clone
+from sow.errors import StateError
 from sow.git.view import View
 from sow.state.tasks import abandon, list_tasks
 
@@ -49,7 +50,7 @@ def test_work_of_every_form_keeps_the_clone_and_is_named(home, form):
     words = FORMS[form](path)
     merge(home)
     before = plain(path, "for-each-ref")
-    with pytest.raises(WorkWouldBeLost) as caught:
+    with pytest.raises(StateError, match="the clone of task") as caught:
         remove_clone(main_of(home), home.place(), discard=False)
     assert words in caught.value.message
     assert "--discard" in caught.value.hint
@@ -311,7 +312,7 @@ def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, see
     named = "; ".join(found.losses_named(1000))
     for form, expected in words.items():
         assert all(name in named for name in expected.rpartition(": ")[2].split(", ")), form
-    with pytest.raises(WorkWouldBeLost):
+    with pytest.raises(StateError, match="the clone of task"):
         remove_clone(main_of(home), home.place(), discard=False)
     abandon(home.workspace, "010", now=NOON)
     assert prune_clones(main_of(home), list_tasks(home.workspace)).removed == ()

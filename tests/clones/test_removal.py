@@ -11,7 +11,7 @@ from clones.making_site import NOON, beside, bring, commit, make_home
 from sow.clones.listing import removal_risks_of
 from sow.clones.locks import LinkedFolder, draft_path, gone_path
 from sow.clones.main_checkout import main_checkout
-from sow.clones.removal import WorkWouldBeLost, prune_clones, remove_clone
+from sow.clones.removal import prune_clones, remove_clone
 from sow.clones.review_clone import remove_review_clone, review_place, sweep_reviews
 from sow.errors import StateError
 from sow.state.tasks import abandon, change_task, list_tasks
@@ -63,7 +63,7 @@ def test_uncommitted_work_stands_against_it(home):
     (path / "new").write_text("new\n")
     (path / "src/code.py").unlink()
     assert reasons(home) == ("uncommitted: file, new, src/code.py",)
-    with pytest.raises(WorkWouldBeLost) as caught:
+    with pytest.raises(StateError, match="the clone of task") as caught:
         remove(home)
     assert "uncommitted: file, new, src/code.py" in caught.value.message
     assert "sow clone remove 010 --discard" in caught.value.hint
@@ -122,7 +122,7 @@ def test_brought_but_unmerged_work_stands_against_it_until_it_is_merged(home):
     tip = commit(home.place().path, "new", "work\n")
     assert bring(home) == tip
     assert reasons(home) == (f"not merged: {tip[:12]}",)
-    with pytest.raises(WorkWouldBeLost):
+    with pytest.raises(StateError, match="the clone of task"):
         remove(home)
     merge(home)
     assert reasons(home) == ()
@@ -172,7 +172,7 @@ def test_a_clone_that_cannot_be_judged_stays_until_it_is_discarded(home, tmp_pat
         elif hostile == "git is a file":
             (path / ".git").write_text(f"gitdir: {kept}\n")
     inside = sorted(kept.iterdir())
-    with pytest.raises(WorkWouldBeLost, match="cannot be judged"):
+    with pytest.raises(StateError, match="cannot be judged"):
         remove(home)
     assert os.path.lexists(path)
     remove(home, discard=True)

@@ -7,7 +7,7 @@ from clones.making_site import NOON, Home, commit, make_home
 from in_process import run_in_process
 
 from sow.clones.record import note_clone
-from sow.state.state_errors import IdWasUsed
+from sow.errors import StateError
 from sow.state.tasks import add_task, find_task
 
 pytestmark = pytest.mark.slow  # process after process
@@ -34,7 +34,7 @@ def test_a_new_task_gets_another_id(home):
 
 
 def test_the_id_is_refused_by_name(home, tmp_path):
-    with pytest.raises(IdWasUsed, match="030 was the id of a task that is gone") as refused:
+    with pytest.raises(StateError, match="030 was the id of a task that is gone") as refused:
         add(home, "030")
     assert "Leave --id out" in refused.value.hint
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home"), "LANG": "C.UTF-8"}

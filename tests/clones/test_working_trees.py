@@ -6,8 +6,8 @@ import pytest
 from clones.clone_site import name_author, plain
 
 from sow.clones.moving import move_branch
+from sow.errors import StateError
 from sow.git.repository import repository_of
-from sow.git.working_trees import WorkingTreeUnknown
 
 pytestmark = pytest.mark.slow  # process after process
 FILE = "protocol.file.allow=always"
@@ -70,7 +70,7 @@ def test_one_that_nobody_can_find_is_told_before_anything_moves(tmp_path):
     folder = make(tmp_path / "tree", "--separate-git-dir", str(tmp_path / "git"))
     old, new = two_commits(folder)
     plain(folder, "worktree", "add", "-q", "-b", "other", str(tmp_path / "beside"))
-    with pytest.raises(WorkingTreeUnknown):
+    with pytest.raises(StateError, match="is checked out in the first working tree of"):
         move_branch(repository_of(tmp_path / "beside"), "main", old, new)
     assert plain(folder, "rev-parse", "refs/heads/main") == old
 

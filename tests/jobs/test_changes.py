@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from queue_cases import NOW, OTHER_WORKER, PROJECT, WORKER, insert, leased_job
 from recorded_changes import read_after
 
-from sow.errors import ExitCode
+from sow.errors import ExitCode, UsageError
 from sow.ids import AttemptId, JobId, TaskId
 from sow.jobs import changes, history, jobs, leases
 from sow.jobs.change_feed import ChangeFeed
-from sow.jobs.changes import BadCursor, Cursor, Filter, parse_cursor
+from sow.jobs.changes import Cursor, Filter, parse_cursor
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.change import Change, ChangeKind
@@ -277,7 +277,7 @@ def test_without_a_queue_there_is_nothing_and_then_everything(
 
 @pytest.mark.parametrize("text", ["", "x", "12", "0123456789ab", "0123456789ab-", "A-1", "-1"])
 def test_what_is_no_cursor_is_refused(text: str) -> None:
-    with pytest.raises(BadCursor) as caught:
+    with pytest.raises(UsageError, match="not a cursor:") as caught:
         parse_cursor(text)
     assert caught.value.exit_code == ExitCode.USAGE
     assert "--since" in caught.value.hint

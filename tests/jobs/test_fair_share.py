@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_cases import MANY, NOW, PROJECT, WORKER, insert
 
+from sow.errors import StateError
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs, leases, messages
 from sow.jobs.database import Database
@@ -145,7 +146,7 @@ def test_a_batch_that_does_not_run_places_nothing(database: Database, state: Bat
 
 def test_a_task_belongs_to_one_batch_that_goes_on(database: Database) -> None:
     first = make_batch(database, "100")
-    with pytest.raises(batches.TaskInBatch):
+    with pytest.raises(StateError, match="belongs to batch"):
         make_batch(database, "100", "101")
     batches.change_batch(database, first.id, state=BatchState.OVER, ended_at=NOW)
     make_batch(database, "100", "102")

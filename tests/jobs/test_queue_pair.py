@@ -15,7 +15,7 @@ from queue_cases import insert, start_python
 from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
-from sow.jobs.faults import ForeignLog, QueueChanged, QueueReplaced
+from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.queue_files import COUNT_AT, MOST_COMMITS, refuse_foreign_log
 from sow.paths import Workspace
 
@@ -64,7 +64,9 @@ def test_an_older_copy_of_the_file_is_not_continued_by_the_log(
         (tmp_path / "before.db").rename(left.queue_db)
         make_own(left)
     before = left.queue_db.read_bytes(), log_of(left).read_bytes()
-    with pytest.raises(ForeignLog) as caught:
+    with pytest.raises(
+        QueueChanged, match="and the write-ahead log beside it do not belong"
+    ) as caught:
         open_queue(left)
     assert "do not belong together" in caught.value.message
     assert "mv $(ls -d queue.db-wal queue.db-shm 2>/dev/null) aside/1/" in caught.value.hint
@@ -77,7 +79,7 @@ def test_the_file_of_another_queue_is_not_continued_by_the_log(left: Workspace) 
     other.sow.mkdir(parents=True)
     open_queue(other).close()
     shutil.copy(other.queue_db, left.queue_db)
-    with pytest.raises(ForeignLog):
+    with pytest.raises(QueueChanged, match="and the write-ahead log beside it do not belong"):
         open_queue(left)
 
 
@@ -175,9 +177,9 @@ def test_an_open_connection_leaves_a_file_that_was_written_over(
     database.connection.execute("pragma wal_checkpoint(full)")
     insert(database, "040")
     workspace.queue_db.write_bytes((tmp_path / "older.db").read_bytes())
-    with pytest.raises(ForeignLog):
+    with pytest.raises(QueueChanged, match="and the write-ahead log beside it do not belong"):
         insert(database, "050")
-    with pytest.raises(ForeignLog):
+    with pytest.raises(QueueChanged, match="and the write-ahead log beside it do not belong"):
         database.row("select 1")
 
 

@@ -10,10 +10,9 @@ from in_process import run_in_process
 from journeys.json_contract import hold
 from knowledge.knowledge_site import KnowledgeSite
 
-from sow.errors import StateError
+from sow.errors import StateError, UsageError
 from sow.knowledge import text_index
 from sow.knowledge.items import known_items
-from sow.knowledge.knowledge_errors import NoWords
 from sow.knowledge.text_index import search
 
 
@@ -42,7 +41,7 @@ def test_words_are_found_by_their_beginnings_without_accents_and_titles_first(fi
 def test_no_word_is_taken_for_a_command_of_the_search(filled, words: str) -> None:
     try:
         paths(filled, words, "sessions")
-    except NoWords:
+    except UsageError:
         pytest.fail("there is a word")
 
 

@@ -9,12 +9,12 @@ import pytest
 from refs.ref_site import RefSite, cached_folders
 from refs.remotes import Remote
 
+from sow.errors import StateError
 from sow.refs.adding import add_reference
 from sow.refs.cache import cached, locked
 from sow.refs.fetching import bring_reference, drop_old_trees, note_use
 from sow.refs.index import read_index
 from sow.refs.linking import Presence, look
-from sow.refs.refs_errors import ReferenceChanged
 from sow.refs.removing import remove_reference
 from sow.refs.updating import Deed, update_reference
 from sow.schema.references import Reference
@@ -272,7 +272,7 @@ def test_an_entry_that_was_changed_while_it_was_fetched_links_nothing(
     remote.commit("Second")
     before = site.link("style").readlink()
     site.index.write_text(site.index.read_text().replace("link: style", "link: rules"))
-    with pytest.raises(ReferenceChanged):
+    with pytest.raises(StateError, match="was changed while it was fetched: nothing is"):
         update_reference(site.workspace, reference, now=NOW)
     assert site.link("style").readlink() == before
     site.good("refs", "update")

@@ -265,20 +265,19 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "FolderInRepository": (folder_in_repository,),
     "NoChecks": (no_checks,),
     "NothingToCheck": (nothing_to_check,),
-    "TaskInBatch": (_of_batches("batch", "run", "010", "020", "--detach"),),
-    "NotInBatch": (_of_batches("batch", "remove", "1", "020"),),
+    "belongs to batch": (_of_batches("batch", "run", "010", "020", "--detach"),),
+    "is not in batch": (_of_batches("batch", "remove", "1", "020"),),
     "UnknownBatch": (_of_batches("batch", "resume", "7"),),
-    "NumberForName": (_of_batches("batch", "run", "020", "--name", "7"),),
+    "a batch cannot be called": (_of_batches("batch", "run", "020", "--name", "7"),),
     "BatchHasEnded": (batch_has_ended,),
     "TaskHasJob": (task_has_job,),
     "NotYet": (_advance("review"),),
     "NoSuchEvent": (_advance("nowhere"),),
-    "IsCompleted": (is_completed,),
+    "the project is completed": (is_completed,),
 }
-"""The errors, by the name of their class, with what leads to each."""
+"""What leads to each error, by its class's name or, where it has none, words of its message."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "NameIsTaken": "the name is the caller's to choose; `sow next` names none",
     **dict.fromkeys(
         ("GitKilled", "GitTookTooLong", "CloneLocked", "BranchMoved", "IndexInUse"),
         "it passes, and the command or its job waits for that",
@@ -291,28 +290,19 @@ LEFT_OUT: Mapping[str, str] = {
         (
             "UnsafeClone",
             "LinkedFolder",
-            "SharedGitFolder",
             "PlaceTaken",
-            "WorkingTreeUnknown",
             "NothingToTakeUp",
         ),
         "somebody has put a thing into sow's own places: a person has to look",
     ),
-    **dict.fromkeys(("PathNotText",), "no path of a machine in use"),
     **dict.fromkeys(
         ("DependencyConflict",),
         "of a job that makes a clone: the end of an agent's job, not a call",
     ),
     **dict.fromkeys(
-        (
-            *("NoClone", "CloneIsMissing", "NothingBroughtBack", "NotDeleted", "WorkWouldBeLost"),
-            *("BranchGone", "OutcomeIsOwed"),
-        ),
+        ("NoClone", "NotDeleted", "OutcomeIsOwed"),
         "of other commands than merge, batch and advance",
     ),
-    **dict.fromkeys(("OwnWork",), "the author asks: it is named its own steps alone"),
-    **dict.fromkeys(("OtherProjectsBatch",), "the batch is another project's: none of it is named"),
-    **dict.fromkeys(("OtherBranch",), "of `sow project check`, which its own test follows"),
 }
 """The other errors of the same modules, and why no case leads through them."""
 

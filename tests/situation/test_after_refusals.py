@@ -5,6 +5,7 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pytest
 from calls.desk import make_desk
@@ -139,7 +140,8 @@ def all_errors() -> set[str]:
 
 def test_every_refusal_of_these_commands_is_a_case_or_has_a_reason_not_to_be() -> None:
     assert not CASES.keys() & LEFT_OUT.keys()
-    assert all_errors() == CASES.keys() | LEFT_OUT.keys()
+    classes = {name for name in CASES if name.isidentifier()}
+    assert all_errors() == classes | LEFT_OUT.keys()
 
 
 @pytest.mark.slow
@@ -152,13 +154,15 @@ def test_next_leads_on_after_each_refusal(
     made: list[str] = []
     init = SowError.__init__
 
-    def noting(self: SowError, *words: str, **more: str) -> None:
-        made.append(type(self).__name__)
-        init(self, *words, **more)
+    def noting(self: SowError, message: str, **more: Any) -> None:
+        made.append(f"{type(self).__name__}: {message}")
+        init(self, message, **more)
 
     monkeypatch.setattr(SowError, "__init__", noting)
     is_over = case(site)
-    assert name in made, f"the command was refused for something else: {made}"
+    assert any(name in error for error in made), (
+        f"the command was refused for something else: {made}"
+    )
     site.follow(until=is_over)
 
 

@@ -9,7 +9,7 @@ from state.conftest import NOON
 from sow.errors import StateError
 from sow.paths import Workspace
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state.bulk.removing import IsWaitedFor, remove_task
+from sow.state.bulk.removing import remove_task
 from sow.state.kept.store import kept_at
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import add_task, change_task, find_task, list_tasks, set_dependencies
@@ -69,7 +69,7 @@ def test_what_was_given_up_before_it_began_goes(project: Workspace) -> None:
 def test_what_others_wait_for_stays_and_the_commands_are_named(project: Workspace) -> None:
     add_task(project, name="Third", agent="tester", now=NOON, depends_on=["010", "020"])
     set_dependencies(project, "020", ["010"], now=NOON)
-    with pytest.raises(IsWaitedFor, match="020, 030 depend on it") as caught:
+    with pytest.raises(StateError, match="020, 030 depend on it") as caught:
         remove_task(project, "010", nothing_against_it)
     assert '  sow task set 020 depends_on ""\n' in caught.value.hint
     assert caught.value.hint.endswith('  sow task set 030 depends_on "020"')

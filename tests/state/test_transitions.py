@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sow.errors import StateError
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.state.state_errors import RefusedTransition
 from sow.state.transitions import (
     ALLOWED,
     TERMINAL,
@@ -81,10 +81,8 @@ def test_every_pair(status, wanted):
         assert (after.started_at == NOON_TIME) is (wanted is S.IN_PROGRESS)
         assert (after.completed_at == NOON_TIME) is (wanted is S.COMPLETED)
     else:
-        with pytest.raises(RefusedTransition) as caught:
+        with pytest.raises(StateError, match="cannot go from") as caught:
             enter(before, wanted, now=NOON)
-        assert set(caught.value.allowed) == TABLE[status]
-        assert (caught.value.status, caught.value.wanted) == (status, wanted)
         assert f"from {status} to {wanted}" in caught.value.message
         for word in TABLE[status] or {"sow task reopen 010"}:
             assert word in caught.value.hint
@@ -130,7 +128,7 @@ def test_a_resume_counts_an_iteration_after_a_review_or_failure_only(status, ite
 
 @pytest.mark.parametrize("status", sorted(TERMINAL))
 def test_a_finished_task_is_not_resumed(status):
-    with pytest.raises(RefusedTransition):
+    with pytest.raises(StateError, match="cannot go from"):
         begin_resume(task(status), NOON)
 
 
@@ -164,7 +162,7 @@ def test_reopen(status):
     elif status is S.PENDING:
         assert reopen(before) == {}
     else:
-        with pytest.raises(RefusedTransition):
+        with pytest.raises(StateError, match="cannot go from"):
             reopen(before)
 
 
@@ -181,7 +179,7 @@ def test_no_way_through_breaks_what_always_holds(steps):
                 changes = reopen(now)
             else:
                 changes = enter(now, step, now=NOON + number)
-        except RefusedTransition:
+        except StateError:
             continue
         now = apply(now, changes)
         assert (now.completed_at is not msgspec.UNSET) is (now.status is S.COMPLETED)
@@ -192,7 +190,7 @@ def test_no_way_through_breaks_what_always_holds(steps):
 
 def test_check_allows_what_the_table_allows():
     check(task(S.PENDING), S.IN_PROGRESS)
-    with pytest.raises(RefusedTransition):
+    with pytest.raises(StateError, match="cannot go from"):
         check(task(S.PENDING), S.COMPLETED)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from with_github.github_site import GithubSite
 
-from sow.github.github_errors import GhTookTooLong
+from sow.errors import StateError
 from sow.github.run import gh
 
 pytestmark = pytest.mark.slow
@@ -102,5 +102,5 @@ def test_a_gh_that_hangs_is_ended_with_all_that_it_started(site: GithubSite) -> 
     environment = {**site.environment, "SOW_TEST_GH": "hangs"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", site.environment["PATH"])
-        with pytest.raises(GhTookTooLong, match=r"the weather was not answered within 0.5 s"):
+        with pytest.raises(StateError, match=r"the weather was not answered within 0.5 s"):
             gh(site.root, "api", "user", what="the weather", seconds=0.5, environ=environment)

@@ -38,16 +38,6 @@ class Place(NamedTuple):
     """The task's clone that it works in; None in the user's own checkout."""
 
 
-class CloneIsGone(StateError):
-    """The clone of a task is not where it was made, or was never finished."""
-
-    def __init__(self, task: Task, path: Path) -> None:
-        super().__init__(
-            f"there is no whole clone of task {task.id} at {path}",
-            hint="It is made again, from its branch, when an agent of the task is run.",
-        )
-
-
 def prepare_step(
     context: WorkerContext, job: Job, task: Task | None, place: Place, orders: msgspec.Struct
 ) -> Prepared:
@@ -71,7 +61,7 @@ def prepare_step(
 def place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
     """Return where a step works: in its task's clone, else in the user's checkout.
 
-    Raises CloneIsGone, NoRepository.
+    Raises StateError, NoRepository.
     """
     root = context.workspace.root
     if task is None or task.clone is UNSET:
@@ -80,7 +70,10 @@ def place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
     place = main.place(task)
     mark = own_mark(place)
     if mark is None or mark.stage != Stage.WHOLE or not place.root.is_dir():
-        raise CloneIsGone(task, place.path)
+        raise StateError(
+            f"there is no whole clone of task {task.id} at {place.path}",
+            hint="It is made again, from its branch, when an agent of the task is run.",
+        )
     noted = main.noted(task)
     clone = ClonePlace(
         workspace=str(root),

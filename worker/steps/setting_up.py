@@ -13,25 +13,11 @@ from sow.config.durations import write_duration
 from sow.errors import SowError
 from sow.paths import AttemptPaths
 from worker.kinds.check.program import last_lines
-from worker.steps.command_line import Ended, Runner
-
-
-class SetupFailed(SowError):
-    """The command line that makes a clone ready for work has not succeeded."""
-
-    def __init__(self, line: str, ended: Ended, seconds: float, log: Path) -> None:
-        how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
-        if ended.timed_out:
-            how = f"it took longer than {write_duration(seconds)} (clones.setup_timeout)"
-        words = "\n".join(f"  {text}" for text in last_lines(log))
-        super().__init__(
-            f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
-            hint=f"All that it printed is in {log}.",
-        )
+from worker.steps.command_line import Runner
 
 
 def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None) -> None:
-    """Run `clones.setup` in the clone whose workspace's root is `root`. Raises SetupFailed.
+    """Run `clones.setup` in the clone whose workspace's root is `root`. Raises SowError.
 
     It is the repository's, which agents may edit: to `sow` it has no rights.
     """
@@ -47,4 +33,11 @@ def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: s
         runner.close()
         os.environ[env_vars.AGENT] = agent
     if ended.code != 0:
-        raise SetupFailed(line, ended, seconds, paths.setup_log)
+        how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
+        if ended.timed_out:
+            how = f"it took longer than {write_duration(seconds)} (clones.setup_timeout)"
+        words = "\n".join(f"  {text}" for text in last_lines(paths.setup_log))
+        raise SowError(
+            f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
+            hint=f"All that it printed is in {paths.setup_log}.",
+        )

@@ -16,24 +16,13 @@ from sow.jobs.database import Database
 from sow.state.projects import read_project
 
 
-class OtherBranch(StateError):
-    """What is checked out is not the project's branch, which a check of the project is about."""
-
-    def __init__(self, branch: str, here: str | None) -> None:
-        super().__init__(
-            f"{here or 'no branch'} is checked out, and the project's branch is {branch}",
-            hint=f"A check of the project judges that branch: `git switch {branch}`, then call"
-            " again.",
-        )
-
-
 class CheckKind(StepKind):
     """Jobs that check."""
 
     def admit(
         self, caller: Caller, _database: Database | None, _config: Configuration, request: Request
     ) -> None:
-        """Raise OtherBranch where no task is checked, and the project's branch lies elsewhere."""
+        """Raise StateError where no task is checked, and the project's branch lies elsewhere."""
         branch = None if request.tasks else read_project(caller.workspace).branch
         if not branch:
             return
@@ -43,7 +32,13 @@ class CheckKind(StepKind):
                 return
             there = commit_of(here.top, f"refs/heads/{branch}")
             if there not in (None, here.commit):
-                raise OtherBranch(branch, here.branch)
+                raise StateError(
+                    f"{here.branch or 'no branch'} is checked out, and the project's branch is"
+                    f" {branch}",
+                    hint=f"A check of the project judges that branch: `git switch {branch}`, then"
+                    " call"
+                    " again.",
+                )
 
 
 KIND = CheckKind()

@@ -30,7 +30,7 @@ class MergeKind(StepKind):
     def admit(
         self, caller: Caller, _database: Database | None, config: Configuration, request: Request
     ) -> None:
-        """Raise OwnWork, NotMergeable, UnknownCheck, GitTooOld, and what `candidates` raises."""
+        """Raise StateError, NotMergeable, UnknownCheck, GitTooOld, and what `candidates` raises."""
         for task_id in request.tasks:
             refuse_author(caller, task_id, "merge")
         refuse_old_git()

@@ -60,7 +60,7 @@ class ReviewKind(CallKind):
     ) -> Placed:
         """Put a review into the queue, or find the one that the same call put there.
 
-        Raises StateError, TaskHasJob, TaskIsCarried, TaskIsTaken, NothingBroughtBack,
+        Raises StateError, TaskHasJob, TaskIsCarried, TaskIsTaken,
         ExecutorError.
         """
         found = find_or_admit_review(caller, database, config, request)
@@ -131,7 +131,7 @@ def _is_same(job: Job, wanted: Job) -> bool:
 
 
 def _job_for(caller: Caller, config: Configuration, request: Request, task: Task) -> Job:
-    """Return the job that a request would become. Raises UnknownAgent, UnknownExecutor."""
+    """Return the job that a request would become. Raises UnknownAgent, ExecutorError."""
     agent = get_agent(request.agent or REVIEWER).name
     return Job(
         id=JobId(0),
@@ -158,7 +158,7 @@ def _job_for(caller: Caller, config: Configuration, request: Request, task: Task
 def _commit(caller: Caller, task: Task) -> str | None:
     """Return the commit to be judged; None where a task without a clone lies in no repository.
 
-    Raises NothingBroughtBack, GitRefused.
+    Raises StateError, GitRefused.
     """
     try:
         return judged_commit(caller.workspace, task)

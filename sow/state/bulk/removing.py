@@ -4,7 +4,7 @@ Owns what stands against that, as far as files tell. Whether a job of it is on
 record is the caller's to ask, under the locks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from sow.errors import StateError
 from sow.files import locked_folder
@@ -15,18 +15,6 @@ from sow.state.bulk import journal
 from sow.state.tasks import all_places, find_task, read_task_at
 
 
-class IsWaitedFor(StateError):
-    """Other tasks depend on one that is to be removed."""
-
-    def __init__(self, task: Task, others: Sequence[Task]) -> None:
-        commands = [_command(task, other) for other in others]
-        super().__init__(
-            f"task {task.id} is not removed: {', '.join(other.id for other in others)}"
-            f" {'depends' if len(others) == 1 else 'depend'} on it",
-            hint="\n".join(["Have them not wait for it first:", *commands]),
-        )
-
-
 def _command(task: Task, other: Task) -> str:
     left = ",".join(each for each in other.depends_on if each != task.id)
     return f'  sow task set {other.id} depends_on "{left}"'
@@ -35,7 +23,7 @@ def _command(task: Task, other: Task) -> str:
 def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None]) -> Task:
     """Remove a task that never ran, and return it. `check` raises where its jobs forbid that.
 
-    Raises UnknownTask, StateError, IsWaitedFor, StateLocked, NotWritten; nothing is changed then.
+    Raises UnknownTask, StateError, StateLocked, NotWritten; nothing is changed then.
     """
     place = find_task(workspace, task_id)
     with locked_folder(workspace.project):
@@ -55,7 +43,12 @@ def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None
                 )
             dependents = [other for other in others if task.id in other.depends_on]
             if dependents:
-                raise IsWaitedFor(task, dependents)
+                commands = [_command(task, other) for other in dependents]
+                raise StateError(
+                    f"task {task.id} is not removed: {', '.join(other.id for other in dependents)}"
+                    f" {'depends' if len(dependents) == 1 else 'depend'} on it",
+                    hint="\n".join(["Have them not wait for it first:", *commands]),
+                )
             check(task)
             task_folder.take_away(place.folder)
             return task
