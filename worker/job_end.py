@@ -1,8 +1,8 @@
-"""How a job's end is written, whatever has led to it, and the ends of jobs whose agent never ran.
+"""The end of a job that a worker holds: written by `sow.calls.job_end`, then told and rung.
 
-Owns the last commit of a job under its lease, and what is said and rung after
-it. A task that cannot be written then is owed its status (`owes_task`). What
-an attempt that has run leads to is `settle`.
+Owns the ends of jobs whose agent never ran, and what follows the commit. A task that
+cannot be written then is owed its status (`owes_task`). What an attempt that has run
+leads to is `settle`.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,13 @@ from contextlib import suppress
 from typing import Any
 
 from sow.attempts.judge import CANCELLED
-from sow.calls.abandoned import cancellation, conclude
+from sow.calls import job_end
 from sow.clock import format_duration
 from sow.errors import ExecutorError, QueueError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.jobs.end_entries import remember, write_ends
-from sow.jobs.spending import close_attempt
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -86,12 +85,8 @@ def _fail_unmarked(
 
 def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
     """End a job that was cancelled while no agent of it runs, and give its task back."""
-    now = context.now()
-    with leases.under(context.database, lease):
-        reason = _cancelled(context, job)
-        close_attempt(context.database, job.id, Cause.CANCELLED, CANCELLED.reason, now=now)
-        ends = cancellation(context.database, job, reason=reason, now=now)
-        leases.settle(context.database, lease, **ends)
+    reason = _cancelled(context, job)
+    job_end.cancel(context.database, job, reason=reason, now=context.now(), lease=lease)
     _conclude(context, job)
 
 
@@ -108,7 +103,7 @@ def _cancelled(context: WorkerContext, job: Job) -> str:
 def _conclude(context: WorkerContext, job: Job) -> None:
     """Give back what a job that has ended owes its task; what cannot be given now stays owed."""
     try:
-        conclude(context.workspace, context.database, job, now=context.now())
+        job_end.conclude(context.workspace, context.database, job, now=context.now())
     except StateError as error:
         tell(job, f"its task cannot be given back yet: {error.message}")
     tell(job, _story(jobs.get_job(context.database, job.id)))
@@ -140,20 +135,17 @@ def end(
     **spent: Any,
 ) -> None:
     """Write how a job has ended; `tell_of_end` follows when that is committed."""
-    now = context.now()
-    is_step_done = verdict.cause is Cause.PASSED  # what it has to say stands in no task's record
-    with leases.under(context.database, lease):
-        close_attempt(context.database, lease.job_id, verdict.cause, verdict.reason, now=now)
-        leases.settle(
-            context.database,
-            lease,
-            state=state,
-            cause=verdict.cause,
-            reason=verdict.reason if state is not JobState.DONE or is_step_done else "",
-            outcome_status=status,
-            ended_at=now,
-            **spent,
-        )
+    job_end.end(
+        context.database,
+        lease.job_id,
+        state=state,
+        cause=verdict.cause,
+        reason=verdict.reason,
+        now=context.now(),
+        lease=lease,
+        outcome_status=status,
+        **spent,
+    )
 
 
 def end_unwritten(

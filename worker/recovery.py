@@ -8,8 +8,8 @@ dead when its process is. Knows nothing of how an attempt is judged.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.ending import carry_out_recorded, sweep_ended
+from sow.calls.job_end import finish, give_back, is_abandoned
 from sow.calls.open_hold import is_deserted, release
 from sow.errors import QueueError, SowError, StateError
 from sow.faults import reason_of

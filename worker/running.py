@@ -7,6 +7,7 @@ the attempt's folder.
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -31,6 +32,8 @@ T = TypeVar("T")
 RECORD_LIMIT = 1 << 16
 """The largest record of a supervisor that is read, in bytes; it writes some 200."""
 FIRST_POSTPONEMENT_SECONDS = 0.25
+BEGINNING_BYTES = 16 << 20
+"""How much of a transcript is looked at."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,35 @@ class Running:
         return self.executor.transcripts(session_id, self.environ)
 
     @property
+    def has_transcript(self) -> bool:
+        """Whether its CLI keeps the session in a file that holds something of it."""
+        for path in self.transcripts:
+            with suppress(OSError):
+                if path.is_file() and self.agents_executor.holds_conversation(_beginning(path)):
+                    return True
+        return False
+
+    @property
     def agents_executor(self) -> Executor:
         """What drives the CLI of an agent's attempt. Other attempts are never asked."""
         if self.executor is None:
             raise AssertionError(f"attempt {self.attempt.id} is no agent's")
         return self.executor
+
+    def owns(self, attempt_id: str) -> bool:
+        """Whether a record that bears this id is its own; those of an older sow bear none."""
+        return is_of({KEY: attempt_id}, self.attempt.id)
+
+    def ending(self, exit_facts: "Exit | None") -> Ending | None:
+        """Return an exit together with the last words of the process."""
+        if exit_facts is None:
+            return None
+        return Ending(
+            code=exit_facts.code,
+            signal=exit_facts.signal,
+            stderr_tail=read_tail(self.paths.stderr),
+            output_tail=read_tail(self.paths.output),
+        )
 
     @property
     def is_postponed(self) -> bool:
@@ -144,6 +171,12 @@ class Running:
         self.failures += 1
         wait = doubled(FIRST_POSTPONEMENT_SECONDS, self.failures, longest=longest)
         self.not_before = time.monotonic() + wait
+
+
+def _beginning(path: Path) -> bytes:
+    """Return the first part of a file: it holds the prompt, which may be long, several times."""
+    with path.open("rb") as file:
+        return file.read(BEGINNING_BYTES)
 
 
 Number = Annotated[int, Meta(ge=-(2**62), le=2**62)]
@@ -172,12 +205,7 @@ def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | 
 def read_exit(running: Running) -> Exit | None:
     """Return how the agent ended, or None when nobody was there to write it down."""
     record = read_record(running.paths.exit, Exit)
-    return record if record is not None and is_its_own(record.attempt, running) else None
-
-
-def is_its_own(attempt_id: str, running: Running) -> bool:
-    """Whether a record that bears this id is the attempt's; those of an older sow bear none."""
-    return is_of({KEY: attempt_id}, running.attempt.id)
+    return record if record is not None and running.owns(record.attempt) else None
 
 
 def end_of(exit_facts: Exit | None, attempt: Attempt, *, now: float) -> float:
@@ -189,15 +217,3 @@ def end_of(exit_facts: Exit | None, attempt: Attempt, *, now: float) -> float:
     noted_at = exit_facts.ended_at if exit_facts is not None else None
     began_at = attempt.started_at or attempt.created_at
     return max(began_at, now if noted_at is None else min(noted_at, now))
-
-
-def ending_of(exit_facts: Exit | None, paths: AttemptPaths) -> Ending | None:
-    """Return an exit together with the last words of the process."""
-    if exit_facts is None:
-        return None
-    return Ending(
-        code=exit_facts.code,
-        signal=exit_facts.signal,
-        stderr_tail=read_tail(paths.stderr),
-        output_tail=read_tail(paths.output),
-    )

@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from sow.attempts.judge import report_of
 from sow.errors import StateError
-from sow.executors.base import Observation, Verdict
+from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, NotWritten, locked_folder, move, read_regular
 from sow.ids import TaskId
@@ -30,9 +30,6 @@ from sow.state.tasks import change_task, find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.running import Running
 
-BEGINNING_BYTES = 16 << 20
-"""How much of a transcript is looked at."""
-
 Change = Callable[[Task], Mapping[str, Any]]
 """Given the task as it stands, returns the fields to change."""
 
@@ -43,35 +40,6 @@ def has_reported(context: WorkerContext, job: Job) -> bool:
         return report_of(job, read_task(context.workspace, TaskId(job.task_id))) is not None
     except StateError:
         return False
-
-
-def has_begun(seen: Observation) -> bool:
-    """Whether the output shows that the CLI keeps the session: its first event alone does not.
-
-    Nor does a result that names no session: that of a resume which the CLI refused.
-    """
-    named = seen.result is not None and seen.result.session_id is not None
-    return bool(seen.tool_uses or seen.last_text or named)
-
-
-def has_finished_turn(seen: Observation) -> bool:
-    """Whether the output shows a turn that ended in good order: the CLI's result, and no error."""
-    return seen.result is not None and not seen.result.is_error
-
-
-def has_transcript(running: Running) -> bool:
-    """Whether the CLI keeps the attempt's session in a file that holds something of it."""
-    for path in running.transcripts:
-        with suppress(OSError):
-            if path.is_file() and running.agents_executor.holds_conversation(_beginning(path)):
-                return True
-    return False
-
-
-def _beginning(path: Path) -> bytes:
-    """Return the first part of a file: it holds the prompt, which may be long, several times."""
-    with path.open("rb") as file:
-        return file.read(BEGINNING_BYTES)
 
 
 def change_under_lease(
@@ -129,7 +97,7 @@ def marks_session(running: Running, verdict: Verdict) -> Change:
             return session_seen(task, running)
         if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
             return {}
-        reads_events = has_begun(running.output.seen) or verdict.cause is Cause.REPORTED
+        reads_events = running.output.seen.has_begun or verdict.cause is Cause.REPORTED
         return _session(task, running.job, running.attempt.session_id, started=reads_events)
 
     return change
@@ -139,7 +107,7 @@ def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
     """Return the fields that put the session on record which the output has told of."""
     seen = running.output.seen
     assert seen.session_id is not None  # noqa: S101 - asked for only then
-    return _session(task, running.job, seen.session_id, started=has_begun(seen))
+    return _session(task, running.job, seen.session_id, started=seen.has_begun)
 
 
 def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:

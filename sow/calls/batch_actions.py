@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from sow.batches.planning import STOPPED
 from sow.budgets.figures import has_room
-from sow.calls.abandoned import withdraw
 from sow.calls.caller import Caller
 from sow.calls.conflict_call import conflict_prompt
 from sow.calls.feedback_call import feedback_prompt
+from sow.calls.job_end import withdraw
 from sow.calls.kinds.merge import merge_request
 from sow.calls.placement import place
 from sow.calls.request import BatchPart, Request

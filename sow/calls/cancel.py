@@ -4,7 +4,7 @@ Owns the request. It is made in one transaction for the whole family: a process
 that dies after it leaves nothing that is asked of one job and not of the
 others, and a worker goes on from there. An agent whose job is to end can queue
 nothing more (`ancestry`), so it cannot outrun the request. What becomes of the
-task of a job that waits is `abandoned`'s; ending a running agent's tree is its
+task of a job that waits is `job_end`'s; ending a running agent's tree is its
 supervisor's.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sow.calls.abandoned import cancellation, conclude
+from sow.calls import job_end
 from sow.calls.ancestry import refuse_ending_ancestor
 from sow.calls.caller import Caller
 from sow.calls.idempotency import has_reported
@@ -21,10 +21,8 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
-from sow.jobs.spending import close_attempt
 from sow.reports.wait_commands import wait_for_job
 from sow.reports.wording import subject_of
-from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus
@@ -204,9 +202,7 @@ def _end_or_ask(caller: Caller, database: Database, job: Job) -> None:
     leases.withdraw(database, job.id)
     if leases.lease_of(database, job.id) is not None:
         return
-    close_attempt(database, job.id, Cause.CANCELLED, "cancelled", now=now)
-    ends = cancellation(database, job, reason="cancelled while it waited", now=now)
-    jobs.change_job(database, job.id, **ends)
+    job_end.cancel(database, job, reason="cancelled while it waited", now=now)
 
 
 def _conclude_all(caller: Caller, database: Database, job_ids: Sequence[JobId]) -> None:
@@ -217,7 +213,7 @@ def _conclude_all(caller: Caller, database: Database, job_ids: Sequence[JobId]) 
         if not job.state.is_final:
             continue
         try:
-            conclude(caller.workspace, database, job, now=caller.now())
+            job_end.conclude(caller.workspace, database, job, now=caller.now())
         except StateError as error:
             refusals.append(NotGivenBack(job, error))
     if refusals:

@@ -4,8 +4,8 @@ Owns what may be resolved that way: only what cannot be proved
 (`sow.jobs.unverifiable`).
 """
 
-from sow.calls.abandoned import finish
 from sow.calls.caller import Caller
+from sow.calls.job_end import finish
 from sow.errors import StateError
 from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from sow.calls.abandoned import give_back
 from sow.calls.admission import is_end_recorded
 from sow.calls.caller import Caller
+from sow.calls.job_end import give_back
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.files import (

@@ -9,9 +9,9 @@ Waiting for the outcome is `wait`.
 from collections.abc import Callable
 from importlib import import_module
 
-from sow.calls.abandoned import finish, give_back, is_abandoned
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
+from sow.calls.job_end import finish, give_back, is_abandoned
 from sow.calls.kinds.base import CallKind
 from sow.calls.open_hold import is_deserted, release
 from sow.calls.request import Placed, Request

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from sow.calls.abandoned import give_back
 from sow.calls.caller import Caller
+from sow.calls.job_end import give_back
 from sow.errors import QueueError, StateError
 from sow.ids import JobId
 from sow.jobs import jobs, waiters, workers

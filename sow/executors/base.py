@@ -163,6 +163,20 @@ class Observation(Struct, frozen=True):
         return self.tool_uses if speaks_in_events else None
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it shows that the CLI keeps the session: its first event alone does not.
+
+        Nor does a result that names no session: that of a resume which the CLI refused.
+        """
+        named = self.result is not None and self.result.session_id is not None
+        return bool(self.tool_uses or self.last_text or named)
+
+    @property
+    def has_finished_turn(self) -> bool:
+        """Whether it shows a turn that ended in good order: the CLI's result, and no error."""
+        return self.result is not None and not self.result.is_error
+
+    @property
     def is_empty(self) -> bool:
         """Whether it came to a result without a single tool call."""
         return self.result is not None and self.tool_uses == 0

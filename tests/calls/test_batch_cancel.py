@@ -18,7 +18,7 @@ TASKS = ("010", "020", "030")
 STEPS = {
     "after the batch's end": "sow.calls.batch_cancel.batches.jobs_of",
     "before its first job's end": "sow.calls.batch_cancel.cancel_job",
-    "between a job's end and its task": "sow.calls.cancel.conclude",
+    "between a job's end and its task": "sow.calls.cancel.job_end.conclude",
     "before the ends are waited for": "sow.calls.batch_cancel._await_end",
     "before the items are told of": "sow.calls.batch_cancel.settle",
 }

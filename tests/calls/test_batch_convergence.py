@@ -7,9 +7,9 @@ from calls.batch_desk import batch, begin, look, turn
 from calls.desk import NOW, PROJECT, WORKER, Desk
 
 from sow.calls import batch_turn
-from sow.calls.abandoned import conclude
 from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import EndlessTurn
+from sow.calls.job_end import conclude
 from sow.clock import format_time
 from sow.jobs import batch_news, changes, jobs, leases
 from sow.schema.batch import BatchState

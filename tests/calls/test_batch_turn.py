@@ -11,13 +11,12 @@ from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
-from sow.calls.abandoned import finish, withdraw
 from sow.calls.batch_actions import Step
 from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_selection import selection_of
 from sow.calls.batch_touch import touch_batch
-from sow.errors import StateError
+from sow.calls.job_end import finish, withdraw
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId

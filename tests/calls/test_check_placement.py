@@ -5,12 +5,12 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
-from sow.calls.abandoned import give_back
 from sow.calls.ancestry import WaitsForItself
 from sow.calls.call import Listener, Terms, call
 from sow.calls.cancel import cancel_job
 from sow.calls.course import Course, begin
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
+from sow.calls.job_end import give_back
 from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress

@@ -6,8 +6,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
-from sow.calls.abandoned import finish
 from sow.calls.cancel import cancel_job
+from sow.calls.job_end import finish
 from sow.calls.kinds.work import insert
 from sow.calls.placement import place
 from sow.calls.readiness import ReadyLook, release_ready

@@ -55,7 +55,7 @@ DYING = """
 
     sys.exit(run(sys.argv[1:]))
 """
-AFTER_THE_JOB = ("sow.calls.abandoned", "change_task")
+AFTER_THE_JOB = ("sow.calls.job_end", "change_task")
 """Dies when the job has ended and its task is still to be given back."""
 AFTER_THE_TASK = ("sow.jobs.jobs", "pay_task")
 """Dies when the task is given back and the job does not know it yet."""

@@ -137,7 +137,7 @@ def test_a_budget_that_is_raised_while_an_attempt_is_ended_by_it_leaves_another_
     running = site.adopt(job)
     running.ended_for = Verdict(Cause.BUDGET_REACHED, "has used up its share")
     if is_raised:
-        raised_meanwhile(site, job, monkeypatch, "worker.decision.is_left", is_left)
+        raised_meanwhile(site, job, monkeypatch, "worker.next_step.is_left", is_left)
     settle_attempt(site.context, running)
     ended = site.get(job)
     if is_raised:

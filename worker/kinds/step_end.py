@@ -23,11 +23,10 @@ from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
-from worker.decision import PROVES_NO_LIFE, prevented_before
-from worker.following import follow, refuse_cancelled
 from worker.job_end import end_unwritten, tell_of_end
+from worker.next_step import PROVES_NO_LIFE, follow, prevented_before, refuse_cancelled
 from worker.output import read_tail
-from worker.running import Exit, Running, is_its_own, read_record
+from worker.running import Exit, Running, read_record
 from worker.task_state import change_under_lease
 
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -58,7 +57,7 @@ def judge_ending(
 def result_of(running: Running) -> StepResult | None:
     """Return what the program has found out; None where it did not come to that."""
     result = read_record(running.paths.result, StepResult, limit=RESULT_LIMIT)
-    return result if result is not None and is_its_own(result.attempt, running) else None
+    return result if result is not None and running.owns(result.attempt) else None
 
 
 def _last_words(running: Running, exit_facts: Exit) -> str:

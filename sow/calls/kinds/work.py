@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from sow import env_vars
 from sow.budgets.admission import notes_on, raise_budget, with_budgets
-from sow.calls.abandoned import give_back, undo
 from sow.calls.admission import admit, refuse_without_project
 from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.clone_choice import is_wanted_by_now, notes_on_tree, with_clone
 from sow.calls.idempotency import find_same
+from sow.calls.job_end import give_back, undo
 from sow.calls.kinds.base import CallKind
 from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved

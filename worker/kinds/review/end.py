@@ -1,7 +1,7 @@
 """The end of a reviewer's attempt: its verdict, and the end of the place in which it worked.
 
 Owns that its report is a verdict of this very job, and that the task stays as
-it is. What it was told apart by is found out as for every agent (`decision`);
+it is. What it was told apart by is found out as for every agent (`worker.next_step`);
 the order of the writes is `settle`.
 """
 
@@ -17,10 +17,9 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.task import Task
 from worker.context import WorkerContext
-from worker.decision import spent_by
-from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
 from worker.job_end import end_unwritten, tell_of_end
 from worker.kinds.review.sweep import end_review_clone
+from worker.next_step import Outdated, follow, refuse_cancelled, refuse_raised, spent_by
 from worker.running import Running
 from worker.sweeping import in_background
 from worker.task_state import change_under_lease, restore_state

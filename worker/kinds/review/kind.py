@@ -8,13 +8,13 @@ from sow.executors.base import Verdict
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from worker.context import WorkerContext
-from worker.decision import decide_next, judge_ending
 from worker.gathering import Gathering
 from worker.kinds.base import WorkerKind
 from worker.kinds.review.end import write_down
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.tree import changed_meanwhile
 from worker.kinds.work.end import facts_of
+from worker.next_step import decide_next, judge_ending
 from worker.prepared import Prepared
 from worker.running import Exit, Running
 

@@ -1,11 +1,12 @@
 """The end of an agent's attempt: what it is judged by, and what it does to its task.
 
 Owns what only agents have after the end: the report in their task's status, the
-session, the output. How both are found out is `decision`; the order of the
+session, the output. What follows is decided in `worker.next_step`; the order of the
 writes, which all kinds share, is `settle`.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,18 +17,18 @@ from sow.config.checks import review_is_required
 from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
+from sow.files import NotAFile, read_regular
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import Task, TaskState, TaskStatus
+from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
-from worker.context import WorkerContext
-from worker.decision import spent_by
-from worker.following import Outdated, follow, refuse_cancelled, refuse_raised
+from worker.context import WorkerContext, tell
 from worker.job_end import end_unwritten, tell_of_end
-from worker.judgements import puts_back_judgements
+from worker.next_step import Outdated, follow, refuse_cancelled, refuse_raised, spent_by
 from worker.running import Running
 from worker.task_state import (
     Change,
@@ -35,9 +36,6 @@ from worker.task_state import (
     change_under_lease,
     clears_session,
     fails,
-    has_begun,
-    has_finished_turn,
-    has_transcript,
     interrupts,
     log_failure,
     marks_session,
@@ -48,6 +46,8 @@ from worker.task_state import (
 from worker.unchanged import notes_on, tree_is_old
 
 NEEDS_REVIEW = TaskStatus.NEEDS_REVIEW
+OF_OTHERS = ("review", "check", "merged")
+"""What others have said of a task's work: kept from its author."""
 
 
 def persist_session(context: WorkerContext, running: Running) -> None:
@@ -56,7 +56,7 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     if seen.session_id is None or running.task is None or not kind_of(running.job).makes_work:
         return
     before = running.task
-    if before.session_id == seen.session_id and (before.session_started or not has_begun(seen)):
+    if before.session_id == seen.session_id and (before.session_started or not seen.has_begun):
         return
     running.task = change_under_lease(
         context, running.job, running.lease, lambda task: session_seen(task, running)
@@ -66,7 +66,7 @@ def persist_session(context: WorkerContext, running: Running) -> None:
 def take_back_words(context: WorkerContext, running: Running, job: Job) -> None:
     """Take back of the task's state what its author may not say of its own work. Raises Fenced."""
     own_word = _authors_word(context, running, job)
-    change = both(puts_back_judgements(running), own_word)
+    change = both(_puts_back_judgements(running), own_word)
     change_under_lease(context, job, running.lease, change)
 
 
@@ -75,8 +75,8 @@ def facts_of(running: Running) -> Mapping[str, Any]:
     seen = running.output.seen
     return {
         "session_id": seen.session_id or running.attempt.session_id,
-        "transcript_seen": running.attempt.transcript_seen or has_transcript(running),
-        "finished_turn": has_finished_turn(seen),
+        "transcript_seen": running.attempt.transcript_seen or running.has_transcript,
+        "finished_turn": seen.has_finished_turn,
         "tool_uses": seen.told_tool_uses,
     }
 
@@ -112,7 +112,7 @@ def _follow(
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
     session = both(session, _tells_files(running))
-    session = both(session, puts_back_judgements(running))
+    session = both(session, _puts_back_judgements(running))
     own_word = _authors_word(context, running, job)
     result = running.gathering.result if running.gathering is not None else None
     # Before the task's lock is taken: in a large tree it takes a moment.
@@ -221,4 +221,37 @@ def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
     """See to it that what is written next may follow the task's status."""
     seen = running.output.seen
     session_id = seen.session_id or running.attempt.session_id
-    put_on_record(context, job, running.lease, session_id, started=has_begun(seen))
+    put_on_record(context, job, running.lease, session_id, started=seen.has_begun)
+
+
+def _puts_back_judgements(running: Running) -> Change:
+    """Return the change that puts back what an author has written of these by hand.
+
+    While an author's job lives, nobody judges, checks or merges its task. A person in a session
+    of their own may be the one who judges, and is left alone.
+    """
+    kind = kind_of(running.job)
+    before = _at_the_start(running) if kind.makes_work and not kind.is_interactive else None
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if before is None:
+            return {}
+        found = {name: (getattr(task, name), getattr(before, name)) for name in OF_OTHERS}
+        back = {name: was for name, (now, was) in found.items() if now != was}
+        if back:
+            named = ", ".join(back)
+            tell(running.job, f"its author has written {named} into its state; that is put back")
+        return {name: REMOVE if was is UNSET else was for name, was in back.items()}
+
+    return change
+
+
+def _at_the_start(running: Running) -> Task | None:
+    """Return the task as it was when the attempt began; None where that was not kept.
+
+    Read from the attempt's folder: a worker that has adopted it knows the task since then only.
+    """
+    path = running.paths.last_valid_state
+    with suppress(FileNotFoundError, NotAFile, StateError):
+        return parse_state(read_regular(path, STATE_LIMIT), TaskState, path=path).task
+    return None

@@ -8,11 +8,11 @@ from sow.executors.base import Verdict
 from sow.paths import AttemptPaths
 from sow.schema.job import Attempt, Job, Lease
 from worker.context import WorkerContext
-from worker.decision import decide_next, judge_ending
 from worker.gathering import Gathering, gather, has_clone_to_gather
 from worker.kinds.base import WorkerKind
 from worker.kinds.work.end import facts_of, write_down
 from worker.kinds.work.start import prepare_agent
+from worker.next_step import decide_next, judge_ending
 from worker.prepared import Prepared
 from worker.running import Exit, Running
 

@@ -8,7 +8,7 @@ from sow.executors.base import Verdict
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.step_result import StepResult
-from worker.decision import judge_ending, prevented_before
+from worker.next_step import judge_ending, prevented_before
 from worker.running import Running
 
 

@@ -1,8 +1,8 @@
-"""Jobs that never came to run: their placing failed, their caller died, somebody cancelled them.
+"""How a job ends: the one place that writes it, whoever has ended it.
 
-Owns what becomes of such a job and its task: queued where the task is marked
-as taken already, undone otherwise. The call itself, the next call of the task
-and a worker's recovery all ask here; whoever comes first settles it.
+Owns also what becomes of a job that never came to run (its placing failed, or its caller died):
+queued where its task is marked as taken already, undone otherwise. The call itself, the next call
+of the task and a worker's recovery all ask here; whoever comes first settles it.
 
 A job ends first, and its task is given back after that. The commit that ends
 it says that it owes its task (`owes_task`), so a process that dies in between
@@ -11,6 +11,7 @@ leaves nothing forgotten: whoever comes next gives the task back.
 
 from typing import Any
 
+from sow.ids import JobId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
@@ -18,7 +19,7 @@ from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.process_facts import Life
 from sow.schema.causes import Cause
-from sow.schema.job import WAITING_STATES, Job, JobState
+from sow.schema.job import WAITING_STATES, Job, JobState, Lease
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
@@ -88,15 +89,15 @@ def undo(
             waiters.withdraw(database, workspace, job.id, known_to=known_to)
         if state is not JobState.PREPARING:
             return
-        jobs.change_job(
+        end(
             database,
             job.id,
             state=JobState.CANCELLED,
             cause=Cause.CANCELLED,
             reason=reason,
+            now=now,
             outcome_status=job.prior_status,
             owes_task=kind_of(job).marks_task,
-            ended_at=now,
         )
     conclude(workspace, database, job, now=now)
 
@@ -113,31 +114,74 @@ def withdraw(
         if current.state not in WAITING_STATES or current.started_at is not None:
             return
         leases.withdraw(database, job.id)
-        ends = cancellation(database, current, reason=reason, now=now)
-        ends["cancel_requested_at"] = current.cancel_requested_at
-        jobs.change_job(database, job.id, **ends)
+        cancel(database, current, reason=reason, now=now)
+        jobs.change_job(database, job.id, cancel_requested_at=current.cancel_requested_at)
     conclude(workspace, database, job, now=now)
 
 
-def cancellation(database: Database, job: Job, *, reason: str, now: float) -> dict[str, Any]:
-    """Return what to write of a job that is cancelled while no agent of it runs.
+def cancel(
+    database: Database, job: Job, *, reason: str, now: float, lease: Lease | None = None
+) -> None:
+    """Write that a job is cancelled while no agent of it runs; `conclude` follows.
 
     Its task gets its earlier status, or `paused` once an agent has run. A task
     that was in progress before, by a person's word, is left `paused` too:
-    nobody is at work on it then.
+    nobody is at work on it then. Raises Fenced.
     """
     ran = jobs.last_attempt(database, job.id) is not None
     taken_before = job.prior_status is TaskStatus.IN_PROGRESS
     left = TaskStatus.PAUSED if ran or taken_before else job.prior_status
-    return {
-        "state": JobState.CANCELLED,
-        "cause": Cause.CANCELLED,
-        "reason": reason,
-        "outcome_status": left if kind_of(job).marks_task else None,
-        "owes_task": kind_of(job).marks_task,
-        "cancel_requested_at": job.cancel_requested_at or now,
+    end(
+        database,
+        job.id,
+        state=JobState.CANCELLED,
+        cause=Cause.CANCELLED,
+        reason=reason,
+        now=now,
+        lease=lease,
+        outcome_status=left if kind_of(job).marks_task else None,
+        owes_task=kind_of(job).marks_task,
+        cancel_requested_at=job.cancel_requested_at or now,
+    )
+
+
+def end(
+    database: Database,
+    job_id: JobId,
+    *,
+    state: JobState,
+    cause: Cause,
+    reason: str,
+    now: float,
+    lease: Lease | None = None,
+    **more: Any,
+) -> None:
+    """Write in one commit how a job has ended, with its last attempt and the lease on it, if any.
+
+    `more` are further fields of the job. An attempt whose cause is on record keeps it. A job that
+    is done shows no reason, but for one of our own programs, whose words stand nowhere else.
+    Raises Fenced.
+    """
+    # Every call that places a job imports this module, and hardly one finds a job to end.
+    from sow.jobs.spending import close_attempt
+
+    of_attempt = "cancelled" if cause is Cause.CANCELLED else reason
+    is_shown = state is not JobState.DONE or cause is Cause.PASSED
+    ends = {
+        "state": state,
+        "cause": cause,
+        "reason": reason if is_shown else "",
         "ended_at": now,
+        **more,
     }
+    with database.transaction():
+        if lease is None:
+            close_attempt(database, job_id, cause, of_attempt, now=now)
+            jobs.change_job(database, job_id, **ends)
+            return
+        with leases.under(database, lease):
+            close_attempt(database, job_id, cause, of_attempt, now=now)
+            leases.settle(database, lease, **ends)
 
 
 def conclude(workspace: Workspace, database: Database, job: Job, *, now: float) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from reports.job_cases import NOW, make_attempt, make_job
 
-from sow.calls.abandoned import cancellation, finish, give_back, is_abandoned, undo
+from sow.calls.job_end import cancel, finish, give_back, is_abandoned, undo
 from sow.errors import StateError
 from sow.ids import ProjectId
 from sow.jobs import history, jobs, waiters
@@ -234,11 +234,11 @@ def test_a_job_that_owes_its_task_is_not_pruned(database: Database) -> None:
 @pytest.mark.parametrize("prior", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS, None])
 def test_what_a_cancelled_job_leaves(database: Database, prior: TaskStatus | None) -> None:
     """The status from before; never `in_progress` with nobody at work; paused once it has run."""
-    job = insert(database, prior_status=prior)
-    ends = cancellation(database, job, reason="", now=NOW)
-    assert ends["outcome_status"] is (
-        TaskStatus.PAUSED if prior is TaskStatus.IN_PROGRESS else prior
-    )
-    jobs.insert_attempt(database, msgspec.structs.replace(make_attempt(), job_id=job.id))
-    ran = cancellation(database, job, reason="", now=NOW)
-    assert ran["outcome_status"] is TaskStatus.PAUSED
+    left = TaskStatus.PAUSED if prior is TaskStatus.IN_PROGRESS else prior
+    for expected, ran in ((left, False), (TaskStatus.PAUSED, True)):
+        job = insert(database, prior_status=prior)
+        if ran:
+            attempt = msgspec.structs.replace(make_attempt(), job_id=job.id)
+            jobs.insert_attempt(database, attempt)
+        cancel(database, job, reason="", now=NOW)
+        assert jobs.get_job(database, job.id).outcome_status is expected
