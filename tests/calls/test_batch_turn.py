@@ -17,6 +17,7 @@ from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_selection import selection_of
 from sow.calls.batch_touch import touch_batch
 from sow.calls.job_end import finish, withdraw
+from sow.errors import StateError
 from sow.git.git_errors import GitKilled
 from sow.git.run import git_answer
 from sow.ids import JobId, TaskId
