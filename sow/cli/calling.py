@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.calls.autostart import NoWorker
-from sow.calls.call import Listener, Result, Terms, call, wait_for_jobs, wait_for_tasks
+from sow.calls.call import (
+    Course,
+    Listener,
+    Result,
+    Terms,
+    begin,
+    call,
+    wait_for_jobs,
+    wait_for_tasks,
+)
 from sow.calls.caller import Caller
-from sow.calls.course import Course, begin
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
 from sow.cli.detaching import (

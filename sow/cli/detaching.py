@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from sow.calls.call import Course, jobs_left, left_to_wait_for
 from sow.calls.caller import Caller
-from sow.calls.course import Course, jobs_left, left_to_wait_for
 from sow.calls.state_witness import restore_lost_state
 from sow.cli.wait_options import WaitOptions
 from sow.errors import ExitCode

@@ -13,8 +13,16 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from sow.calls.autostart import NoWorker
-from sow.calls.call import Listener, Result, Terms, call, wait_for_tasks
-from sow.calls.course import Course, begin, left_to_wait_for
+from sow.calls.call import (
+    Course,
+    Listener,
+    Result,
+    Terms,
+    begin,
+    call,
+    left_to_wait_for,
+    wait_for_tasks,
+)
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.last_job import NoJobYet
 from sow.calls.request import Placed, Request

@@ -6,9 +6,8 @@ from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
-from sow.calls.call import Listener, Terms, call
+from sow.calls.call import Course, Listener, Terms, begin, call
 from sow.calls.cancel import cancel_job
-from sow.calls.course import Course, begin
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.job_end import give_back
 from sow.calls.placement import place

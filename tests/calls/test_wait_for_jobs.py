@@ -5,8 +5,16 @@ from calls.desk import Desk
 from reports.job_cases import NOW
 
 from sow.calls.ancestry import WaitsForItself
-from sow.calls.call import Listener, Result, Terms, wait_for_jobs, wait_for_tasks
-from sow.calls.course import Course, jobs_left, left_to_wait_for
+from sow.calls.call import (
+    Course,
+    Listener,
+    Result,
+    Terms,
+    jobs_left,
+    left_to_wait_for,
+    wait_for_jobs,
+    wait_for_tasks,
+)
 from sow.calls.placement import place
 from sow.calls.request import Request
 from sow.calls.wait import Progress, Waiter
