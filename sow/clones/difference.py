@@ -13,11 +13,10 @@ from sow.clones.clone_facts import CloneFacts
 from sow.clones.steering import steering_files
 from sow.git.merge_tree import merge_trees
 from sow.git.run import LONG_SECONDS
-from sow.git.view import View
+from sow.git.view import WITH_PATTERNS, View
 
 PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty")
 """A difference that no program of the repository takes part in."""
-WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
 STAT_WIDTH = "--stat=100"
 
 

@@ -25,7 +25,7 @@ from sow.git.inner_view import InnerRepository, inner_repository
 from sow.git.named_commits import logged_commits, named_commits, remote_commits, waiting_patches
 from sow.git.private_view import private_view, real_git_dir
 from sow.git.repository import Repository
-from sow.git.view import View, view_of
+from sow.git.view import WITH_PATTERNS, View, view_of
 
 MOST_REPOSITORIES = 200
 """So many repositories inside of one clone are looked at."""
@@ -110,9 +110,7 @@ def _is_state(place: Place, path: str) -> bool:
 
 def _bare_ones(view: View) -> set[str]:
     """Return the folders with a `HEAD` that the commit has: such files are a part of the work."""
-    found = view.records(
-        "ls-files", "-z", "--", ":(glob)**/HEAD", variables={"GIT_LITERAL_PATHSPECS": "0"}
-    )
+    found = view.records("ls-files", "-z", "--", ":(glob)**/HEAD", variables=WITH_PATTERNS)
     return {os.path.dirname(path) for path in found}  # noqa: PTH120 - a text is what is wanted
 
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from sow.clones.main_checkout import MainCheckout
 from sow.git.run import LONG_SECONDS
-from sow.git.view import view_of
+from sow.git.view import WITH_PATTERNS, view_of
 from sow.paths import SOW_FOLDER
 from sow.schema.task import Task
 
@@ -24,7 +24,11 @@ def changed_files(main: MainCheckout) -> tuple[str, ...]:
     words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     exclude = f":(exclude,glob)**/{SOW_FOLDER}/**"
     records = view_of(main.repository.top).records(
-        *words, "--ignore-submodules=none", "--", ".", exclude, seconds=LONG_SECONDS
+        *words,
+        "--ignore-submodules=none",
+        *("--", ".", exclude),
+        variables=WITH_PATTERNS,
+        seconds=LONG_SECONDS,
     )
     return tuple(record[ENTRY:] for record in records)
 

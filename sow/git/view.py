@@ -13,6 +13,9 @@ from msgspec import Struct
 from sow.git.git_errors import GitRefused
 from sow.git.run import QUICK_SECONDS, git_answer, git_environment
 
+WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
+"""What a command needs whose paths are patterns: a view takes them as they are."""
+
 
 class View(Struct, frozen=True):
     """A folder to run git in. Paths that are given to git are taken as they are, never as patterns.

@@ -103,6 +103,16 @@ def test_who_depends_on_it_from_another_batch_does_not_begin_without_it(
     assert standing(work, "020").action is Action.SPAWN
 
 
+def test_what_sow_writes_of_the_project_is_no_work(desk: Desk, tree: Path) -> None:
+    (tree / ".gitignore").write_text(".sow/run\n")
+    desk.task("010", TaskStatus.IN_PROGRESS, started_at=format_time(time.time() - 60))
+    plain(tree, "add", "-A")
+    plain(tree, "commit", "-q", "-m", "The project")
+    desk.change("010", status=TaskStatus.COMPLETED, completed_at=format_time(time.time()))
+    assert plain(tree, "status", "--porcelain") != ""
+    assert standing(begin(desk, "010", merge=True)).state is ItemState.DONE
+
+
 def test_a_batch_that_does_not_merge_asks_for_no_commit(desk: Desk, tree: Path) -> None:
     done_by_hand(desk)
     (tree / "made").write_text("x\n")
