@@ -84,12 +84,20 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
         is_author = caller.environ.get(env_vars.TASK_ID) == task_id
     else:
         is_author = job.task_id == task_id and kind_of(job).makes_work
-    if is_author:
-        raise StateError(
-            f"the agent of task {task_id} is the author of its work, and cannot {deed} it",
-            hint="Leave `needs_review`: `sow task set status needs_review`."
-            " Whoever gave you the task has it reviewed.",
+    if not is_author:
+        return
+    hint = (
+        "Leave `needs_review`: `sow task set status needs_review`."
+        " Whoever gave you the task has it reviewed."
+    )
+    if read_task(caller.workspace, task_id).judges_whole:
+        hint = (
+            "Your verdict is on the whole, and ends this task:"
+            ' `sow review accept --project --summary "…"`, or `sow review correct --project`.'
         )
+    raise StateError(
+        f"the agent of task {task_id} is the author of its work, and cannot {deed} it", hint=hint
+    )
 
 
 def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:

@@ -9,9 +9,11 @@ from sow.calls.judging import judgement_of
 from sow.calls.live_jobs import TaskIsRunning
 from sow.errors import StateError
 from sow.ids import TaskId
+from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import ReviewTerms
-from sow.schema.task import TaskStatus
+from sow.schema.task import REVIEW_OF, TaskStatus
+from sow.state.tasks import add_task
 
 TASK = TaskId("010")
 
@@ -34,6 +36,25 @@ def test_an_author_is_known_by_its_job_whatever_task_its_variables_name(work: De
         caller = work.as_agent_of(job, SOW_TASK_ID=named, SOW_AGENT="orchestrator")
         with pytest.raises(StateError, match="is the author of its work, and cannot"):
             judgement_of(caller, TASK, "Good.")
+
+
+def test_who_reviews_the_whole_is_shown_the_verdict_on_the_whole(work: Desk) -> None:
+    task = add_task(
+        work.workspace,
+        name="Review of the whole",
+        agent="reviewer",
+        now=NOW,
+        phase=WHOLE_PHASE,
+        new_phase=True,
+        metadata={REVIEW_OF: "1 reviewer 1234567"},
+    )
+    review = TaskId(task.id)
+    job = work.insert(task_id=review, state=JobState.RUNNING)
+    caller = work.as_agent_of(job, SOW_TASK_ID=review, SOW_AGENT="reviewer")
+    with pytest.raises(StateError) as refused:
+        judgement_of(caller, review, "Good.")
+    assert "sow review accept --project" in refused.value.hint
+    assert "needs_review" not in refused.value.hint
 
 
 def test_nobody_judges_while_the_author_works(work: Desk) -> None:
