@@ -188,6 +188,7 @@ class _Look:
             changed_nothing=history.changed_nothing,
             asked_for_change=history.count((Action.ASK_FOR_CHANGE,), item.forgiven),
             conflicts_handed=history.count((Action.SOLVE,), item.forgiven),
+            vain_reviews=history.vain_reviews,
             updates=history.updates_in_a_row(item.forgiven),
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,

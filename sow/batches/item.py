@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from sow.batches.item_facts import Dependency, EndedJob, ItemFacts, LiveJob, Standing
 from sow.budgets.words import command_of, option_of
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
+from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import committing
 from sow.lifecycle.task_ways import bringing_back, solving_now
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
@@ -250,6 +251,9 @@ def _ended_badly(item: ItemFacts) -> Standing | None:
         return needs_person(item, f"job {last.id} ({last.verb.value}) was cancelled", "")
     if last.state is JobState.FAILED and last.cause not in FOLLOWED:
         words = last.reason or last.cause or "it failed"
+        if item.vain_reviews >= ENOUGH:
+            reason = f"{item.vain_reviews} reviews have come to nothing, so judge it yourself"
+            return needs_person(item, f"{reason}: {words}", accept(item))
         return needs_person(
             item, f"the {last.verb.value} came to nothing: {words}", command_of(last.reached)
         )
@@ -304,8 +308,7 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return advance(item, ItemState.IN_REVIEW, Action.REVIEW)
     if policy.accept is Accept.CHECK and policy.check:
         return advance(item, ItemState.CHECKING, Action.ACCEPT)
-    reason = "its work waits for your verdict"
-    return needs_person(item, reason, f'sow review accept {item.task} --summary "…"')
+    return needs_person(item, "its work waits for your verdict", accept(item))
 
 
 def _without_clone(item: ItemFacts) -> Standing:
@@ -323,7 +326,7 @@ def _has_what_was_taken_back(item: ItemFacts) -> Standing | None:
     named = ", ".join(commit[:12] for commit in item.taken_back)
     reason = f"its branch has commits that the project's branch has no more: {named}"
     words = f"{reason}\n{bringing_back(item.task)}"
-    return needs_person(item, words, f'sow review accept {item.task} --summary "…"')
+    return needs_person(item, words, accept(item))
 
 
 def _given_back(item: ItemFacts, policy: BatchPolicy, action: Action) -> Standing:
@@ -398,6 +401,11 @@ def needs_person(item: ItemFacts, reason: str, command: str) -> Standing:
 def answer(item: ItemFacts) -> str:
     """Return the command that answers the question of an item's agent."""
     return f'sow agent answer {item.task} "…"' if item.resumes else _anew(item, "…")
+
+
+def accept(item: ItemFacts) -> str:
+    """Return the command by which a person accepts an item's work."""
+    return f'sow review accept {item.task} --summary "…"'
 
 
 def resume(item: ItemFacts) -> str:

@@ -117,6 +117,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How often it was asked about that since a person last had a hand in it."""
     conflicts_handed: int = 0
     """How often a conflict was handed to it since then."""
+    vain_reviews: int = 0
+    """How many reviews of it in a row have come to nothing, up to its last job."""
     updates: int = 0
     """How many updates of its clone in a row have ended, and nothing else was done since."""
     steps: int = 0

@@ -70,6 +70,11 @@ class History:
         last = takewhile(lambda job: job.id > since and _moved(job), reversed(self.ended))
         return sum(1 for _ in last)
 
+    @property
+    def vain_reviews(self) -> int:
+        """How many reviews have failed one after the other, up to the last job."""
+        return sum(1 for _ in takewhile(_is_vain_review, reversed(self.ended)))
+
     def was_checked(self) -> bool:
         """Return whether a check has come to a result since anybody worked on it."""
         worked = self.newest(job for job in self.ended if KINDS[job.verb].makes_work or _moved(job))
@@ -88,6 +93,10 @@ def _is_undone(job: JobInBatch) -> bool:
 def _moved(job: JobInBatch) -> bool:
     """Whether a job may have moved the task's branch, without an agent."""
     return KINDS[job.verb].updates_clone
+
+
+def _is_vain_review(job: JobInBatch) -> bool:
+    return KINDS[job.verb].judges and job.state is JobState.FAILED
 
 
 def _has_result(job: JobInBatch) -> bool:

@@ -108,6 +108,8 @@ COMPLETED = TaskStatus.COMPLETED
         (checked(**CORRECTIONS), ALL, S.IN_REVIEW, D.REVIEW),
         (checked(last=NO_VERDICT), ALL, S.NEEDS_PERSON, None),
         (checked(last=NO_VERDICT, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
+        (checked(last=NO_VERDICT, vain_reviews=2), ALL, S.NEEDS_PERSON, None),
+        (checked(last=NO_VERDICT, vain_reviews=2, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
         (finished(last=CANCELLED), ALL, S.NEEDS_PERSON, None),
         (accepted(verdict_stands=False), ALL, S.IN_REVIEW, D.REVIEW),
         # accepted
@@ -194,3 +196,11 @@ def test_a_merge_that_a_person_has_forgiven_is_tried_again(
     assert (found.state, found.action) == (state, action)
     again = standing_of(accepted(last=last, forgiven=last.id), ALL)
     assert (again.state, again.action) == (S.MERGING, D.MERGE)
+
+
+def test_a_second_review_that_comes_to_nothing_asks_a_person_to_judge() -> None:
+    once = standing_of(checked(last=NO_VERDICT, vain_reviews=1), ALL)
+    assert (once.state, once.command) == (S.NEEDS_PERSON, "")
+    twice = standing_of(checked(last=NO_VERDICT, vain_reviews=2), ALL)
+    assert twice.command == 'sow review accept 010 --summary "…"'
+    assert twice.reason.startswith("2 reviews have come to nothing, so judge it yourself: ")

@@ -109,6 +109,22 @@ def test_after_so_many_returns_a_person_is_asked_and_puts_it_back_to_work(site: 
     assert site.task("010")["review"]["by"] == "check"
 
 
+def test_after_two_reviews_without_a_verdict_a_person_judges_and_nobody_pays_for_a_third(
+    site: Site,
+) -> None:
+    repository(site, "010")
+    site.script([author("echo good >file"), [{"say": "It looks good."}]], "010")
+    first = site.sow("batch", "run", "--review", "--json", expect=1).json["items"][0]
+    assert first["command"] == "sow batch resume 1"
+    site.sow("batch", "resume", "1")
+    second = site.sow("batch", "wait", "--json", expect=1).json["items"][0]
+    assert second["reason"].startswith("2 reviews have come to nothing, so judge it yourself: ")
+    assert second["command"] == 'sow review accept 010 --summary "…"'
+    assert site.sow("next").out.startswith('sow review accept 010 --summary "')
+    site.sow("review", "accept", "010", "--summary", "Good.")
+    assert "Batch 1 is over: 1 done" in site.sow("batch", "wait").out
+
+
 def test_a_question_is_told_in_full_and_an_answer_goes_on(site: Site) -> None:
     site.project("010")
     accept_by_check(site)
