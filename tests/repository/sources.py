@@ -30,16 +30,22 @@ def text_of(path: Path) -> str:
 
 
 @cache
+def tree_in(source: str) -> ast.Module:
+    """Return a text as Python reads it."""
+    return ast.parse(source)
+
+
+@cache
 def nodes_in(source: str) -> tuple[ast.AST, ...]:
     """Return all nodes of a text, the whole of it first."""
-    return tuple(ast.walk(ast.parse(source)))
+    return tuple(ast.walk(tree_in(source)))
 
 
 @cache
 def statements_of(path: Path) -> tuple[ast.stmt, ...]:
     """Return all statements of a file, those inside others too, and none of their expressions."""
     found: list[ast.stmt] = []
-    waiting: list[ast.AST] = [ast.parse(text_of(path))]
+    waiting: list[ast.AST] = [tree_in(text_of(path))]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.stmt):

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from repository.sources import ROOT, SOURCES, imports_of, text_of
+from repository.sources import ROOT, SOURCES, imports_of, text_of, tree_in
 from repository.test_makefile import make
 
 pytestmark = pytest.mark.xdist_group("sources")
@@ -44,7 +44,7 @@ def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
 @cache
 def is_quick(path: Path) -> bool:
     """Whether some test of a file is run."""
-    body = ast.parse(text_of(path)).body
+    body = tree_in(text_of(path)).body
     if path.is_relative_to(ROOT / "tests/journeys") or any(map(marks_the_file, body)):
         return False
     return any(
