@@ -9,6 +9,7 @@ for this one's. Imports next to nothing: `sow agent log` passes through here.
 import os
 import re
 from pathlib import Path
+from stat import S_ISDIR
 
 from sow.paths import SOW_FOLDER
 from sow.user_folders import BaseFolder, user_folder
@@ -26,21 +27,21 @@ class Checkout:
     """A folder that holds `.sow`, and the branch that it has checked out now.
 
     `git` is git's folder of the checkout and `head` what HEAD says; both are
-    empty without git. `inside` is where `root`, without links, lies in it.
+    empty without git. `real` is `root` without links, `inside` where it lies in the checkout.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        real = os.path.realpath(root)
-        self.git, top, self.head = _find_git(real)
-        self.inside = os.path.relpath(real, top) if top and real != top else ""
+        self.real = os.path.realpath(root)
+        self.git, top, self.head = _find_git(self.real)
+        self.inside = os.path.relpath(self.real, top) if top and self.real != top else ""
 
     @property
     def branch_folder(self) -> str:
         """Return where the copies of this checkout and branch lie."""
         if not self.git:
             folder = f"{user_folder(BaseFolder.STATE)}/{KEPT_FOLDER}"
-            return f"{folder}/{_quoted(os.path.realpath(self.root))}@"
+            return f"{folder}/{_quoted(self.real)}@"
         return f"{self.git}/{KEPT}/{_quoted(self.inside)}@{_quoted(self.head)}"
 
     @property
@@ -154,8 +155,11 @@ def _find_git(folder: str) -> tuple[str, str, str]:
 def _git_at(folder: str) -> str:
     """Return git's folder if `folder` is a checkout's top; `.git` may be a file (worktrees)."""
     path = f"{folder}/.git"
-    if os.path.isdir(path):  # noqa: PTH112
-        return path
+    try:
+        if S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116
+            return path
+    except (OSError, ValueError):
+        return ""
     text = _text(path)
     if not text.startswith("gitdir:"):
         return ""
