@@ -169,6 +169,7 @@ def test_below_make_the_environment_is_the_users(base: dict[str, str], tmp_path:
     assert users_environment(base)["MAKEFLAGS"] == "-j8", "without a make around, it is the user's"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_below_npm_the_environment_is_the_users(base: dict[str, str], tmp_path: Path) -> None:
     base["PATH"] = f"{Path(shutil.which('npm') or '').parent}:{PATH}"

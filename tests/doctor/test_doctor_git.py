@@ -2,8 +2,11 @@
 
 import subprocess
 
+import pytest
 from doctor.clinic import Clinic
 from journeys.gitsite import git, make_repository
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clinic) -> None:

@@ -145,6 +145,7 @@ def asked(place: Path, *program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_one_row_and_one_module_are_a_command(place: Path) -> None:
     answers = json.loads(asked(place, "-c", QUESTIONS, str(Path(__file__).parent)))
     assert "burn     Burn a task.\n" in answers["help"]

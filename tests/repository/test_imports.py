@@ -165,6 +165,7 @@ NOT_FOR_PLACING = (
 )
 
 
+@pytest.mark.slow
 def test_a_spawn_imports_nothing_of_attempts_and_prompts(
     at_spawn: tuple[list[str], list[str]],
 ) -> None:
@@ -174,6 +175,7 @@ def test_a_spawn_imports_nothing_of_attempts_and_prompts(
     assert [name for name in modules if name.startswith(names)] == []
 
 
+@pytest.mark.slow
 def test_a_spawn_makes_no_dataclass(at_spawn: tuple[list[str], list[str]]) -> None:
     """Each one's methods are compiled at import: a Struct costs a tenth (docs/decisions.md)."""
     _, found = at_spawn

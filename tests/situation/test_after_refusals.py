@@ -23,6 +23,8 @@ from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import MergeTerms
 from sow.schema.task import TaskStatus
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[RefusalSite]:

@@ -18,6 +18,8 @@ from sow.schema.batch import ItemState
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[RefusalSite]:
