@@ -1,8 +1,8 @@
-"""The end of a job that a worker holds: written by `sow.calls.job_end`, then told and rung.
+"""How the job of an attempt goes on or ends, written by the worker that holds it.
 
-Owns the ends of jobs whose agent never ran, and what follows the commit. A task that
-cannot be written then is owed its status (`owes_task`). What an attempt that has run
-leads to is `settle`.
+Owns the last look before that write, in the transaction that makes it; the ends of jobs whose
+agent never ran; and what is told and rung after the commit. How a job ends is written by
+`sow.calls.job_end`. A task that cannot be written then is owed its status (`owes_task`).
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from sow.attempts.judge import CANCELLED
+from sow.attempts.retry import Next, Step
 from sow.calls import job_end
 from sow.clock import format_duration
 from sow.errors import ExecutorError, QueueError, SowError, StateError
@@ -27,6 +28,16 @@ from worker.task_state import change_under_lease, fails, first_line, log_failure
 
 OF_CLONES = ("sow.clones.", "sow.git.")
 """Whose errors say that there can be no clone as things stand."""
+FINAL_STATES_OF = {
+    Step.DONE: JobState.DONE,
+    Step.FAIL: JobState.FAILED,
+    Step.CANCEL: JobState.CANCELLED,
+}
+"""How a job ends by the steps that end one."""
+
+
+class Outdated(Exception):
+    """The task, or the wish of a person, is not what the verdict was found on any more."""
 
 
 def fail_before_start(
@@ -181,3 +192,65 @@ def _story(job: Job) -> str:
     if not kind_of(job).marks_task:
         summary = f"{job.state} after {took}"
     return f"{summary}: {first_line(job.reason)}" if job.reason else summary
+
+
+def refuse_cancelled(context: WorkerContext, job: Job) -> None:
+    """Raise Outdated where somebody has cancelled the job since: it neither goes on nor fails."""
+    try:
+        leases.refuse_if_asked(context.database, job.id)
+    except leases.EndIsAsked as error:
+        raise Outdated from error
+
+
+def refuse_raised(context: WorkerContext, job: Job, verdict: Verdict) -> None:
+    """Raise Outdated where the budget that has ended an attempt has another figure by now."""
+    is_reached = verdict.cause is Cause.BUDGET_REACHED
+    if is_reached and jobs.get_job(context.database, job.id).budgets != job.budgets:
+        raise Outdated
+
+
+def follow(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    verdict: Verdict,
+    following: Next,
+    status: TaskStatus | None,
+    spent: dict[str, Any],
+) -> bool:
+    """Write of the job what follows, in the open transaction; tell whether it has ended.
+
+    `status` is how its task stands now; `tell_of_end` comes after the commit.
+    """
+    state = FINAL_STATES_OF.get(following.step)
+    if state is None:
+        _again(context, job, lease, verdict, following, spent)
+        return False
+    end(context, lease, state, verdict, status, **spent)
+    return True
+
+
+def _again(
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    verdict: Verdict,
+    following: Next,
+    spent: dict[str, Any],
+) -> None:
+    now = context.now()
+    parked = following.step is Step.PARK
+    waits = following.retry_at > now
+    state = JobState.PARKED if parked else JobState.BACKOFF if waits else JobState.QUEUED
+    when = f"again in {format_duration(following.retry_at - now)}" if waits else ""
+    tell(job, f"{verdict.cause}: {first_line(verdict.reason)}; {state} {when}".rstrip())
+    leases.requeue(
+        context.database,
+        lease,
+        state=state,
+        retry_at=following.retry_at,
+        now=now,
+        cause=verdict.cause,
+        reason=verdict.reason,
+        **spent,
+    )

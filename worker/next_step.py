@@ -1,9 +1,8 @@
-"""What follows an attempt that has ended: its verdict, the next step, that step in the records.
+"""What follows an attempt that has ended: its verdict and the next step.
 
 Owns the gathering of what `judge` and `retry` decide by: the task as it stands,
-what the output told, whether the session is kept, whose fault a death was. Owns
-the last look before the job is written, in the transaction that writes it. What
-becomes of the task is its kind's (`worker.kinds`); the order of the writes is `settle`.
+what the output told, whether the session is kept, whose fault a death was.
+Writes nothing: what it comes to is written by its kind and by `job_end`.
 """
 
 import random
@@ -16,26 +15,23 @@ from msgspec.structs import replace
 from sow.attempts.judge import Evidence, judge
 from sow.attempts.reset_time import with_reset_time
 from sow.attempts.retry import Next, Step, decide
-from sow.clock import format_duration
+from sow.attempts.sessions import is_kept, ran_in, warning_of_loss
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import SessionLost
 from sow.faults import passing_fault
 from sow.ids import TaskId
-from sow.jobs import jobs, leases
+from sow.jobs import jobs
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, WITHOUT_AGENT, Cause, RetryRule
-from sow.schema.job import NOT_BROUGHT_BACK, Attempt, Job, JobState, Lease
+from sow.schema.job import NOT_BROUGHT_BACK, Attempt, Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.budgeting import is_left, tell_of_budget
-from worker.context import WorkerContext, tell
-from worker.job_end import end
-from worker.renewal import is_kept, ran_in, warning_of_loss
+from worker.context import WorkerContext
 from worker.running import Exit, Running, read_record
-from worker.task_state import first_line
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
 """Causes that count whatever a program of ours has left."""
@@ -43,17 +39,6 @@ BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED})
 """What a program of ours leaves that has not become the agent's CLI."""
 PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
-
-FINAL_STATES_OF = {
-    Step.DONE: JobState.DONE,
-    Step.FAIL: JobState.FAILED,
-    Step.CANCEL: JobState.CANCELLED,
-}
-"""How a job ends by the steps that end one."""
-
-
-class Outdated(Exception):
-    """The task, or the wish of a person, is not what the verdict was found on any more."""
 
 
 def judge_ending(
@@ -195,65 +180,3 @@ def with_gathered(warnings: Sequence[str], gathered: Sequence[str]) -> tuple[str
     """
     lasting = (words for words in warnings if not words.startswith(NOT_BROUGHT_BACK))
     return tuple(dict.fromkeys((*lasting, *gathered)))
-
-
-def refuse_cancelled(context: WorkerContext, job: Job) -> None:
-    """Raise Outdated where somebody has cancelled the job since: it neither goes on nor fails."""
-    try:
-        leases.refuse_if_asked(context.database, job.id)
-    except leases.EndIsAsked as error:
-        raise Outdated from error
-
-
-def refuse_raised(context: WorkerContext, job: Job, verdict: Verdict) -> None:
-    """Raise Outdated where the budget that has ended an attempt has another figure by now."""
-    is_reached = verdict.cause is Cause.BUDGET_REACHED
-    if is_reached and jobs.get_job(context.database, job.id).budgets != job.budgets:
-        raise Outdated
-
-
-def follow(
-    context: WorkerContext,
-    job: Job,
-    lease: Lease,
-    verdict: Verdict,
-    following: Next,
-    status: TaskStatus | None,
-    spent: dict[str, Any],
-) -> bool:
-    """Write of the job what follows, in the open transaction; tell whether it has ended.
-
-    `status` is how its task stands now; `tell_of_end` comes after the commit.
-    """
-    state = FINAL_STATES_OF.get(following.step)
-    if state is None:
-        _again(context, job, lease, verdict, following, spent)
-        return False
-    end(context, lease, state, verdict, status, **spent)
-    return True
-
-
-def _again(
-    context: WorkerContext,
-    job: Job,
-    lease: Lease,
-    verdict: Verdict,
-    following: Next,
-    spent: dict[str, Any],
-) -> None:
-    now = context.now()
-    parked = following.step is Step.PARK
-    waits = following.retry_at > now
-    state = JobState.PARKED if parked else JobState.BACKOFF if waits else JobState.QUEUED
-    when = f"again in {format_duration(following.retry_at - now)}" if waits else ""
-    tell(job, f"{verdict.cause}: {first_line(verdict.reason)}; {state} {when}".rstrip())
-    leases.requeue(
-        context.database,
-        lease,
-        state=state,
-        retry_at=following.retry_at,
-        now=now,
-        cause=verdict.cause,
-        reason=verdict.reason,
-        **spent,
-    )

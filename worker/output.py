@@ -21,7 +21,6 @@ CHUNK_BYTES = 1 << 16
 LONGEST_BACKLOG_BYTES = 4 << 30
 """What an attempt that has ended left unread beyond this is skipped: its last lines tell its end,
 and a file may claim to hold a million times as much."""
-TAIL_BYTES = 8192
 
 
 class OutputReader:
@@ -86,16 +85,3 @@ class OutputReader:
             return
         for event in self.executor.skim(lines):
             self.seen = self.seen.after(event)
-
-
-def read_tail(path: Path) -> str:
-    """Return the last 8 KiB of a file, undecodable bytes replaced; empty if there is none."""
-    try:
-        descriptor = open_regular(path)
-    except (OSError, StateError):
-        return ""
-    try:
-        start = max(0, os.fstat(descriptor).st_size - TAIL_BYTES)
-        return os.pread(descriptor, TAIL_BYTES, start).decode("utf-8", "replace")
-    finally:
-        os.close(descriptor)

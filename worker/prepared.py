@@ -1,6 +1,6 @@
 """What an attempt is about to start, as a value: an agent's CLI, or a program of ours.
 
-Owns the form alone. Who fills it in is `agent_start` and `step_start`; what is
+Owns the form alone. Who fills it in is the kind of the job; what is
 done with it, and in which order, is `launch`.
 """
 

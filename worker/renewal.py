@@ -1,10 +1,7 @@
 """Another session in the place of one that its CLI does not know.
 
-Owns which sessions may be replaced without a person's word, and the one case
-in which a worker obtains a session. A session that never began holds nothing.
-One that began and was cut off before its CLI had kept it holds nothing either:
-no turn of it ended in good order, and no transcript of it was ever seen. Any
-other is never replaced here.
+Owns the one case in which a worker obtains a session, and that a task is marked as taken before
+an attempt and after it. Which sessions may be replaced is `sow.attempts.sessions`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,60 +15,38 @@ from sow.clock import format_time
 from sow.environment import agent_environment
 from sow.executors.base import Executor, Session, SessionSource
 from sow.ids import TaskId
-from sow.jobs import jobs
-from sow.jobs.database import Database
-from sow.schema.causes import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.causes import SESSION_TAKEN, SESSION_UNKNOWN
 from sow.schema.job import Attempt, Job, Lease
-from sow.schema.kinds import SessionUse, kind_of
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.log_writing import LogEntry
 from sow.state.task_log import append_entry
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
-from worker.task_state import change_under_lease, put_on_record
+from worker.task_state import change_under_lease, session_fields_of
 
 
-def is_kept(database: Database, session_id: str, *, started: bool) -> bool:
-    """Whether a session may hold what must not be lost without a person's word.
+def put_on_record(
+    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+) -> Task:
+    """Mark a task that was put back to `pending` as the job had marked it: session and all.
 
-    All jobs on record are asked. One that began where no record tells of it
-    (they were pruned, say) proves nothing, and counts as kept. `started` is
-    what the task's state says of it.
+    What is to be written next does not follow `pending`, an agent's own report
+    would be refused, and the next attempt would have no session to go on in.
+    A task with any other status stays as it is.
     """
-    tried = jobs.attempts_on(database, session_id)
-    if any(_held_a_turn(attempt) for attempt in tried):
-        return True
-    if not started:
-        return False
-    began_here = any(
-        kind_of(attempt).session is SessionUse.BEGINS and attempt.cause not in WITHOUT_AGENT
-        for attempt in tried
-    )
-    return not began_here or any(attempt.transcript_seen for attempt in tried)
 
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.status is not TaskStatus.PENDING:
+            return {}
+        session = session_fields_of(task, job, session_id, started=started) if session_id else {}
+        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
 
-def _held_a_turn(attempt: Attempt) -> bool:
-    is_unseen = kind_of(attempt).is_interactive  # nobody saw what the person did in it
-    return is_unseen or attempt.finished_turn or attempt.cause in GOOD_ORDER
-
-
-def ran_in(history: Sequence[Attempt], session_id: str) -> bool:
-    """Whether an agent has run in a session in one of these attempts."""
-    return any(
-        attempt.session_id == session_id
-        and attempt.cause is not None
-        and attempt.cause not in WITHOUT_AGENT
-        for attempt in history
-    )
-
-
-def warning_of_loss(session_id: str) -> str:
-    """Return what a caller is told of a session that was lost before it was kept."""
-    return (
-        f"session {session_id} was cut off before its CLI had kept it, and is lost;"
-        " the task went on in a new session"
-    )
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
+    tell(job, "its task had been put back to pending; it is in_progress again")
+    return change_under_lease(context, job, lease, change)
 
 
 def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) -> bool:
@@ -125,21 +100,6 @@ def mark_started(
     session_id = history[-1].session_id if history else None
     started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)
     return put_on_record(context, job, lease, session_id, started=started)
-
-
-def lost_attempts(database: Database, task: Task, history: Sequence[Attempt]) -> Sequence[Attempt]:
-    """Return the attempts, of all jobs, on the sessions that this job has given up."""
-    lost = dict.fromkeys(
-        attempt.session_id
-        for attempt in history
-        if attempt.cause in SESSION_UNKNOWN and attempt.session_id not in (None, task.session_id)
-    )
-    return [
-        attempt
-        for session_id in lost
-        for attempt in jobs.attempts_on(database, session_id or "")
-        if attempt.cause not in WITHOUT_AGENT
-    ]
 
 
 def create_session(context: WorkerContext, job: Job, executor: Executor) -> Session | None:

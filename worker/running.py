@@ -19,13 +19,13 @@ from sow.attempts.retry import doubled
 from sow.evidence import KEY, is_of
 from sow.executors.base import Ending, Executor, Verdict
 from sow.executors.metering import Meter
-from sow.files import NotAFile, read_regular
+from sow.files import NotAFile, read_regular, read_tail
 from sow.paths import AttemptPaths
 from sow.schema.amounts import Amounts
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.task import Task
 from worker.gathering import Gathering
-from worker.output import OutputReader, read_tail
+from worker.output import OutputReader
 
 T = TypeVar("T")
 

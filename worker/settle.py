@@ -18,11 +18,10 @@ from sow.jobs import jobs, leases
 from sow.schema.job import JobState
 from worker.budgeting import warn
 from worker.context import WorkerContext, tell
-from worker.job_end import cancel_unstarted
+from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds.base import WorkerKind
 from worker.kinds.registry import worker_kind
 from worker.metering import note_last_usage
-from worker.next_step import Outdated
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
 from worker.running import Exit, Running, end_of, read_exit
 

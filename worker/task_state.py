@@ -98,7 +98,9 @@ def marks_session(running: Running, verdict: Verdict) -> Change:
         if running.attempt.session_id is None or verdict.cause in NEVER_BEGAN:
             return {}
         reads_events = running.output.seen.has_begun or verdict.cause is Cause.REPORTED
-        return _session(task, running.job, running.attempt.session_id, started=reads_events)
+        return session_fields_of(
+            task, running.job, running.attempt.session_id, started=reads_events
+        )
 
     return change
 
@@ -107,10 +109,10 @@ def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
     """Return the fields that put the session on record which the output has told of."""
     seen = running.output.seen
     assert seen.session_id is not None  # noqa: S101 - asked for only then
-    return _session(task, running.job, seen.session_id, started=seen.has_begun)
+    return session_fields_of(task, running.job, seen.session_id, started=seen.has_begun)
 
 
-def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
+def session_fields_of(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
     """Return the fields that put a session on record; what has started stays started."""
     if task.status in transitions.TERMINAL:
         return {}
@@ -128,29 +130,6 @@ def _session(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping
 def clears_session(task: Task) -> Mapping[str, Any]:
     """Return what ends the session of a task that its own agent has ended."""
     return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
-
-
-def put_on_record(
-    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
-) -> Task:
-    """Mark a task that was put back to `pending` as the job had marked it: session and all.
-
-    What is to be written next does not follow `pending`, an agent's own report
-    would be refused, and the next attempt would have no session to go on in.
-    A task with any other status stays as it is.
-    """
-
-    def change(task: Task) -> Mapping[str, Any]:
-        if task.status is not TaskStatus.PENDING:
-            return {}
-        session = _session(task, job, session_id, started=started) if session_id else {}
-        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
-
-    task = read_task(context.workspace, TaskId(job.task_id))
-    if task.status is not TaskStatus.PENDING:
-        return task
-    tell(job, "its task had been put back to pending; it is in_progress again")
-    return change_under_lease(context, job, lease, change)
 
 
 def fails(task: Task, now: float) -> Mapping[str, Any]:

@@ -15,10 +15,10 @@ import msgspec
 
 from sow.clock import format_duration
 from sow.executors.base import Ending, Verdict
+from sow.files import read_tail
 from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.executor import QUIET_SECONDS, ExecutorConfig
-from worker.output import read_tail
 from worker.running import Running, Signs
 
 HANG_SECONDS = 30.0

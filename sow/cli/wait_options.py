@@ -11,8 +11,8 @@ import click
 from msgspec import Struct
 
 from sow import env_vars
+from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
-from sow.calls.shell_bound import shell_bound
 from sow.config.durations import parse_duration
 from sow.errors import UsageError
 from sow.reports.wait_commands import waiting_command

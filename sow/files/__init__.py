@@ -26,6 +26,7 @@ from sow.files.reading import (
     read_inside,
     read_regular,
     read_regular_in,
+    read_tail,
     refuse_link_out,
 )
 from sow.files.writing import (
@@ -56,6 +57,7 @@ __all__ = [
     "read_inside",
     "read_regular",
     "read_regular_in",
+    "read_tail",
     "refuse_leading_out",
     "refuse_link_out",
     "remove_empty",

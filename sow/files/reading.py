@@ -11,6 +11,7 @@ from pathlib import Path
 from sow.files.file_errors import NotAFile, unreadable
 from sow.files.inside import opened_folder, refuse_leading_out
 
+TAIL_BYTES = 8192
 COPY_IT = "Put a copy of the file in its place: what lies outside may be anything of its user's."
 IS_LINK = (errno.ELOOP, errno.EMLINK)
 """What systems say of a link that is not to be followed."""
@@ -145,3 +146,16 @@ def _kind_at(path: Path) -> str:
 def _kind(mode: int) -> str:
     """Return what a thing is that is no regular file; nothing for a regular one."""
     return next((f"it is {name}, not a file" for holds, name in KINDS if holds(mode)), "")
+
+
+def read_tail(path: Path) -> str:
+    """Return the last 8 KiB of a file, undecodable bytes replaced; empty if there is none."""
+    try:
+        descriptor = open_regular(path)
+    except (OSError, NotAFile):
+        return ""
+    try:
+        start = max(0, os.fstat(descriptor).st_size - TAIL_BYTES)
+        return os.pread(descriptor, TAIL_BYTES, start).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)

@@ -13,8 +13,8 @@ from typing import TypeVar
 from msgspec import UNSET
 
 from sow import env_vars
+from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
-from sow.calls.shell_bound import shell_bound
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.git.checked_out import branch_at, lacks_branch

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.agent_clis.description import AgentCli, ShellTimeout
+from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
-from sow.calls.shell_bound import shell_bound
 from sow.cli.calling import WaitOptions, bound_of
 from sow.errors import ExitCode, UsageError
 from sow.paths import Workspace

@@ -10,6 +10,7 @@ from attempt_cases import is_running, wait_until
 from attempts.job_values import PROJECT
 from watch_cases import ME, NOW, SESSION, WatchSite, dead_process
 
+from sow.attempts.sessions import is_kept
 from sow.errors import StateError
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases, spending, waiters
@@ -24,7 +25,6 @@ from worker.kinds.registry import WORKER_KINDS
 from worker.kinds.work.kind import WorkKind
 from worker.output import OutputReader
 from worker.recovery import recover
-from worker.renewal import is_kept
 from worker.running import Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from watch_cases import SESSION, WatchSite
 
+from sow.attempts.sessions import is_kept, warning_of_loss
 from sow.jobs import jobs
 from sow.jobs.migrations import MIGRATIONS
 from sow.schema.job import Cause, Verb
-from worker.renewal import is_kept, warning_of_loss
 
 CUT_OFF = {"cause": Cause.CRASHED, "tool_uses": 3}
 

@@ -15,8 +15,9 @@ from sow.executors import lines
 from sow.executors.base import Event, EventKind, Observation
 from sow.executors.lines import read_every
 from sow.executors.registry import make_executor
+from sow.files import read_tail
 from worker import output
-from worker.output import OutputReader, read_tail
+from worker.output import OutputReader
 
 
 class Echo:

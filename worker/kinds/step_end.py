@@ -16,6 +16,7 @@ from sow.attempts.retry import Next, Step, decide
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
+from sow.files import read_tail
 from sow.jobs import leases
 from sow.schema.causes import Cause
 from sow.schema.job import Job
@@ -23,9 +24,8 @@ from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
-from worker.job_end import end_unwritten, tell_of_end
-from worker.next_step import PROVES_NO_LIFE, follow, prevented_before, refuse_cancelled
-from worker.output import read_tail
+from worker.job_end import end_unwritten, follow, refuse_cancelled, tell_of_end
+from worker.next_step import PROVES_NO_LIFE, prevented_before
 from worker.running import Exit, Running, read_record
 from worker.task_state import change_under_lease
 

@@ -14,12 +14,12 @@ import msgspec
 
 from sow.config.checks import CheckCommand, hash_of
 from sow.config.durations import write_duration
+from sow.files import read_tail
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.schema.task import CheckRecord, CommandResult
 from sow.terminal_text import printable_lines, without_sequences
-from worker.output import read_tail
 from worker.steps.command_line import Ended, Runner
 from worker.steps.judged import judged, off_branch
 from worker.steps.program_input import BaseOrders, CheckOrders

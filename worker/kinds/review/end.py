@@ -17,9 +17,16 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.task import Task
 from worker.context import WorkerContext
-from worker.job_end import end_unwritten, tell_of_end
+from worker.job_end import (
+    Outdated,
+    end_unwritten,
+    follow,
+    refuse_cancelled,
+    refuse_raised,
+    tell_of_end,
+)
 from worker.kinds.review.sweep import end_review_clone
-from worker.next_step import Outdated, follow, refuse_cancelled, refuse_raised, spent_by
+from worker.next_step import spent_by
 from worker.running import Running
 from worker.sweeping import in_background
 from worker.task_state import change_under_lease, restore_state

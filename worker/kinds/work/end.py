@@ -27,8 +27,15 @@ from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext, tell
-from worker.job_end import end_unwritten, tell_of_end
-from worker.next_step import Outdated, follow, refuse_cancelled, refuse_raised, spent_by
+from worker.job_end import (
+    Outdated,
+    end_unwritten,
+    follow,
+    refuse_cancelled,
+    refuse_raised,
+    tell_of_end,
+)
+from worker.renewal import put_on_record
 from worker.running import Running
 from worker.task_state import (
     Change,
@@ -39,7 +46,6 @@ from worker.task_state import (
     interrupts,
     log_failure,
     marks_session,
-    put_on_record,
     restore_state,
     session_seen,
 )
@@ -82,13 +88,18 @@ def facts_of(running: Running) -> Mapping[str, Any]:
 
 
 def write_down(
-    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+    context: WorkerContext,
+    running: Running,
+    job: Job,
+    verdict: Verdict,
+    following: Next,
+    spent: dict[str, Any],
 ) -> None:
     """Change the task as the step asks, and the job with it. Raises Outdated.
 
-    A task that cannot be written any more (its folder is gone, say) ends its job as failed.
+    `spent` is what the attempt adds to the job's accounts. A task that cannot be written any more
+    (its folder is gone, say) ends its job as failed.
     """
-    spent = spent_by(job, running, verdict, following)
     try:
         _follow(context, running, job, verdict, following, spent)
     except StateError as error:
