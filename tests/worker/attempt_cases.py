@@ -194,6 +194,10 @@ class AttemptSite:
             process.wait()
             if process.stdin is not None:
                 process.stdin.close()
+        self.kill_carriers()
+
+    def kill_carriers(self) -> None:
+        """Kill what carries its id; the end of one may end another first."""
         for pid in self.carriers():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

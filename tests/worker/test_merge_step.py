@@ -232,8 +232,7 @@ def test_when_all_of_it_is_killed_in_its_check_the_next_try_merges(merging: Merg
     running.process.wait()
     for pid in (program, int((root / "begun").read_text())):
         os.kill(pid, signal.SIGKILL)
-    for pid in attempt.carriers():
-        os.kill(pid, signal.SIGKILL)
+    attempt.kill_carriers()
     merging.checks.watched(running, until=JobState.QUEUED)
     left = Path((root / "where").read_text().strip())
     assert (merging.tip(), left.exists()) == (before, True)

@@ -423,8 +423,7 @@ def test_when_all_of_it_is_killed_it_is_run_again(checks: CheckSite) -> None:
     running.process.wait()
     for pid in (program, command):
         os.kill(pid, signal.SIGKILL)
-    for pid in checks.site.attempts[-1].carriers():
-        os.kill(pid, signal.SIGKILL)
+    checks.site.attempts[-1].kill_carriers()
     checks.watched(running, until=JobState.QUEUED)
     assert checks.site.last_attempt(job).cause is Cause.WORKER_DIED
     again = checks.start(job)

@@ -214,8 +214,7 @@ def test_the_lock_is_held_by_supervisor_and_agent(attempt: AttemptSite) -> None:
     process.wait()
     assert is_running(agent)
     assert is_held(attempt.paths.alive_lock)
-    for pid in attempt.carriers():
-        os.kill(pid, signal.SIGKILL)
+    attempt.kill_carriers()
     wait_until(lambda: not is_held(attempt.paths.alive_lock), "the lock is free")
 
 

@@ -240,9 +240,7 @@ def test_another_attempt_s_supervisor_is_spared(attempt: AttemptSite) -> None:
         f"while [ ! -e {other.paths.started} ]; do sleep 0.01; done"
     )
     assert is_running(other.agent_pid())
-    for pid in other.carriers():
-        with suppress(ProcessLookupError):  # its supervisor leaves when the agent has ended
-            os.kill(pid, signal.SIGKILL)
+    other.kill_carriers()
 
 
 @pytest.mark.parametrize("packages", [None, PSUTIL], ids=["linux", "portable"])
