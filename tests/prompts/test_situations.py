@@ -45,6 +45,7 @@ CLI, WITHOUT_RESUMPTION = EXECUTORS["claude-code"], EXECUTORS["windsurf"]
 LOCATION = ".sow/project/phases/implementation/tasks/010"
 STATUS_COMMAND = re.compile(r"sow task set(?: \d+)? status (\w+)|set-status (\w+)")
 STATUS_WORDS = re.compile(r"\bset `(\w+)`")
+STATUS_NAMES = re.compile(r"\b(?:needs_review|in_progress|paused|completed|abandoned)\b")
 NO_STATUS_RULE = "Set no status"
 REPORTED = {"needs_review", "paused", "failed"}
 CLONE = compose.CloneBrief(folder="/clones/shop-1/ab/010", branch="sow/sign-in/010")
@@ -210,6 +211,7 @@ def test_a_reviewer_is_told_of_two_verdicts_and_of_no_status(run: Run, role: str
     for each in situations(run, role):
         assert endings_in(each.prompt) == [NO_STATUS_RULE], each.why
         assert statuses_in(each.prompt) == set(), each.why
+        assert STATUS_NAMES.findall(each.prompt) == [], each.why
         verdicts = [one for one in commands_of(each.prompt) if one.in_block and is_verdict(one)]
         begins = [(one.words[1], one.words[2]) for one in verdicts]
         assert begins == [("accept", what), ("correct", what)], each.why
