@@ -33,7 +33,7 @@ from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskClone
 from sow.state.tasks import read_task
-from sow.terminal_text import readable
+from sow.terminal_text import printable, readable
 from worker.context import WorkerContext, logger
 from worker.postponing import is_checked_out
 
@@ -218,7 +218,7 @@ def named(paths: Sequence[str]) -> str:
     """Return some files by name, and of more than a few how many there are."""
     rest = len(paths) - MOST_NAMED
     more = f" and {rest} more" if rest > 0 else ""
-    return ", ".join(map(readable, paths[:MOST_NAMED])) + more
+    return ", ".join(printable(readable(path)) for path in paths[:MOST_NAMED]) + more
 
 
 def _not_gathered(why: str) -> str:

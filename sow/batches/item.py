@@ -19,7 +19,7 @@ from sow.schema.job import JobState
 from sow.schema.kinds import KINDS, JobKind
 from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
-from sow.terminal_text import readable
+from sow.terminal_text import printable, readable
 
 MOST_NAMED = 5
 MOST_UPDATES = 10
@@ -431,7 +431,7 @@ def spawn(item: ItemFacts) -> str:
 
 def commit_first(item: ItemFacts, task: str, paths: Sequence[str]) -> Standing:
     """Return that a person commits what lies in the working tree alone: no merge brings it."""
-    names = ", ".join(map(readable, paths[:MOST_NAMED]))
+    names = ", ".join(printable(readable(path)) for path in paths[:MOST_NAMED])
     more = f" and {len(paths) - MOST_NAMED} more" * (len(paths) > MOST_NAMED)
     whose = "it" if task == item.task else f"task {task}"
     reason = f"{whose} was done without a clone, and is in no commit: {names}{more}"

@@ -22,6 +22,7 @@ from sow.git.inner_view import InnerRepository, inner_view
 from sow.git.named_commits import head_commit, logged_commits, named_commits, waiting_patches
 from sow.git.repository import Repository
 from sow.git.view import View
+from sow.terminal_text import printable, readable
 
 FILES_SECONDS = 120.0
 
@@ -144,4 +145,5 @@ def ignored_paths(view: View, links: Collection[str]) -> list[str]:
 def text_of(names: Sequence[str], most: int) -> str:
     """Return some names, and of more than so many how many there are."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    shown = ", ".join(printable(readable(name)) for name in names[:most])
+    return shown + (f" and {rest} more" if rest > 0 else "")

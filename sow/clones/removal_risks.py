@@ -95,14 +95,14 @@ class RemovalRisks(Struct, frozen=True):
 
 def _words_of(work: InnerWork, most: int) -> list[str]:
     """Return in words what a repository inside a clone holds."""
-    found = []
+    found, path = [], text_of([work.path], 1)
     if work.unknown:
-        found.append(f"the repository {work.path} cannot be judged: {work.unknown}")
+        found.append(f"the repository {path} cannot be judged: {work.unknown}")
     if work.files:
-        found.append(f"uncommitted in {work.path}: {text_of(work.files, most)}")
+        found.append(f"uncommitted in {path}: {text_of(work.files, most)}")
     if work.commits:
         names = [name for name, _ in work.commits]
-        found.append(f"commits of {work.path} that only it has: {text_of(names, most)}")
+        found.append(f"commits of {path} that only it has: {text_of(names, most)}")
     return found
 
 

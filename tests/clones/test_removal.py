@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 from clones.clone_site import make_hostile, plain, traces
+from clones.lost_work import repository
 from clones.making_site import NOON, beside, bring, commit, make_home
 
 from sow.clones.listing import removal_risks_of
@@ -70,6 +71,16 @@ def test_uncommitted_work_stands_against_it(home):
     assert (path / "new").exists()
     assert remove(home, discard=True).reasons == ("uncommitted: file, new, src/code.py",)
     assert not path.exists()
+
+
+def test_no_name_of_what_would_be_lost_steers_a_terminal_or_begins_a_line(home):
+    home.make()
+    inner = home.place().path / "in\x1b]0;harm\x07\nner"
+    repository(inner, "file")
+    (home.place().path / "new\x1b[2J\ndone").write_text("new\n")
+    told = reasons(home)
+    assert len(told) == 2
+    assert all(words.isprintable() for words in told), told
 
 
 def test_work_hidden_in_the_clones_index_is_seen(home):

@@ -331,3 +331,11 @@ def test_a_later_attempt_s_work_takes_back_that_an_earlier_one_s_was_not_brought
     earlier = ("Its session was lost.", f"{NOT_BROUGHT_BACK}: state.yaml, line 2")
     assert with_gathered(earlier, ["It steers: AGENTS.md"]) == (earlier[0], "It steers: AGENTS.md")
     assert with_gathered(earlier, [earlier[1]]) == earlier
+
+
+def test_no_name_of_a_changed_file_steers_a_terminal_or_begins_a_line(site: GatherSite) -> None:
+    (site.clone / ".claude").mkdir()
+    (site.clone / ".claude/a\x1b]0;harm\x07\nb.json").write_text("{}\n")
+    (told,) = gather(site.context, JOB).warnings
+    assert told.startswith("its change steers agents or machines: .claude/a")
+    assert told.isprintable()
