@@ -9,7 +9,7 @@ import click
 from sow import env_vars
 from sow.cli import completing
 from sow.cli.output import echo_json, echo_json_lines, json_option
-from sow.errors import ExitCode, SowError, StateError, UsageError
+from sow.errors import ConfigurationError, ExitCode, SowError, StateError, UsageError
 from sow.paths import Workspace, find_workspace
 from sow.prompts.library import (
     all_parts,
@@ -18,7 +18,7 @@ from sow.prompts.library import (
     load_prompt,
     parts_of,
 )
-from sow.prompts.variables import VARIABLES, Given, variables_of
+from sow.prompts.variables import ANYTHING, VARIABLES, Given, variables_of
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
@@ -87,12 +87,17 @@ def _print_names(as_json: bool) -> None:
     if as_json:
         echo_json_lines({"name": name} for name in list_prompts())
     else:
-        click.echo("\n".join(map(_listed, list_prompts())))
+        team = _team()
+        click.echo("\n".join(_listed(name, team) for name in list_prompts()))
 
 
-def _listed(name: str) -> str:
+def _listed(name: str, team: Path | None) -> str:
     """Return a prompt's name, and who alone can print it where not everybody can."""
-    named = [each for part in all_parts(name) for _, each in variables_of(part.text)]
+    try:
+        load_prompt(name, team, ANYTHING)
+    except ConfigurationError:
+        return f"{name}  # cannot be used: exit 3; `sow prompt --check` says why"
+    named = [each for part in all_parts(name, team) for _, each in variables_of(part.text)]
     given = {VARIABLES[each].given for each in named}
     where = next((each for each in NARROWEST_FIRST if each in given), None)
     return f"{name}  # only {where}; elsewhere exit 3" if where else name

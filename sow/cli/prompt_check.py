@@ -26,9 +26,9 @@ from sow.prompts.library import (
     why_not_included,
 )
 from sow.prompts.variables import (
+    ANYTHING,
     INCLUDE,
     VARIABLES,
-    Facts,
     Given,
     UnfilledPrompt,
     includes_of,
@@ -104,9 +104,8 @@ def _include_faults(part: Part, team: Path) -> Iterator[Finding]:
             words = f"{{{{include {name}}}}} {why}"
             yield _finding(Level.ERROR, part.path, line, words, remedy)
             return
-    anything: Facts = {name: lambda: "anything" for name in VARIABLES}
     try:
-        load_prompt(part.name, team, anything)
+        load_prompt(part.name, team, ANYTHING)
     except UnfilledPrompt as error:  # what is included by what it includes
         if error.name.startswith(INCLUDE):
             words = f"{{{{{error.name}}}}} {error.why}"

@@ -54,6 +54,9 @@ VARIABLES: Mapping[str, Variable] = {
 Facts = Mapping[str, Callable[[], str | None]]
 """What fills the variables; asked only for those that a text names."""
 
+ANYTHING: Facts = {name: lambda: "anything" for name in VARIABLES}
+"""What fills each of them where only the form of a text matters."""
+
 Include = Callable[[str], str]
 """Returns the text of a prompt by its name, filled in. Raises ValueError, with the reason."""
 

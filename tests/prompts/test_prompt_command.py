@@ -64,6 +64,27 @@ def test_the_list_names_what_exits_with_3_here(capsys, monkeypatch, tmp_path):
     assert refused == marked
 
 
+def test_the_list_names_what_a_team_has_made_unusable(capsys, monkeypatch, tmp_path):
+    team = tmp_path / ".sow/prompts"
+    broken = {
+        "guidance/tester/base": "{{nonesuch}}",
+        "guidance/tester/cases": "{{include guidance/none}}",
+        "guidance/tester/faults": "",
+    }
+    texts = {**broken, "guidance/implementer/base": "{{task}}", "greeting/reviewer": "Judge it."}
+    for name, text in texts.items():
+        (team / name).parent.mkdir(parents=True, exist_ok=True)
+        (team / f"{name}.md").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    run(["prompt", "--list"])
+    lines = dict(line.partition("  # ")[::2] for line in capsys.readouterr().out.splitlines())
+    told = "cannot be used: exit 3; `sow prompt --check` says why"
+    assert {name for name, words in lines.items() if words == told} == set(broken)
+    assert lines["guidance/implementer/base"].endswith("; elsewhere exit 3")
+    assert lines["greeting/reviewer"] == ""
+    assert all(run(["prompt", name]) == 3 for name in broken)
+
+
 def test_the_list_of_prompts_as_json(capsys):
     assert run(["prompt", "--list", "--json"]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
