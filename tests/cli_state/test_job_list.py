@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reports.job_cases import ended_job
+from reports.job_cases import NOW, ended_job, make_job
 
+from sow.cli.job_record import duration_text
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
@@ -52,3 +53,13 @@ def test_where_all_are_shown_nothing_more_is_said(three: Sow, words: tuple[str, 
     listed = three("job", "list", *words)
     assert listed.err == ""
     assert len(listed.out.splitlines()) == 1 + (2 if "--task" in words else 3)
+
+
+def test_what_a_job_took_begins_with_its_start() -> None:
+    """One that was held for a person, or waited for a slot, took no time meanwhile."""
+    asked = {"created_at": NOW - 60}
+    assert duration_text(make_job(state=JobState.HELD, **asked), NOW) == "-"
+    running = make_job(state=JobState.RUNNING, started_at=NOW - 5, **asked)
+    assert duration_text(running, NOW) == "5.0s"
+    done = make_job(state=JobState.DONE, started_at=NOW - 5, ended_at=NOW - 2, **asked)
+    assert duration_text(done, NOW) == "3.0s"

@@ -188,6 +188,8 @@ def test_a_time_is_that_of_an_agents_job_that_has_begun() -> None:
     times = {"started_at": NOW, "ended_at": NOW + 5}
     done = found(task("010"), jobs=(job("010", JobState.DONE, **times),))
     assert only_row(done).seconds == 5
+    waited = job("010", JobState.DONE, **{**times, "created_at": NOW - 60})
+    assert only_row(found(task("010"), jobs=(waited,))).seconds == 5
     merge = job("010", JobState.DONE, verb=Verb.MERGE, agent="", executor=None, **times)
     merged = found(task("010", TaskStatus.COMPLETED), jobs=(merge,))
     assert only_row(merged).seconds is None
