@@ -6,13 +6,15 @@ parameters a client of MCP may give. The command line (`sow.cli.lazy`), the righ
 (`sow.agents.rights`), the schemas (`sow.schema.catalogue`) and the tools of MCP
 (`sow.cli.mcp_tools`) read these rows and keep no list of their own.
 
-Plain data: every command imports this module, so it imports nothing of sow and names code and
-schemas as text.
+Plain data: every command imports this module. It imports nothing of sow but the rows of
+features, and names code and schemas as text.
 """
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
+
+from sow.features import OPTIONS
 
 
 class Right(Enum):
@@ -94,7 +96,8 @@ class Command(NamedTuple):
 
 
 WAITS = "wait detach"
-STARTS = f"again budget unmetered {WAITS} dry_run"
+OF_FEATURES = " ".join(OPTIONS)
+STARTS = f"again {OF_FEATURES} {WAITS} dry_run"
 
 READS, OWN_TASK, PLANNERS, REVIEWERS, ORCHESTRATORS, PEOPLE = Right
 
@@ -222,7 +225,7 @@ _ROWS: Sequence[Command] = (
     Command("batch run", "Run tasks, and wait until all have ended.", DAILY,
             "batch_run:run", ORCHESTRATORS, "batches.BatchDetail batches.NoBatch",
             Tool("tasks phase name max_parallel keep_going fail_fast clone check review "
-                 f"reviewer max_iterations merge accept budget unmetered {WAITS}", leads=True)),
+                 f"reviewer max_iterations merge accept {OF_FEATURES} {WAITS}", leads=True)),
     Command("batch show", "Show the state of each task of a batch.", DAILY,
             "batch_show:show", READS, "batches.BatchDetail", Tool("batch=name", leads=True)),
     Command("batch wait", "Wait for a batch.", DAILY,
@@ -239,7 +242,7 @@ _ROWS: Sequence[Command] = (
             "batch_change:pause", ORCHESTRATORS, "batches.BatchView", Tool("batch=name")),
     Command("batch resume", "Continue a paused batch.", "Change a batch",
             "batch_change:resume", ORCHESTRATORS, "batches.BatchView",
-            Tool("batch=name budget unmetered", leads=True)),
+            Tool(f"batch=name {OF_FEATURES}", leads=True)),
     Command("batch cancel", "Cancel a batch and its jobs.", "Change a batch",
             "batch_change:cancel", ORCHESTRATORS, "batches.BatchView",
             Tool("batch=name", leads=True, ends_work=True)),

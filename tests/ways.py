@@ -7,8 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from types import CodeType, FrameType
 
+from sow.features import FEATURES
+
 PROGRAMS = ("worker.supervisor.",)
 """Programs of their own: how they are called is read, not what they do."""
+OF_FEATURES = tuple(f"worker.{feature.worker}" for feature in FEATURES)
+"""What plugs in: a reader opens the page of its hooks, and no feature."""
 
 
 class Way:
@@ -45,7 +49,7 @@ class Way:
             above = above.f_back
 
     def _is_followed(self, name: str) -> bool:
-        return name.startswith(self.layers) and not name.startswith(PROGRAMS)
+        return name.startswith(self.layers) and not name.startswith(PROGRAMS + OF_FEATURES)
 
     def _is_above(self, name: str, caller: str) -> bool:
         order = self.modules

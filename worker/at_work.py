@@ -10,8 +10,8 @@ from sow.errors import StateError
 from sow.jobs.leases import end_is_asked
 from sow.jobs.stalls import waits_for_others
 from worker.attempt_over import ask_to_end
-from worker.budgeting import over_share, warn_if_due
 from worker.context import WorkerContext, tell
+from worker.features import worker_features
 from worker.kinds.work.end import persist_session
 from worker.metering import note_usage_so_far
 from worker.orphans import press
@@ -42,7 +42,6 @@ def look_at_running(
         press(running, now=time.monotonic())
     _note_session(context, running, now=time.monotonic())
     note_usage_so_far(context, running)
-    warn_if_due(context, running, now=time.monotonic())
 
 
 def _pass_on_cancellation(context: WorkerContext, running: Running) -> None:
@@ -53,6 +52,7 @@ def _pass_on_cancellation(context: WorkerContext, running: Running) -> None:
 
 
 def _end_if_overdue(context: WorkerContext, running: Running) -> None:
+    looks = [feature.on_usage(context, running) for feature in worker_features()]
     if running.asked_to_end:
         return
     verdict = overdue(
@@ -60,7 +60,7 @@ def _end_if_overdue(context: WorkerContext, running: Running) -> None:
         time.monotonic(),
         lambda: has_reported(context, running.job),
         lambda: waits_for_others(context.database, running.job.id),
-    ) or over_share(context, running)
+    ) or next(filter(None, looks), None)
     if verdict is not None:
         tell(running.job, f"{verdict.reason}; ending it")
         running.ended_for = verdict

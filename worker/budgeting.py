@@ -5,7 +5,8 @@ its own is ended so that its session can be resumed. The sums are `sow.budgets.a
 """
 
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from typing import Any
 
 from msgspec import structs
 
@@ -20,26 +21,117 @@ from sow.budgets.words import (
     scope_words,
     warning_words,
 )
+from sow.errors import SowError
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases, spending, workers
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.causes import Cause
-from sow.schema.job import Attempt, Job
+from sow.schema.job import Job
 from worker.context import WorkerContext, tell
+from worker.features import CannotGoOn, MustWait, WorkerFeature
 from worker.metering import note_last_usage, usage_so_far
-from worker.prepared import Prepared
 from worker.running import Exit, Running, end_of
 
 WARNING_SECONDS = 2.0
 """How often it is looked whether little is left."""
 
 
-class RestIsReserved(Exception):
+class RestIsReserved(MustWait):
     """What is left of a budget is reserved by agents that run: a job waits until they end."""
 
     def __init__(self, account: Account) -> None:
-        self.words = f"the rest of the budget of {scope_words(account)} is reserved by what runs"
-        super().__init__(self.words)
+        super().__init__(
+            f"the rest of the budget of {scope_words(account)} is reserved by what runs"
+        )
+
+
+class BudgetWorker(WorkerFeature):
+    """Budgets, as workers ask them."""
+
+    def share_of_next(self, context: WorkerContext, job: Job) -> Amounts:
+        """Return what the next attempt may reserve. Raises MustWait, CannotGoOn."""
+        if job.budgets is None:
+            return Amounts()
+        try:
+            return share_for(context, job)
+        except BudgetIsReached as error:
+            if is_raised(context, job):
+                raise MustWait(error.message) from None
+            reason = SowError(f"{error.message}\n{error.hint}")
+            fields = {"budgets": job.budgets, "reached": error.reached}
+            raise CannotGoOn(reason, Cause.BUDGET_REACHED, fields) from None
+
+    def on_begin(self, context: WorkerContext, job: Job, share: Amounts) -> None:
+        """Reserve an attempt's share, in the transaction that begins it. Raises RestIsReserved."""
+        if not share:
+            return
+        bound = jobs.get_job(context.database, job.id)  # its budgets may have changed
+        account = lacking(context.database, bound, share, now=context.now())
+        if account is not None:
+            raise RestIsReserved(account)
+
+    def on_usage(self, context: WorkerContext, running: Running) -> Verdict | None:
+        """Warn if little is left; return why an attempt is ended that has used up its share."""
+        if running.job.budgets is None:
+            return None
+        now = time.monotonic()
+        if now >= running.warns_at:
+            running.warns_at = now + WARNING_SECONDS
+            warn(context, running.job)
+        return over_share(context, running)
+
+    def on_judged(
+        self,
+        context: WorkerContext,
+        running: Running,
+        job: Job,
+        verdict: Verdict,
+        exit_facts: Exit | None,
+    ) -> Verdict:
+        """Return the verdict in words that name the budget and how it is raised.
+
+        What the attempt has used is put on record first: it counts from here on.
+        """
+        if verdict.cause is not Cause.BUDGET_REACHED:
+            return verdict
+        ended_at = end_of(exit_facts, running.attempt, now=context.now())
+        with leases.under(context.database, running.lease):
+            note_last_usage(context, running, verdict.cause, ended_at=ended_at)
+        for account in accounts_of(context.database, job, now=context.now()):
+            if not account.rest and (not account.running or job.parent is not None):
+                reason = f"{account_words(account)}\n{raise_words(account)}"
+                return structs.replace(verdict, reason=reason, reached=reached_budget(account))
+        return verdict
+
+    def may_go_on(self, context: WorkerContext, job: Job, verdict: Verdict) -> bool:
+        """Whether a job whose agent has used up its share may have another one, now or later."""
+        return verdict.cause is Cause.BUDGET_REACHED and is_left(context, job)
+
+    def on_end(self, job: Job, verdict: Verdict) -> Mapping[str, Any]:
+        """Return the budget that has ended a job, and the figures then, not what they became."""
+        if verdict.cause is not Cause.BUDGET_REACHED:
+            return {}
+        return {"budgets": job.budgets, "reached": verdict.reached}
+
+    def is_outdated(self, context: WorkerContext, job: Job, verdict: Verdict) -> bool:
+        """Whether the budget that has ended an attempt has another figure by now."""
+        return verdict.cause is Cause.BUDGET_REACHED and is_raised(context, job)
+
+    def on_settled(self, context: WorkerContext, job: Job) -> None:
+        """Warn if little is left."""
+        warn(context, job)
+
+    def on_round(self, context: WorkerContext) -> None:
+        """Let the first job go on that waits for a budget's rest, and need wait no longer."""
+        let_go_on(context)
+
+
+FEATURE = BudgetWorker()
+
+
+def is_raised(context: WorkerContext, job: Job) -> bool:
+    """Whether a job's budgets have other figures by now."""
+    return jobs.get_job(context.database, job.id).budgets != job.budgets
 
 
 def share_for(context: WorkerContext, job: Job) -> Amounts:
@@ -71,27 +163,9 @@ def watched(job: Job, accounts: list[Account]) -> list[Account]:
     return [account for account in accounts if account.measure is Measure.TIME]
 
 
-def within(prepared: Prepared, share: Amounts) -> Prepared:
-    """Return a process to be that ends by itself when its share of money is used up."""
-    if share.usd is None or prepared.executor is None:
-        return prepared
-    limit = prepared.executor.limit_arguments(share.usd)
-    return replace(prepared, argv=(*prepared.argv, *limit))
-
-
-def begin_with_share(context: WorkerContext, job: Job, attempt: Attempt, share: Amounts) -> None:
-    """Reserve an attempt's share, in the transaction that begins it. Raises RestIsReserved."""
-    if share:
-        bound = jobs.get_job(context.database, job.id)  # its budgets may have changed
-        account = lacking(context.database, bound, share, now=context.now())
-        if account is not None:
-            raise RestIsReserved(account)
-    spending.begin(context.database, job, attempt, share)
-
-
 def over_share(context: WorkerContext, running: Running) -> Verdict | None:
     """Return why an attempt should be ended now: it has used up its share."""
-    if running.job.budgets is None or running.output.seen.concluded:
+    if running.output.seen.concluded:
         return None
     if running.share is None:
         attempt = running.attempt
@@ -108,30 +182,13 @@ def over_share(context: WorkerContext, running: Running) -> Verdict | None:
     return None
 
 
-def tell_of_budget(
-    context: WorkerContext, running: Running, job: Job, verdict: Verdict, exit_facts: Exit | None
-) -> Verdict:
-    """Return the verdict in words that name the budget and how it is raised.
-
-    What the attempt has used is put on record first: it counts from here on.
-    """
-    ended_at = end_of(exit_facts, running.attempt, now=context.now())
-    with leases.under(context.database, running.lease):
-        note_last_usage(context, running, verdict.cause, ended_at=ended_at)
-    for account in accounts_of(context.database, job, now=context.now()):
-        if not account.rest and (not account.running or job.parent is not None):
-            reason = f"{account_words(account)}\n{raise_words(account)}"
-            return structs.replace(verdict, reason=reason, reached=reached_budget(account))
-    return verdict
-
-
 def let_go_on(context: WorkerContext) -> None:
     """Let the first job go on that waits for a budget's rest, and need wait no longer.
 
     Its start reserves a share, or finds that nothing will be left; the next one is looked at after
     that. So none is taken only to be put back.
     """
-    for job in jobs.waiting_for_budget(context.database):
+    for job in jobs.waiting_for_share(context.database):
         try:
             share_for(context, job)
         except RestIsReserved:
@@ -152,13 +209,6 @@ def is_left(context: WorkerContext, job: Job) -> bool:
     except RestIsReserved:
         return True
     return job.budgets is not None
-
-
-def warn_if_due(context: WorkerContext, running: Running, *, now: float) -> None:
-    """Warn, where something is to be warned of; look now and then. `now` is monotonic."""
-    if running.job.budgets is not None and now >= running.warns_at:
-        running.warns_at = now + WARNING_SECONDS
-        warn(context, running.job)
 
 
 def warn(context: WorkerContext, job: Job) -> None:

@@ -15,9 +15,9 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
 from worker.batch_driver import BatchDriver
-from worker.budgeting import let_go_on
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
+from worker.features import worker_features
 from worker.holding import release_if_trusted
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
@@ -132,11 +132,12 @@ class Housekeeping:
             self._notifier.look()
 
     def _let_go_on(self) -> None:
-        """Let a job go on that waits for a budget's rest; the boundary around it."""
+        """Let jobs go on that features have made wait; the boundary around it."""
         with suppress(
             SowError, OSError, MemoryError
         ):  # a queue that cannot be read is told of by others
-            let_go_on(self._context)
+            for feature in worker_features():
+                feature.on_round(self._context)
 
     def _release_ready(self) -> None:
         """Queue the jobs whose tasks' dependencies are met by now."""

@@ -21,9 +21,9 @@ from sow.jobs.end_entries import remember, write_ends
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
-from sow.schema.limits import ReachedLimit
 from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
+from worker.features import worker_features
 from worker.task_state import change_under_lease, fails, first_line, log_failure
 
 OF_CLONES = ("sow.clones.", "sow.git.")
@@ -47,14 +47,14 @@ def fail_before_start(
     error: SowError,
     *,
     cause: Cause | None = None,
-    reached: ReachedLimit | None = None,
+    on_record: Mapping[str, Any] | None = None,
 ) -> None:
     """End a job whose agent could not be started; task and job say why.
 
-    One that a budget has ended, `reached`, keeps the figures that it was refused by on record.
+    `on_record` are further fields of the job's record.
     """
     now = context.now()
-    spent = {"budgets": job.budgets, "reached": reached} if reached is not None else {}
+    spent = dict(on_record or {})
     if not kind_of(job).marks_task:
         found = Cause.CONFIGURATION if isinstance(error, StateError) else cause_of(error)
         _fail_unmarked(context, job, lease, Verdict(cause or found, error.message), **spent)
@@ -203,9 +203,8 @@ def refuse_cancelled(context: WorkerContext, job: Job) -> None:
 
 
 def refuse_raised(context: WorkerContext, job: Job, verdict: Verdict) -> None:
-    """Raise Outdated where the budget that has ended an attempt has another figure by now."""
-    is_reached = verdict.cause is Cause.BUDGET_REACHED
-    if is_reached and jobs.get_job(context.database, job.id).budgets != job.budgets:
+    """Raise Outdated where the limit that has ended an attempt has another figure by now."""
+    if any(feature.is_outdated(context, job, verdict) for feature in worker_features()):
         raise Outdated
 
 

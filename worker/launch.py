@@ -9,11 +9,10 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from sow.budgets.admission import BudgetIsReached
-from sow.budgets.words import reached_budget
 from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
@@ -21,7 +20,7 @@ from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.files import write_atomically
 from sow.ids import JobId, TaskId
-from sow.jobs import jobs, leases
+from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
@@ -30,12 +29,11 @@ from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
-from sow.schema.limits import ReachedLimit
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
-from worker.budgeting import RestIsReserved, begin_with_share, share_for, within
 from worker.context import WorkerContext, tell
+from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds.registry import worker_kind
@@ -45,8 +43,8 @@ from worker.own_executor import note_executor, with_own_executor
 from worker.postponing import (
     is_checked_out,
     put_off,
-    wait_for_budget,
     wait_for_project,
+    wait_for_share,
     wait_for_stray,
 )
 from worker.prepared import Prepared
@@ -85,8 +83,8 @@ class Failed:
     error: SowError
     cause: Cause | None = None
     """None leaves it to the error."""
-    reached: ReachedLimit | None = None
-    """The budget that has ended it."""
+    on_record: Mapping[str, Any] = field(default_factory=dict)
+    """What else goes on its record."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +143,10 @@ def _try_to_start(context: WorkerContext, standby: Standby, job: Job, lease: Lea
     except TaskIsCarried as error:
         reason = f"{error.message}; the job waits for its end, and `{error.ends_it}` ends it"
         return Postponed(wait_for_stray, reason)
-    except RestIsReserved as error:
-        return Postponed(wait_for_budget, error.words)
-    except BudgetIsReached as error:
-        if jobs.get_job(context.database, job.id).budgets != job.budgets:  # raised meanwhile
-            return Postponed(wait_for_budget, error.message)
-        reason = f"{error.message}\n{error.hint}"
-        return Failed(SowError(reason), Cause.BUDGET_REACHED, reached_budget(error.account))
+    except MustWait as error:
+        return Postponed(wait_for_share, error.reason)
+    except CannotGoOn as error:
+        return Failed(error.error, error.cause, error.on_record)
     except QueueChanged:
         raise
     except SowError as error:
@@ -167,8 +162,8 @@ def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start
             hold(context, job, lease, error)
         case Postponed(wait, reason):
             wait(context, job, lease, reason)
-        case Failed(error, cause, reached):
-            fail_before_start(context, job, lease, error, cause=cause, reached=reached)
+        case Failed(error, cause, on_record):
+            fail_before_start(context, job, lease, error, cause=cause, on_record=on_record)
         case Cancelled():
             cancel_unstarted(context, job, lease)
         case Started():
@@ -210,9 +205,9 @@ def _start_attempt(
     recorded, job = job, with_own_executor(context, job)
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
-    share = share_for(context, job) if job.budgets is not None else Amounts()
+    share = smallest_share(context, job)
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
-    prepared = within(prepared, share)
+    prepared = _within(prepared, share)
     attempt = _new_attempt(context, job, number, prepared, standby.prepare())
     environ = dict(prepared.environment(attempt.id))
     if prepared.wrapper:
@@ -236,6 +231,14 @@ def _start_attempt(
         process=process,
         environ=environ,
     )
+
+
+def _within(prepared: Prepared, share: Amounts) -> Prepared:
+    """Return a process to be that ends by itself when its share of money is used up."""
+    if share.usd is None or prepared.executor is None:
+        return prepared
+    limit = prepared.executor.limit_arguments(share.usd)
+    return replace(prepared, argv=(*prepared.argv, *limit))
 
 
 def _new_attempt(
@@ -301,9 +304,9 @@ def _record_attempt(
     share: Amounts,
     recorded: Job | None = None,
 ) -> None:
-    """Put the attempt on record, with its share of the budgets.
+    """Put the attempt on record, with its share of what is limited.
 
-    Raises Fenced; EndIsAsked where it must not begin any more; RestIsReserved
+    Raises Fenced; EndIsAsked where it must not begin any more; MustWait
     where others have begun meanwhile.
     """
     with leases.under(context.database, lease):
@@ -311,6 +314,8 @@ def _record_attempt(
         jobs.insert_attempt(context.database, attempt)
         note_executor(context, recorded or job, job)
         if kind_of(job).is_agents:
-            begin_with_share(context, job, attempt, share)
+            for feature in worker_features():
+                feature.on_begin(context, job, share)
+            spending.begin(context.database, job, attempt, share)
         if job.postponements:
             jobs.change_job(context.database, job.id, postponements=0)

@@ -29,8 +29,8 @@ from sow.schema.step_result import RESULT_LIMIT, StepResult
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
-from worker.budgeting import is_left, tell_of_budget
 from worker.context import WorkerContext
+from worker.features import worker_features
 from worker.running import Exit, Running, read_record
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
@@ -62,8 +62,8 @@ def judge_ending(
     verdict = judge(evidence, running.agents_executor)
     if verdict.cause not in BEFORE_RESULTS and (result := setup_failure(running)) is not None:
         return Verdict(result.cause, result.reason)
-    if verdict.cause is Cause.BUDGET_REACHED:
-        return tell_of_budget(context, running, job, verdict, exit_facts)
+    for feature in worker_features():
+        verdict = feature.on_judged(context, running, job, verdict, exit_facts)
     if verdict.cause is Cause.WORKER_DIED:
         excuse = excuse_of(context, running)
         reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
@@ -101,7 +101,7 @@ def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Ver
         on_quota=context.configuration.retry_on_quota,
         most_deaths=context.configuration.retry_worker_deaths,
         excused=NOT_COUNTED in verdict.reason,
-        budget_left=verdict.cause is Cause.BUDGET_REACHED and is_left(context, job),
+        share_left=any(f.may_go_on(context, job, verdict) for f in worker_features()),
         prevented=prevented_before(context, running, verdict),
     )
 
@@ -159,9 +159,9 @@ def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> d
         lost = running.attempt.session_id or ""
         if _has_started(running):
             spent["warnings"] = (*job.warnings, warning_of_loss(lost))
-    if following.step is Step.FAIL and verdict.cause is Cause.BUDGET_REACHED:
-        spent["budgets"] = job.budgets  # those that have ended it, not what they were raised to
-        spent["reached"] = verdict.reached
+    if following.step is Step.FAIL:
+        for feature in worker_features():
+            spent |= feature.on_end(job, verdict)
     if following.correction:
         spent["corrections"] = (*job.corrections, following.correction)
     if seen.denied_tools:

@@ -19,8 +19,8 @@ FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 ELSEWHERE_SECONDS = 30.0
 """How often it is looked whether a project is checked out again."""
-BUDGET_SECONDS = 5.0
-"""When it is looked at the latest whether agents that ended have left something of a budget."""
+SHARE_SECONDS = 5.0
+"""When it is looked at the latest whether agents that ended have left a share."""
 STRAY_SECONDS = 3.0
 """How often it is looked whether an agent that nobody knows of has ended."""
 
@@ -40,13 +40,13 @@ def wait_for_stray(context: WorkerContext, job: Job, lease: Lease, reason: str) 
     _wait(context, job, lease, reason, STRAY_SECONDS)
 
 
-def wait_for_budget(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
-    """Queue a job again for which the agents that run have left nothing of a budget.
+def wait_for_share(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:
+    """Queue a job again for which the agents that run have reserved all that is left.
 
-    Nobody takes it until `budgeting.let_go_on` has seen that it may begin, or has to end: so the
+    Nobody takes it until its feature (`on_round`) has seen that it may begin, or has to end: so the
     record of changes tells once that it waits, and once that it goes on.
     """
-    _wait(context, job, lease, reason, BUDGET_SECONDS, held_for=HeldFor.BUDGET)
+    _wait(context, job, lease, reason, SHARE_SECONDS, held_for=HeldFor.SHARE)
 
 
 def is_checked_out(context: WorkerContext, job: Job) -> bool:

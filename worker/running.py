@@ -114,9 +114,9 @@ class Running:
     """Whether that was told; None before the first look."""
 
     share: Amounts | None = None
-    """What it has reserved of its budgets, once that was looked up."""
+    """What it has reserved for itself, once that was looked up."""
     warns_at: float = 0.0
-    """When to look again whether little is left of a budget, on the monotonic clock."""
+    """When to look again whether little is left of what limits it, on the monotonic clock."""
     noted: Meter | None = None
     """What its output had told of its use when that was last put on record."""
     excuse: str = ""

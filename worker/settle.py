@@ -16,8 +16,8 @@ from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases
 from sow.schema.job import JobState
-from worker.budgeting import warn
 from worker.context import WorkerContext, tell
+from worker.features import worker_features
 from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds.base import WorkerKind
 from worker.kinds.registry import worker_kind
@@ -44,7 +44,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         verdict = concluded or kind.judge(context, running, job, exit_facts)
         following = kind.decide(context, running, job, verdict)
         _record_ending(context, running, kind, exit_facts, verdict)
-        warn(context, job)
+        for feature in worker_features():
+            feature.on_settled(context, job)
         running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
             kind.write(context, running, job, verdict, following)

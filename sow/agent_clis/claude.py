@@ -1,7 +1,6 @@
 """Claude Code. Sources: its own reference, and runs of 2.1.197 and 2.1.330."""
 
 from sow.agent_clis.description import (
-    BUDGET,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -20,6 +19,12 @@ from sow.schema.causes import Cause
 
 TOOLS = Refusal(
     "it is what settings.allowed_tools adds to", "Move the tools to settings.allowed_tools."
+)
+MONEY_FLAG = "--max-budget-usd"
+"""What ends a run that has cost so much."""
+BUDGET = Refusal(
+    "it is what a budget decides, and sow counts by it",
+    "Remove it; `--budget usd=5`, or budget: {usd: 5} of the executor, sets one.",
 )
 
 CLI = AgentCli(
@@ -51,7 +56,7 @@ CLI = AgentCli(
         "--allowedTools": TOOLS,
         "--allowed-tools": TOOLS,
         "--model": MODEL,
-        "--max-budget-usd": BUDGET,
+        MONEY_FLAG: BUDGET,
     },
     metering=Metering.AT_ONCE,
     nesting_markers=(

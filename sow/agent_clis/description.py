@@ -41,10 +41,6 @@ FOLDER = Refusal(
     "Remove it; `--cwd` of `sow agent spawn` names another folder.",
 )
 YOLO = Refusal("it is what settings.yolo_mode decides", "Remove it and set settings.yolo_mode.")
-BUDGET = Refusal(
-    "it is what a budget decides, and sow counts by it",
-    "Remove it; `--budget usd=5`, or budget: {usd: 5} of the executor, sets one.",
-)
 MODEL = Refusal("it is what settings.model decides", "Remove it and set settings.model.")
 
 
@@ -153,7 +149,7 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     reset_time: str = ""
     """A pattern whose first group is when a limit ends, in seconds since the epoch."""
     metering: Metering = Metering.NEVER
-    """When it tells what it uses: a budget can be kept only where it does at once."""
+    """When it tells what it uses: only where it does at once can a limit of that be kept."""
     resumes: bool = True
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None

@@ -25,7 +25,7 @@ MOST_PUT_OFF = 64
 MOST_DOUBLINGS = 16
 """After so many every wait is its longest; 2 to the count itself would be too large a number."""
 MOST_SHARES = 20
-"""How many shares of a budget one job may use up."""
+"""How many shares of what is limited one job may use up."""
 
 
 class Step(StrEnum):
@@ -75,7 +75,7 @@ def decide(
     on_quota: bool,
     most_deaths: int,
     excused: bool,
-    budget_left: bool = False,
+    share_left: bool = False,
     prevented: int = 0,
 ) -> Next:
     """Return what follows an attempt of `job` that ended by `cause`.
@@ -84,8 +84,9 @@ def decide(
     since the epoch, where the CLI has told it. `session_kept`: the session may
     hold what must not be lost without a person's word; `ran_in_session`: an
     agent of this job has run in it. `excused`: a death was not the job's fault.
-    `budget_left`: it may have another share of its budgets. `prevented`: how many of its attempts
-    in a row, before this one, have ended by a cause that is waited for (`RetryRule.PATIENT`).
+    `share_left`: it may have another share of what is limited. `prevented`: how many of its
+    attempts in a row, before this one, have ended by a cause that is waited for
+    (`RetryRule.PATIENT`).
     """
     facts = CAUSES[cause]
     is_unknown = facts.session is SessionRule.UNKNOWN
@@ -102,8 +103,8 @@ def decide(
             return _after_backoff(job, now, jitter)
         case RetryRule.QUOTA:
             return _parked(job, now, resets_at) if on_quota else Next(Step.FAIL)
-        case RetryRule.BUDGET:
-            return _with_another_share(cause, job) if budget_left else Next(Step.FAIL)
+        case RetryRule.SHARE:
+            return _with_another_share(cause, job) if share_left else Next(Step.FAIL)
         case RetryRule.SESSION_LAW:
             is_lost = is_unknown and session_kept
             if is_unknown and ran_in_session and not is_lost:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -26,8 +27,7 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
-from sow.schema.amounts import Amounts
-from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchState
+from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchPolicy, BatchState
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
 from sow.schema.limits import ReachedLimit
@@ -39,6 +39,16 @@ from sow.state.tasks import find_task, read_task_at
 from sow.state.verdicts import feedback_status
 
 Version = tuple[int, int, int]
+
+
+class Limits(Protocol):
+    """The limits of what may be spent, as they stand now. Who knows them is the caller's matter."""
+
+    def has_room(self, reached: ReachedLimit) -> bool:
+        """Whether a limit that was reached, and stands in a file, has something left by now."""
+
+    def is_raised(self, job: JobInBatch, policy: BatchPolicy) -> bool:
+        """Whether the batch's limit that has ended a job has another figure by now."""
 
 
 class Seen:
@@ -84,7 +94,7 @@ def gather(
     database: Database,
     batch: Batch,
     seen: Seen,
-    has_room: Callable[[ReachedLimit], bool],
+    limits: Limits,
     asking: Collection[TaskId] = (),
     resumes: Callable[[Task], bool] = lambda _: True,
 ) -> tuple[list[ItemFacts], BatchFacts]:
@@ -92,7 +102,7 @@ def gather(
 
     The jobs are read first: a call that is placed meanwhile may have marked its task, and
     its job be missing. Then there is a newer change, and the look is not to be trusted.
-    `has_room` says whether a budget that was reached has a rest by now.
+    `limits` says whether a limit that was reached has a rest by now.
     `asking` are the tasks of the agent that looks, and of those above it: they wait for it.
     `resumes` says of a task whether its executor continues a session. Raises QueueError, and
     StateError where the machine lacks something for now.
@@ -103,7 +113,7 @@ def gather(
     for job in all_jobs:
         if job.task_id in histories:
             histories[job.task_id].jobs.append(job)
-    look = _Look(workspace, database, batch, seen, has_room, histories, asking, resumes)
+    look = _Look(workspace, database, batch, seen, limits, histories, asking, resumes)
     found = [look.item(item) for item in items]
     turn = batches.turn_of(database, batch.project_id)
     mine = turn is not None and turn[0] == batch.id
@@ -129,7 +139,7 @@ class _Look:
         database: Database,
         batch: Batch,
         seen: Seen,
-        has_room: Callable[[ReachedLimit], bool],
+        limits: Limits,
         histories: Mapping[TaskId, History],
         asking: Collection[TaskId],
         resumes: Callable[[Task], bool],
@@ -137,7 +147,7 @@ class _Look:
         self._resumes = resumes
         self._workspace = workspace
         self._seen = seen
-        self._may_spend = has_room
+        self._limits = limits
         self._others = Others(database, batch.project_id, seen.task, asking)
         self._batch = batch
         self._histories = histories
@@ -167,7 +177,7 @@ class _Look:
 
     def _facts(self, item: BatchItem, task: Task, history: History) -> ItemFacts:
         needed = [TaskId(other) for other in task.depends_on]
-        last = _last(history.ended, self._batch.policy.budget)
+        last = self._last(history.ended)
         return ItemFacts(
             task=item.task_id,
             status=task.status,
@@ -214,13 +224,28 @@ class _Look:
         return not self._batch.policy.before_approval and waits(self._seen.project(), task)
 
     def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
-        """Return the last end; it may go on where a budget of a file has ended it that has room."""
+        """Return the last end; it may go on where a limit of a file has ended it that has room."""
         if last is None or not self._has_room(last.reached):
             return last
         return msgspec.structs.replace(last, may_go_on=True)
 
     def _has_room(self, reached: ReachedLimit | None) -> bool:
-        return reached is not None and self._may_spend(reached)
+        return reached is not None and self._limits.has_room(reached)
+
+    def _last(self, ended: Sequence[JobInBatch]) -> EndedJob | None:
+        if not ended:
+            return None
+        job = ended[-1]
+        return EndedJob(
+            id=job.id,
+            verb=job.verb,
+            state=job.state,
+            cause=job.cause,
+            reason=job.reason,
+            cancel_asked=job.cancel_asked,
+            reached=job.reached,
+            may_go_on=self._limits.is_raised(job, self._batch.policy),
+        )
 
     def _was_interrupted(self, task: Task) -> bool:
         """Whether a task is paused by a cancel."""
@@ -361,22 +386,6 @@ def _put_off(job: JobInBatch) -> str:
     if not waits or CAUSES[Cause(job.cause or "")].retry is not RetryRule.PATIENT:
         return ""
     return job.reason.strip().partition("\n")[0]
-
-
-def _last(ended: Sequence[JobInBatch], budget: Amounts | None) -> EndedJob | None:
-    if not ended:
-        return None
-    job = ended[-1]
-    return EndedJob(
-        id=job.id,
-        verb=job.verb,
-        state=job.state,
-        cause=job.cause,
-        reason=job.reason,
-        cancel_asked=job.cancel_asked,
-        reached=job.reached,
-        may_go_on=job.cause == Cause.BUDGET_REACHED and job.budget != budget,
-    )
 
 
 def _is_later(review: object, history: History) -> bool:

@@ -7,14 +7,16 @@ standing, so that a worker which was killed is followed by one that goes on.
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from sow.batches.item_facts import Dependency, EndedJob, ItemFacts, LiveJob, Standing
-from sow.budgets.words import command_of, option_of
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
 from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import committing
 from sow.lifecycle.task_ways import bringing_back, solving_now
+from sow.reports.limits import command_of, option_of
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
-from sow.schema.causes import Cause
+from sow.schema.causes import RAISABLE, Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS, JobKind
 from sow.schema.limits import ReachedLimit
@@ -38,7 +40,7 @@ def standing_of(
     if item.live is not None:
         return _with_job(item, item.live, policy)
     if item.refusal:
-        return with_more_budget(item, item.refusal, item.refused_by)
+        return above_limit(item, item.refusal, item.refused_by)
     if item.waits_for_plan:
         return needs_person(item, "the project's plan is not approved and begun", WAY_TO_PLAN)
     match item.status:
@@ -183,10 +185,10 @@ def _interrupted(item: ItemFacts) -> Standing | None:
 
 
 def _failed(item: ItemFacts) -> Standing:
-    """Return where an item stands whose task has failed; a budget can be raised by a person."""
+    """Return where an item stands whose task has failed; a limit can be raised by a person."""
     last = item.last
-    if last is not None and last.cause == Cause.BUDGET_REACHED:
-        return with_more_budget(item, last.reason, last.reached)
+    if last is not None and last.cause in RAISABLE:
+        return above_limit(item, last.reason, last.reached)
     return Standing(
         task=item.task,
         state=ItemState.FAILED,
@@ -254,9 +256,9 @@ def _ended_badly(item: ItemFacts) -> Standing | None:
         if item.vain_reviews >= ENOUGH:
             reason = f"{item.vain_reviews} reviews have come to nothing, so judge it yourself"
             return needs_person(item, f"{reason}: {words}", accept(item))
-        return needs_person(
-            item, f"the {last.verb.value} came to nothing: {words}", command_of(last.reached)
-        )
+        reason = f"the {last.verb.value} came to nothing: {words}"
+        found = needs_person(item, reason, command_of(last.reached))
+        return replace(found, is_above_limit=last.reached is not None)
     return None
 
 
@@ -440,8 +442,9 @@ def commit_first(item: ItemFacts, task: str, paths: Sequence[str]) -> Standing:
     )
 
 
-def with_more_budget(item: ItemFacts, reason: str, reached: ReachedLimit | None) -> Standing:
-    """Return what an item wants whose budget is used up; that of a task is raised by a call."""
+def above_limit(item: ItemFacts, reason: str, reached: ReachedLimit | None) -> Standing:
+    """Return what an item needs that a limit stops; that of a task is raised by a call."""
     option = option_of(reached)
     call = f"{run_again(item)} {option}" if option else command_of(reached)
-    return needs_person(item, reason, call)
+    found = needs_person(item, reason, call)
+    return replace(found, is_above_limit=reached is not None)

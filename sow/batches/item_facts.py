@@ -37,9 +37,9 @@ class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
     cancel_asked: bool = False
     """Whether somebody has asked for its end: it was not undone by its own caller's death."""
     reached: ReachedLimit | None = None
-    """The budget that has ended it."""
+    """The limit that has ended it."""
     may_go_on: bool = False
-    """Whether a budget has ended it that has another figure by now."""
+    """Whether a limit has ended it that has another figure by now."""
 
 
 class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = ""
     """Why the next action could not be done."""
     refused_by: ReachedLimit | None = None
-    """The budget that has refused it."""
+    """The limit that has refused it."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +138,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     state: ItemState
     action: Action | None = None
     reason: str = ""
+    is_above_limit: bool = False
+    """Whether a limit stops it that a person can raise."""
     command: str = ""
     """What a person can do about it, as a command."""
     has_job: bool = False

@@ -22,7 +22,7 @@ from sow.jobs.database import Database
 from sow.jobs.overview import ACTIVE
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import label_of
-from sow.schema.change import ChangeData, ChangeKind
+from sow.schema.change import ChangeKind
 from sow.schema.job import Budgets, Job
 from sow.schema.limits import ScopeKind
 
@@ -258,17 +258,8 @@ def note_warning(database: Database, job: Job, account: Account, words: str, *, 
                 "project": job.project_id,
                 "task": job.task_id,
                 "job": job.id,
-                "kind": ChangeKind.BUDGET,
+                "kind": ChangeKind.WARNING,
                 "data": msgspec.json.encode({"reason": words}).decode(),
             }
             records.insert(database, "change", change)
         return bool(is_new)
-
-
-def warnings_of(database: Database, job: Job) -> list[str]:
-    """Return the warnings that were given of the budgets of a job that it has caused itself."""
-    rows = database.rows(
-        "select data from change where job = ? and kind = 'budget' order by seq",
-        (job.id,),
-    )
-    return [msgspec.json.decode(row["data"], type=ChangeData).reason or "" for row in rows]

@@ -1,39 +1,33 @@
-"""`--budget` and `--unmetered`, of the commands that start agents."""
+"""`--budget` and `--unmetered`, of the commands that start agents (`sow.cli.feature_options`)."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from collections.abc import Mapping
+from typing import Any
 
 from sow.errors import UsageError
+from sow.features import Option
 
-if TYPE_CHECKING:
-    from sow.schema.amounts import Amounts
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def budget_options(function: F) -> F:
-    """Give a command both options."""
-    budget = click.option(
-        "--budget",
+OPTIONS = (
+    Option(
+        "budget",
+        "What the task, or the batch, may cost in all: usd=5,tokens=2M,time=3h.",
         metavar="AMOUNTS",
-        help="What the task, or the batch, may cost in all: usd=5,tokens=2M,time=3h.",
-    )
-    unmetered = click.option(
-        "--unmetered", is_flag=True, help="Run it even if its executor cannot keep a budget."
-    )
-    return budget(unmetered(function))
+    ),
+    Option("unmetered", "Run it even if its executor cannot keep a budget.", is_flag=True),
+)
 
 
-def given_budget(text: str | None) -> "Amounts | None":
-    """Return the budget that was asked for. Raises UsageError."""
+def parse(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the budget that was asked for, and whether it need not be kept. Raises UsageError."""
+    text, unmetered = values["budget"], values["unmetered"]
+    asked: dict[str, Any] = {"unmetered": True} if unmetered else {}
     if text is None:
-        return None
+        return asked
     # Few calls have a budget.
-    from sow.budgets.settings import EXAMPLE, parse_budget
+    from sow.budgets.settings import OPTION_EXAMPLE, parse_budget
 
     try:
-        return parse_budget(text)
+        return {**asked, "budget": parse_budget(text)}
     except ValueError as error:
-        raise UsageError(f"not a budget: {error}", hint=f"Such as --budget {EXAMPLE}.") from None
+        raise UsageError(
+            f"not a budget: {error}", hint=f"Such as --budget {OPTION_EXAMPLE}."
+        ) from None

@@ -1,25 +1,98 @@
 """Budgets as people write them: `usd=5,tokens=2M,time=3h`, or a table of the same in a file.
 
-Owns that notation in both directions.
+Owns that notation in both directions, and what the files say with it (`sow.config.features`).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
+from sow.config.configuration import Configuration
 from sow.config.durations import parse_duration, write_duration
-from sow.config.origin import Key
+from sow.config.origin import FILE, REPOSITORY, Key, Origin, Setting
 from sow.config.source import Source
 from sow.schema.amounts import Amounts, Measure
-from sow.schema.config import BudgetSection
+from sow.schema.batch import BatchPolicy
+from sow.schema.config import (
+    AgentsSection,
+    BatchSection,
+    BudgetSection,
+    RepositoryConfigFile,
+    UserConfigFile,
+)
 
 KEY = "budget"
-EXAMPLE = "usd=5,tokens=2M,time=3h"
+EXAMPLE = ("{usd: 20}", "What its agents may spend in a repository")
+OPTION_EXAMPLE = "usd=5,tokens=2M,time=3h"
 _COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)([kKMG]?)", re.ASCII)
 _MONEY = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
 THOUSANDS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+class BudgetSettings(Struct, frozen=True):
+    """The budgets that stand in files."""
+
+    executors: Mapping[str, Amounts] = {}
+    """By executor, what its agents may spend in a repository; without those that have none."""
+    project: Amounts | None = None
+    """What all agents may spend for the repository's project."""
+
+
+def settings_in(configuration: Configuration) -> BudgetSettings:
+    """Return the budgets in effect that stand in files."""
+    found: BudgetSettings = configuration.features.get(KEY) or BudgetSettings()
+    return found
+
+
+def read(
+    user: Source[UserConfigFile] | None, repository: Source[RepositoryConfigFile]
+) -> tuple[BudgetSettings | None, dict[Key, Origin]]:
+    """Return each executor's budget and the project's, with origins."""
+    agents = (user.content.agents if user is not None else None) or AgentsSection()
+    executors: dict[str, Amounts] = {}
+    origins: dict[Key, Origin] = {}
+    for name, section in (agents.executors or {}).items():
+        place = ("agents", "executors", name, KEY)
+        budget = budget_of(user, section.budget, place) if user and section else None
+        if budget is not None:
+            executors[name] = budget
+            origins |= dict.fromkeys(budget_keys(budget, place), FILE)
+    project = budget_of(repository, repository.content.budget, (KEY,))
+    origins |= dict.fromkeys(budget_keys(project, (KEY,)), REPOSITORY)
+    return BudgetSettings(executors, project) if executors or project else None, origins
+
+
+def of_user(configuration: Configuration, settings: BudgetSettings) -> Iterator[Setting]:
+    """Yield the budgets of executors."""
+    for name, budget in settings.executors.items():
+        yield from _shown(configuration, ("agents", "executors", name, KEY), budget)
+
+
+def of_repository(configuration: Configuration, settings: BudgetSettings) -> Iterator[Setting]:
+    """Yield the project's budget."""
+    if settings.project is not None:
+        yield from _shown(configuration, (KEY,), settings.project)
+
+
+def _shown(configuration: Configuration, place: Key, budget: Amounts) -> Iterator[Setting]:
+    for measure in Measure:
+        amount = budget.of(measure)
+        if amount is not None:
+            key = (*place, measure.value)
+            value = amount if measure is Measure.USD else write_amount(measure, amount)
+            yield Setting(key, value, configuration.origin(*key))
+
+
+def with_policy(
+    policy: BatchPolicy, source: Source[RepositoryConfigFile], asked: Mapping[str, Any]
+) -> BatchPolicy:
+    """Return a batch's policy with the budget that a call gives it, else the repository's."""
+    section = source.content.batch or BatchSection()
+    budget = asked.get(KEY) or budget_of(source, section.budget, ("batch", KEY))
+    return replace(policy, budget=budget, unmetered=bool(asked.get("unmetered")))
 
 
 def parse_budget(text: str) -> Amounts:

@@ -12,9 +12,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.batches.planning import STOPPED
-from sow.budgets.figures import has_room
 from sow.calls.caller import Caller
 from sow.calls.conflict_call import conflict_prompt
+from sow.calls.features import call_features
 from sow.calls.feedback_call import feedback_prompt
 from sow.calls.job_end import withdraw
 from sow.calls.kinds.merge import merge_request
@@ -30,10 +30,12 @@ from sow.errors import StateError
 from sow.executors.resuming import can_resume
 from sow.ids import TaskId
 from sow.jobs import jobs
+from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.prompts.compose import NOTHING_CHANGED, check_message
-from sow.schema.batch import Action, Batch
+from sow.schema.batch import Action, Batch, BatchPolicy
+from sow.schema.causes import RAISABLE
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
 from sow.schema.limits import ReachedLimit
@@ -56,15 +58,26 @@ class Work:
     batch: Batch
 
 
-def budget_has_room(work: Work, reached: ReachedLimit) -> bool:
-    """Whether a budget that has stopped an item of a batch has a rest by now."""
-    return has_room(
-        reached,
-        database=work.database,
-        project_id=work.batch.project_id,
-        configuration=work.config,
-        now=work.caller.now(),
-    )
+@dataclass(frozen=True)
+class LimitsNow:
+    """The limits that stop items of a batch, as their features know them."""
+
+    work: Work
+
+    def has_room(self, reached: ReachedLimit) -> bool:
+        """Whether a limit that stands in a file has something left by now."""
+        work, now = self.work, self.work.caller.now()
+        return any(
+            feature.has_room(reached, work.database, work.batch.project_id, work.config, now=now)
+            for feature in call_features()
+        )
+
+    def is_raised(self, job: JobInBatch, policy: BatchPolicy) -> bool:
+        """Whether the batch's limit that has ended a job has another figure by now."""
+        if job.cause not in RAISABLE:
+            return False
+        database = self.work.database
+        return any(feature.is_raised(database, job, policy) for feature in call_features())
 
 
 class Step(NamedTuple):

@@ -1,20 +1,21 @@
-"""Finding a batch on record, and changing it: its tasks, its budget, whether it is paused."""
+"""Finding a batch on record, and changing it: its tasks, its policy, whether it is paused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from sow.calls.batch_selection import named_task
 from sow.calls.caller import Caller
+from sow.calls.features import call_features
 from sow.calls.plan_gate import refuse_before_approval
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batch_news, batches, jobs, workers
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.database import Database, open_existing_queue
-from sow.schema.amounts import Amounts
 from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState
-from sow.schema.job import Budgets, JobState
+from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -108,7 +109,7 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
 
 
 def remove(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> None:
-    """Take tasks out of a batch; their jobs go on, and know its budget no more.
+    """Take tasks out of a batch; their jobs go on without what it asks of them.
 
     Raises BatchHasEnded, StateError.
     """
@@ -123,10 +124,8 @@ def remove(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[
                 )
         for found in batches.jobs_of(database, batch.id):
             if found.task_id in task_ids and not found.state.is_final:
-                bound = jobs.get_job(database, found.id).budgets
-                if bound is not None:
-                    bound = msgspec.structs.replace(bound, batch=None)
-                    jobs.change_job(database, found.id, budgets=bound)
+                for feature in call_features():
+                    feature.on_leaving(database, jobs.get_job(database, found.id))
         batches.remove_items(database, batch, task_ids)
     workers.wake(caller.workspace)
 
@@ -176,21 +175,18 @@ def _forgive(database: Database, batch: Batch, newest: JobId) -> None:
             batches.change_item(database, batch.id, item.task_id, forgiven=forgiven, refusal="")
 
 
-def give_budget(
-    database: Database, batch: Batch, budget: Amounts | None, *, unmetered: bool
-) -> None:
-    """Give a batch a new total, and its jobs that live; without one it keeps what it has.
+def ask_features(database: Database, batch: Batch, asked: Mapping[str, Any]) -> None:
+    """Give a batch, and its jobs that live, what a call asks of features.
 
-    What the old one has stopped goes on: workers look at the batch anew. Raises BatchHasEnded.
+    What the old policy has stopped goes on: workers look at the batch anew. Raises BatchHasEnded.
     """
+    features = call_features()
     with database.transaction():
         batch = batches.get_batch(database, batch.id)
         _refuse_ended(batch)
-        policy = msgspec.structs.replace(
-            batch.policy,
-            budget=budget or batch.policy.budget,
-            unmetered=unmetered or batch.policy.unmetered,
-        )
+        policy = batch.policy
+        for feature in features:
+            policy = feature.policy_asked(policy, asked)
         if policy == batch.policy:
             return
         batches.change_batch(database, batch.id, policy=policy)
@@ -198,10 +194,8 @@ def give_budget(
         batch_news.reopen(database, batch.id)
         for found in batches.jobs_of(database, batch.id):
             if KINDS[found.verb].is_agents and not found.state.is_final:
-                bound = jobs.get_job(database, found.id).budgets or Budgets()
-                unmetered = bound.unmetered or policy.unmetered
-                bound = msgspec.structs.replace(bound, batch=policy.budget, unmetered=unmetered)
-                jobs.change_job(database, found.id, budgets=bound)
+                for feature in features:
+                    feature.on_policy(database, jobs.get_job(database, found.id), policy)
 
 
 def _refuse_ended(batch: Batch) -> None:

@@ -4,19 +4,21 @@ Owns what makes two calls the same: project and selection, while the batch goes 
 batch does is the workers' matter.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from sow.agents.roles import get_agent
-from sow.budgets.admission import CannotBeKept, unkept
 from sow.calls.admission import refuse_without_project
-from sow.calls.batch_changes import add, add_items, give_budget, refuse_unplanned
+from sow.calls.batch_changes import add, add_items, ask_features, refuse_unplanned
 from sow.calls.batch_selection import tasks_of
 from sow.calls.caller import Caller
+from sow.calls.features import call_features
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError, UsageError
+from sow.features import OPTIONS
 from sow.ids import BatchId, ProjectId, TaskId
 from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn
@@ -26,7 +28,7 @@ from sow.schema.batch import (
     BatchPolicy,
     Selection,
 )
-from sow.schema.job import Budgets
+from sow.schema.executor import ExecutorConfig
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
@@ -47,8 +49,8 @@ class Wanted:
     selection: Selection
     policy: BatchPolicy
     name: str = ""
-    has_budget: bool = False
-    """Whether the call itself gives the budget."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What the call asks of features."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
         return None if last is None else Made(last, attached=True)
     if not wanted.policy.before_approval:
         refuse_unplanned(caller, meant, "sow batch run")
-    _refuse_unkept(caller, wanted.policy, meant)
+    executors = _executors(caller, wanted.policy, meant)
+    for feature in call_features():
+        feature.refuse_batch(wanted.policy, executors)
     try:
         batch = _insert(caller, database, project_id, wanted, meant)
     except SameBatchGoesOn:  # another call was first
@@ -111,14 +115,10 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
     if wanted.name not in ("", batch.name):
         known = f"is called {batch.name}" if batch.name else "has no name"
         notes.append(f"batch {batch.id} {known}, as it was made")
-    if wanted.has_budget:
-        give_budget(database, batch, policy.budget, unmetered=policy.unmetered)
+    if wanted.asked:
+        ask_features(database, batch, wanted.asked)
         workers.wake(caller.workspace)
-    kept = {
-        "budget": policy.budget,
-        "unmetered": policy.unmetered,
-        "before_approval": policy.before_approval,
-    }
+    kept = {name: getattr(policy, name) for name in ("before_approval", *OPTIONS)}
     if policy != msgspec.structs.replace(batch.policy, **kept):
         notes.append(f"batch {batch.id} goes on with the policy that it was made with")
     return Made(batch, attached=True, notes=tuple(notes))
@@ -134,16 +134,15 @@ def refuse_policy(caller: Caller, policy: BatchPolicy) -> None:
         chosen(checks_of(read_repository(path)), (), path)
 
 
-def _refuse_unkept(caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskId]) -> None:
-    """Refuse a budget that an agent of the batch could not keep. Raises CannotBeKept."""
-    if policy.budget is None or policy.unmetered:
-        return
+def _executors(
+    caller: Caller, policy: BatchPolicy, task_ids: Sequence[TaskId]
+) -> Iterator[ExecutorConfig]:
+    """Yield the executors of a batch's agents, once somebody asks for them."""
     config = caller.load_configuration()
     roles = {read_task(caller.workspace, task_id).assigned_agent for task_id in task_ids}
     roles |= {policy.reviewer} if policy.review else set()
     for role in sorted(roles & set(config.bindings)):
-        for words in unkept(config.binding(role).executor, Budgets(batch=policy.budget)):
-            raise CannotBeKept(words)
+        yield config.binding(role).executor
 
 
 def _insert(

@@ -5,14 +5,13 @@ not change before it is refused.
 """
 
 from collections.abc import Mapping
-from functools import partial
 
 from msgspec.structs import replace
 
 from sow.batches.gathering import Seen, gather
 from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
-from sow.calls.batch_actions import AT_ONCE, Step, Work, budget_has_room, request_of
+from sow.calls.batch_actions import AT_ONCE, LimitsNow, Step, Work, request_of
 from sow.calls.placement import call_kind
 from sow.errors import SowError
 from sow.ids import TaskId
@@ -22,12 +21,11 @@ from sow.jobs import batches
 def refusals_now(work: Work, seen: Seen) -> Mapping[str, SowError | None]:
     """Return of each item whose next action was refused what refuses it now; None: nothing does.
 
-    One that a budget has refused is left out: that is raised by its own command.
+    One that a limit has refused is left out: that is raised by its own command.
     """
     if not any(item.refusal for item in batches.items_of(work.database, work.batch.id)):
         return {}
-    has_room = partial(budget_has_room, work)
-    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, has_room)
+    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, LimitsNow(work))
     found: dict[str, SowError | None] = {}
     for item in items:
         if item.refusal and item.refused_by is None:

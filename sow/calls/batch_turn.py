@@ -13,10 +13,9 @@ from sow.batches.brakes import brake_of_refusals
 from sow.batches.gathering import Seen, gather
 from sow.batches.item_facts import Standing
 from sow.batches.planning import Plan, ended_as, next_actions
-from sow.budgets.admission import BudgetIsReached
-from sow.budgets.words import reached_budget
 from sow.calls.ancestry import WaitsForItself, tasks_above
-from sow.calls.batch_actions import Step, Work, budget_has_room, do
+from sow.calls.batch_actions import LimitsNow, Step, Work, do
+from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import AgentIsEnding
 from sow.errors import QueueError, SowError
@@ -111,7 +110,7 @@ def _look(work: Work, seen: Seen) -> Plan:
         work.database,
         batch,
         seen,
-        partial(budget_has_room, work),
+        LimitsNow(work),
         asking,
         resumes,
     )
@@ -235,6 +234,6 @@ def _put_refusals_on_record(
     for found, error in refused:
         if (found.task, found.action, found.step) in wanted:
             refusal = f"{error.message}\n{error.hint}".strip()
-            reached = reached_budget(error.account) if isinstance(error, BudgetIsReached) else None
+            reached = error.reached if isinstance(error, LimitIsReached) else None
             fields = {"refusal": refusal, "reached": reached}
             batches.change_item(work.database, work.batch.id, TaskId(found.task), **fields)

@@ -127,7 +127,7 @@ def wait_for_batch(
 def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
     """Have the workers look anew where something is to be done of which no change tells.
 
-    So it is where a budget has been raised in a file.
+    So it is where a limit has been raised in a file.
     """
     if found.plan is None or not found.plan.actions:
         return

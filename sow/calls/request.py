@@ -1,5 +1,6 @@
 """What a caller asks for, and what it gets: the values that a call is made of."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ from msgspec import Struct, field
 
 from sow.executors.base import Executor
 from sow.ids import BatchId, ProjectId, TaskId
-from sow.schema.amounts import Amounts
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import JobTerms, tasks_of
 from sow.schema.kinds import KINDS, JobKind, SessionUse
@@ -48,10 +48,8 @@ class Request(Struct, frozen=True):
     cwd: Path | None = None
     clone: bool | None = None
     """Whether its agent works in a clone of its own; None leaves it to the settings."""
-    budget: Amounts | None = None
-    """What may be spent on the task in all; None leaves it as an earlier call has said."""
-    unmetered: bool = False
-    """Whether it may run though a budget cannot be kept."""
+    asked: Mapping[str, Any] = {}
+    """What it asks of features, by their options."""
     terms: JobTerms | None = None
     """What the job's kind alone is asked for."""
     part: BatchPart | None = None

@@ -3,7 +3,7 @@
 Owns how the words are read: as an argument, on standard input, or from a file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 import click
 from msgspec import Struct
 
-from sow.budgets.options import budget_options, given_budget
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_task
 from sow.cli.calling import place_and_wait
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.given import read_given
 from sow.cli.output import json_option
 from sow.cli.task_options import id_option, priority_option
@@ -61,8 +61,7 @@ class Given(Struct, frozen=True):
 
     again: bool
     priority: int | None
-    budget: str | None
-    unmetered: bool
+    of_features: Mapping[str, Any]
     wait: str | None
     detach: bool
     dry_run: bool
@@ -83,7 +82,7 @@ def _options(function: F) -> F:
             "--again", is_flag=True, help="Run again even if an earlier result was not shown."
         ),
         priority_option,
-        budget_options,
+        feature_options,
         wait_option,
         click.option("--detach", is_flag=True, help="Queue it and return at once."),
         click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing."),
@@ -189,8 +188,7 @@ def _resume(
         prompt=text,
         answers=answers,
         again=given.again,
-        budget=given_budget(given.budget),
-        unmetered=given.unmetered,
+        asked=asked_of_features(given.of_features),
         priority=given.priority,
     )
     if given.verbose or given.dry_run:

@@ -1,11 +1,13 @@
 """`sow agent review`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
-from sow.budgets.options import budget_options, given_budget
 from sow.calls.caller import Caller
 from sow.calls.kinds.review import REVIEWER
 from sow.calls.project_review import review_task as task_of_review
@@ -13,6 +15,7 @@ from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.calling import place_and_wait
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
@@ -36,7 +39,7 @@ from sow.terminal_text import printable, readable
 )
 @click.option("--prompt", default="", help="More words for the reviewer.")
 @click.option("--again", is_flag=True, help="Run again even if an earlier result was not shown.")
-@budget_options
+@feature_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
@@ -48,8 +51,7 @@ def review_task(
     agent: str | None,
     prompt: str,
     again: bool,
-    budget: str | None,
-    unmetered: bool,
+    of_features: Mapping[str, Any],
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -75,9 +77,11 @@ def review_task(
                 "--dry-run shows the review of a task, and --project makes a task first",
                 hint="Give either. Its agent begins with `sow prompt guidance/reviewer/base`.",
             )
-        amounts = given_budget(budget)  # what is wrong with it is told before the task is made
+        asked = asked_of_features(
+            of_features
+        )  # what is wrong with it is told before the task is made
         request = _of_whole(caller, agent, readable(prompt), again=again)
-        request = replace(request, budget=amounts, unmetered=unmetered)
+        request = replace(request, asked=asked)
         return _review_whole(caller, request, options)
     requests = [
         Request(
@@ -86,8 +90,7 @@ def review_task(
             agent=agent,
             prompt=readable(prompt),
             again=again,
-            budget=given_budget(budget),
-            unmetered=unmetered,
+            asked=asked_of_features(of_features),
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]

@@ -1,17 +1,19 @@
 """`sow agent spawn`."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from sow.agents.roles import UnknownAgent, get_agent
-from sow.budgets.options import budget_options, given_budget
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.before_approval import before_approval_option, refuse_override_here
 from sow.cli.calling import place_and_wait
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.output import json_option
 from sow.cli.task_options import ids_option, priority_option
 from sow.cli.this_caller import this_caller
@@ -59,7 +61,7 @@ class SpawnCommand(click.Command):
     default=None,
     help="Run it in a clone of its own, or in the root (default: clones.use).",
 )
-@budget_options
+@feature_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
@@ -78,8 +80,7 @@ def spawn(
     priority: int | None,
     cwd: Path | None,
     clone: bool | None,
-    budget: str | None,
-    unmetered: bool,
+    of_features: Mapping[str, Any],
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -122,8 +123,7 @@ def spawn(
             priority=priority,
             cwd=cwd,
             clone=clone,
-            budget=given_budget(budget),
-            unmetered=unmetered,
+            asked=asked_of_features(of_features),
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]

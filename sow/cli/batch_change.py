@@ -1,12 +1,12 @@
 """`sow batch add`, `remove`, `pause`, `resume` and `cancel`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from typing import Any
 
 import click
 
 from sow.batches.gathering import Seen
-from sow.budgets.options import budget_options, given_budget
 from sow.calls import batch_changes
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_cancel import cancel_batch
@@ -14,6 +14,7 @@ from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import short_of
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode
@@ -78,14 +79,14 @@ def pause(name: str | None, as_json: bool) -> int:
 
 @click.command()
 @click.argument("name", metavar="[BATCH]", required=False, shell_complete=completing_names.batches)
-@budget_options
+@feature_options
 @json_option
-def resume(name: str | None, budget: str | None, unmetered: bool, as_json: bool) -> int:
-    """Continue BATCH, and try its failed tasks again. A --budget is its new total."""
-    amounts = given_budget(budget)
+def resume(name: str | None, of_features: Mapping[str, Any], as_json: bool) -> int:
+    """Continue BATCH, and try its failed tasks again."""
+    asked = asked_of_features(of_features)
 
     def change(caller: Caller, database: Database, batch: Batch) -> str:
-        batch_changes.give_budget(database, batch, amounts, unmetered=unmetered)
+        batch_changes.ask_features(database, batch, asked)
         goes_on = batch_changes.resume(caller, database, batch)
         _staff(caller, database)
         return f"Batch {batch.id} is {shown_state(goes_on.state)}; sow batch wait {batch.label}"

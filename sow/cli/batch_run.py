@@ -1,12 +1,12 @@
 """`sow batch run`."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
 import click
 import msgspec
 
-from sow.budgets.options import budget_options, given_budget
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
@@ -15,6 +15,7 @@ from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import wait_and_print
 from sow.cli.before_approval import before_approval_option, refuse_override_here
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.output import COUNT, echo_json, json_option
 from sow.cli.this_caller import this_caller
 from sow.cli.wait_options import call_options, wait_option
@@ -53,7 +54,7 @@ from sow.terminal_text import readable
     help="Who accepts tasks without a reviewer (default: person).",
 )
 @before_approval_option
-@budget_options
+@feature_options
 @wait_option
 @click.option("--detach", is_flag=True, help="Return at once; the workers go on.")
 @json_option
@@ -64,7 +65,7 @@ def run(
     keep_going: bool,
     fail_fast: bool,
     before_approval: bool,
-    budget: str | None,
+    of_features: Mapping[str, Any],
     wait: str | None,
     detach: bool,
     as_json: bool,
@@ -88,13 +89,12 @@ def run(
     given = {"fail_fast": _stops(keep_going=keep_going, fail_fast=fail_fast), **policy}
     source = read_repository(caller.workspace.repository_config)
     chosen = {key: value for key, value in given.items() if value is not None}
+    asked = asked_of_features(of_features)
     wanted = Wanted(
         selection_of(tasks, readable(phase) if phase else None),
-        msgspec.structs.replace(
-            policy_of(source, chosen, given_budget(budget)), before_approval=before_approval
-        ),
+        msgspec.structs.replace(policy_of(source, chosen, asked), before_approval=before_approval),
         readable(name),
-        budget is not None,
+        asked,
     )
     options = call_options(as_json=as_json, detach=detach, wait=wait)
     with closing(open_queue(caller.workspace)) as database:

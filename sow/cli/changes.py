@@ -28,7 +28,7 @@ NOTICES = (ChangeKind.PRUNED, ChangeKind.OTHER_QUEUE)
 
 WITH_REASON: dict[str, str] = {
     ChangeKind.HELD: "held",
-    ChangeKind.BUDGET: "budget",
+    ChangeKind.WARNING: ChangeKind.WARNING.value,
     ChangeKind.STALLED: "no sign of life",
     ChangeKind.SHORT: "nothing is started",
     ChangeKind.ROOMY: "jobs are started again; it was",

@@ -18,16 +18,15 @@ from sow.config.effective import (
     check_settings_given,
     clone_settings_given,
     effective_settings,
-    project_budget_given,
     review_settings,
 )
+from sow.config.features import of_repository
 from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
 if TYPE_CHECKING:
     from sow.config.configuration import Configuration
-    from sow.config.effective import Setting
-    from sow.config.origin import Key
+    from sow.config.origin import Key, Setting
 
 COMMENT_COLUMN = 44
 """Where the comments stand, save behind a longer line."""
@@ -92,7 +91,7 @@ def _repository_settings(configuration: "Configuration") -> Iterator["Setting"]:
     yield from clone_settings_given(configuration)
     yield from check_settings_given(configuration)
     yield from review_settings(configuration)
-    yield from project_budget_given(configuration)
+    yield from of_repository(configuration)
 
 
 def _found(exists: bool) -> str:

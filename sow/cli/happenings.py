@@ -34,7 +34,7 @@ STATES: dict[str, str] = {
     ChangeKind.BACKOFF: "warning",
     ChangeKind.PARKED: "warning",
     ChangeKind.HELD: "warning",
-    ChangeKind.BUDGET: "warning",
+    ChangeKind.WARNING: "warning",
     ChangeKind.STALLED: "warning",
     ChangeKind.SHORT: "warning",
     ChangeKind.ATTEMPT_ENDED: "warning",

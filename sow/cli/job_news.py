@@ -23,7 +23,7 @@ from sow.schema.job import Job
 
 TOLD_BY_CALL = frozenset(
     {
-        *(ChangeKind.PLACED, ChangeKind.HELD, ChangeKind.BUDGET),
+        *(ChangeKind.PLACED, ChangeKind.HELD, ChangeKind.WARNING),
         *(ChangeKind.SHORT, ChangeKind.ROOMY, ChangeKind.STATUS),
         *(ChangeKind.DONE, ChangeKind.FAILED, ChangeKind.CANCELLED),
     }

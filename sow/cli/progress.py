@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sow.budgets import accounts
 from sow.calls.wait import Progress
 from sow.ids import JobId
 from sow.jobs import control, workers
 from sow.jobs.database import Database
-from sow.jobs.known_jobs import KnownJobs
+from sow.jobs.known_jobs import KnownJobs, warnings_of
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 
@@ -67,7 +66,7 @@ class WaitingView:
         self._say_if_paused(found)
         self._say_if_held(found)
         self._say_if_short(found)
-        self._say_of_budgets([job for job in found if job.id in self._known.fresh])
+        self._say_warnings([job for job in found if job.id in self._known.fresh])
         if self.is_terminal:
             self._draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
@@ -130,11 +129,10 @@ class WaitingView:
                 self.clear()
                 click.echo(f"Note: job {job.id} is held: {job.reason}", err=True)
 
-    def _say_of_budgets(self, fresh: Sequence[Job]) -> None:
-        """Say once that little is left of a budget: that is a change of the job that caused it."""
+    def _say_warnings(self, fresh: Sequence[Job]) -> None:
+        """Say once that little is left of what limits a job: that is a change of the job."""
         for job in fresh:
-            warnings = accounts.warnings_of(self.database, job) if job.budgets is not None else ()
-            for words in warnings:
+            for words in warnings_of(self.database, job.id):
                 if (job.id, words) not in self._warnings:
                     self._warnings.add((job.id, words))
                     self.clear()

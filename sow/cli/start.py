@@ -2,13 +2,14 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from contextlib import closing, nullcontext
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.budgets.options import budget_options, given_budget
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
@@ -17,6 +18,7 @@ from sow.calls.start import Opening, prepare_opening, run_opening
 from sow.cli.arguments import working_folder
 from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
+from sow.cli.feature_options import asked_of_features, feature_options
 from sow.cli.output import echo_json, json_option
 from sow.cli.prompt_here import composed_for
 from sow.cli.this_caller import this_caller
@@ -34,7 +36,7 @@ from sow.terminal_text import readable
 @click.command()
 @click.argument("goal", required=False)
 @click.option("--headless", is_flag=True, help="Run it as a job, without a terminal, and wait.")
-@budget_options
+@feature_options
 @wait_option
 @click.option("--detach", is_flag=True, help="With --headless: queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show the command; start nothing.")
@@ -42,8 +44,7 @@ from sow.terminal_text import readable
 def start(
     goal: str | None,
     headless: bool,
-    budget: str | None,
-    unmetered: bool,
+    of_features: Mapping[str, Any],
     wait: str | None,
     detach: bool,
     dry_run: bool,
@@ -70,13 +71,12 @@ def start(
         caller = this_caller()
         _refuse_agents(caller)
         request = _headless(caller, words)
-        request = replace(request, budget=given_budget(budget), unmetered=unmetered)
+        request = replace(request, asked=asked_of_features(of_features))
         options = call_options(as_json=as_json, detach=detach, wait=wait)
         return place_and_wait(caller, [request], options)
-    if detach or wait or budget or unmetered:
-        raise UsageError(
-            "--wait, --detach, --budget and --unmetered are for a job", hint="Add --headless."
-        )
+    if detach or wait or any(of_features.values()):
+        *names, last = ("--wait", "--detach", *(f"--{name}" for name in of_features))
+        raise UsageError(f"{', '.join(names)} and {last} are for a job", hint="Add --headless.")
     caller = _caller_anywhere()
     _refuse_agents(caller)
     opening = prepare_opening(caller, caller.load_configuration(), _instructions(caller), words)

@@ -9,26 +9,30 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from sow.budgets.settings import KEY as BUDGET
-from sow.budgets.settings import budget_of
+from sow.config.features import with_policy
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source
-from sow.schema.amounts import Amounts
+from sow.features import FEATURES
 from sow.schema.batch import BatchPolicy
 from sow.schema.config import BatchSection, RepositoryConfigFile
 
 SECTION = "batch"
+OF_FEATURES = {feature.key for feature in FEATURES}
+"""What a feature reads itself."""
 
 
 def policy_of(
-    source: Source[RepositoryConfigFile], given: Mapping[str, Any], budget: Amounts | None = None
+    source: Source[RepositoryConfigFile],
+    given: Mapping[str, Any],
+    asked: Mapping[str, Any] | None = None,
 ) -> BatchPolicy:
-    """Return a batch's policy: what a call has given, else the repository's, else the defaults."""
-    fields = {name: value for name, value in _given(source).items() if name != BUDGET}
+    """Return a batch's policy: what a call has given, else the repository's, else the defaults.
+
+    `asked` is what the call asks of features. Raises InvalidConfiguration.
+    """
+    fields = {name: value for name, value in _given(source).items() if name not in OF_FEATURES}
     policy = msgspec.convert({**fields, **given}, BatchPolicy)
-    section = source.content.batch or BatchSection()
-    budget = budget or budget_of(source, section.budget, (SECTION, BUDGET))
-    return msgspec.structs.replace(policy, budget=budget)
+    return with_policy(policy, source, asked or {})
 
 
 def in_clones(section: BatchSection | None) -> bool:

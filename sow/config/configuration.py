@@ -6,6 +6,7 @@ environment: `config.load` has done that.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,7 +16,6 @@ from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.errors import ExecutorError
 from sow.paths import display_path
-from sow.schema.amounts import Amounts
 from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
 from sow.schema.notification import NotifyEvent
@@ -71,10 +71,8 @@ class Configuration(msgspec.Struct, frozen=True):
     """The repository's settings, which need not exist; None outside a repository."""
     prices: Prices = {}
     """What models cost whose CLI tells no price, by the model's name."""
-    budgets: Mapping[str, Amounts] = {}
-    """By executor, what its agents may spend in a repository; without those that have none."""
-    project_budget: Amounts | None = None
-    """What all agents may spend for the repository's project."""
+    features: Mapping[str, Any] = {}
+    """The settings of each feature, by its key; without those that have none."""
     clones: CloneSettings = CloneSettings()
     batch_clones: bool = False
     """Whether the repository's batches do tasks in clones: they say so, or that they merge."""

@@ -7,23 +7,19 @@ Knows nothing of how they are printed.
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from sow.agent_clis.known import AGENT_CLIS
-from sow.budgets.settings import KEY as BUDGET
-from sow.budgets.settings import write_amount
 from sow.config.checks import DEFAULT
 from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
 from sow.config.durations import write_duration, write_duration_or_never
+from sow.config.features import of_user
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
 from sow.config.notify import SECTION as NOTIFY
-from sow.config.origin import Key, Origin, OriginKind
+from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
 from sow.config.sizes import write_size
-from sow.schema.amounts import Amounts, Measure
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"
@@ -31,16 +27,6 @@ HIDDEN = "***"
 
 SIZES = frozenset({"keep_size", "min_free_disk", "min_free_memory"})
 """The settings that are amounts of bytes."""
-
-Value = str | int | float | bool | list[str]
-
-
-class Setting(msgspec.Struct, frozen=True):
-    """One value in effect: its place in a file, what it is, and what gave it."""
-
-    key: Key
-    value: Value
-    origin: Origin
 
 
 def effective_settings(configuration: Configuration) -> Iterator[Setting]:
@@ -53,8 +39,7 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
         yield _setting(configuration, ("worker", key), getattr(configuration.worker, field))
     yield _setting(configuration, ("retry", "on_quota"), configuration.retry_on_quota)
     yield _setting(configuration, ("retry", "worker_deaths"), configuration.retry_worker_deaths)
-    for name, budget in configuration.budgets.items():
-        yield from _budget(configuration, ("agents", "executors", name, BUDGET), budget)
+    yield from of_user(configuration)
     yield _setting(configuration, ("approve",), configuration.approve.value)
     for model, price in configuration.prices.items():
         for kind in PRICED:
@@ -62,21 +47,6 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     for event in configuration.notify:  # the address of a webhook is a secret
         place = (NOTIFY, event.value)
         yield Setting(place, HIDDEN, configuration.origin(*place))
-
-
-def _budget(configuration: Configuration, place: Key, budget: Amounts) -> Iterator[Setting]:
-    for measure in Measure:
-        amount = budget.of(measure)
-        if amount is not None:
-            key = (*place, measure.value)
-            value = amount if measure is Measure.USD else write_amount(measure, amount)
-            yield Setting(key, value, configuration.origin(*key))
-
-
-def project_budget_given(configuration: Configuration) -> Iterator[Setting]:
-    """Yield what the repository's file says of the project's budget."""
-    if configuration.project_budget is not None:
-        yield from _budget(configuration, (BUDGET,), configuration.project_budget)
 
 
 def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:

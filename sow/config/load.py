@@ -11,8 +11,6 @@ from msgspec import UNSET
 
 from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
-from sow.budgets.settings import KEY as BUDGET
-from sow.budgets.settings import budget_keys, budget_of
 from sow.config.batches import batch_origins, in_clones
 from sow.config.checks import checks_of, keys_of
 from sow.config.clones import clone_settings
@@ -25,6 +23,7 @@ from sow.config.defaults import (
     DEFAULT_RETRY_WORKER_DEATHS,
     default_executor,
 )
+from sow.config.features import read_features
 from sow.config.merge import merge_executor, merge_worker
 from sow.config.notify import notify_commands, origins_of
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
@@ -32,7 +31,6 @@ from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
 from sow.config.source import Source, read_source
 from sow.paths import display_path
-from sow.schema.amounts import Amounts
 from sow.schema.config import (
     AgentsSection,
     ApproveRule,
@@ -79,7 +77,7 @@ def load_configuration(
     checks = checks_of(repository)
     check_origins = dict.fromkeys(keys_of(checks), REPOSITORY)
     prices = prices_of(user.content)
-    budgets, project_budget, budget_origins = _budgets(user, repository)
+    features, feature_origins = read_features(user, repository)
     retry_on_quota, retry_worker_deaths, retry_origins = _retry(
         user.content.retry or RetrySection()
     )
@@ -93,11 +91,10 @@ def load_configuration(
         executors=executors,
         bindings=bindings,
         prices=prices,
-        budgets=budgets,
-        project_budget=project_budget,
+        features=features,
         origins=executor_origins
         | dict.fromkeys(price_keys(prices), FILE)
-        | budget_origins
+        | feature_origins
         | binding_origins
         | worker_origins
         | retry_origins
@@ -220,23 +217,6 @@ def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
     if isinstance(section.worker_deaths, int):
         deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
     return on_quota, deaths, origins
-
-
-def _budgets(
-    user: Source[UserConfigFile], repository: Source[RepositoryConfigFile]
-) -> tuple[dict[str, Amounts], Amounts | None, dict[Key, Origin]]:
-    """Return each executor's budget and the project's, with origins."""
-    agents = user.content.agents or AgentsSection()
-    budgets: dict[str, Amounts] = {}
-    origins: dict[Key, Origin] = {}
-    for name, section in (agents.executors or {}).items():
-        place = ("agents", "executors", name, BUDGET)
-        budget = budget_of(user, section.budget if section else None, place)
-        if budget is not None:
-            budgets[name] = budget
-            origins |= dict.fromkeys(budget_keys(budget, place), FILE)
-    project = budget_of(repository, repository.content.budget, (BUDGET,))
-    return budgets, project, origins | dict.fromkeys(budget_keys(project, (BUDGET,)), REPOSITORY)
 
 
 def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:

@@ -1,4 +1,4 @@
-"""Where a value of the configuration came from, as data.
+"""A value of the configuration, and where it came from, as data.
 
 Owns the words for it. Which of several origins wins is `config.load`'s.
 """
@@ -57,3 +57,14 @@ SESSION = Origin(OriginKind.SESSION)
 def from_environment(variable: str) -> Origin:
     """Return the origin of a value that `variable` gave."""
     return Origin(OriginKind.ENVIRONMENT, variable)
+
+
+Value = str | int | float | bool | list[str]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One value in effect: its place in a file, what it is, and what gave it."""
+
+    key: Key
+    value: Value
+    origin: Origin

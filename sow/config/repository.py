@@ -5,12 +5,11 @@ Owns which rules that takes; each section's are its own module's.
 
 from pathlib import Path
 
-from sow.budgets.settings import KEY as BUDGET
-from sow.budgets.settings import budget_of
 from sow.config.artifact_places import check_places
 from sow.config.batches import policy_of
 from sow.config.checks import checks_of
 from sow.config.clones import SECTION, clone_settings
+from sow.config.features import read_features
 from sow.config.load import read_settings
 
 
@@ -22,7 +21,7 @@ def check_settings(path: Path, user_path: Path) -> None:
     source = read_settings(path, user_path)
     clones, _ = clone_settings(source)
     checks = checks_of(source)
-    budget_of(source, source.content.budget, (BUDGET,))
+    read_features(None, source)
     policy_of(source, {})
     check_places(source)
     if clones.merge_check is not None and clones.merge_check not in checks.commands:

@@ -5,7 +5,7 @@ Roles, executors and defaults come from where they are defined;
 a test holds the keys against the schema, so that the template cannot fall behind.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sow.agent_clis.known import AGENT_CLIS
@@ -17,6 +17,7 @@ from sow.config.defaults import (
     DEFAULT_WORKER,
 )
 from sow.config.durations import write_duration
+from sow.config.features import executor_examples
 from sow.config.sizes import write_size
 from sow.paths import display_path
 from sow.schema.config import ExecutorType
@@ -48,7 +49,7 @@ HEADER = """\
 Line = tuple[str, str]
 """A line of YAML, and the comment behind it."""
 
-KEYS: Mapping[str, Line] = {
+KEYS: dict[str, Line] = {
     "custom_args": ("[]", "Additional CLI flags"),
     "env": ("{}", 'Variables for the agent: {KEY: "${KEY}"}'),
     "max_parallel": ("2", "How many of its agents run at once"),
@@ -58,9 +59,10 @@ KEYS: Mapping[str, Line] = {
         "Ends one that has gone quiet; it is resumed once. never: not in a batch either",
     ),
     "retries": ("2", "After a crash or an API error"),
-    "budget": ("{usd: 20}", "What its agents may spend in a repository"),
 }
-"""An example of every other key of an executor."""
+"""An example of every other key of an executor, but for those of features."""
+
+CUSTOM = {"custom_args": KEYS["custom_args"]}
 
 
 PRICES = {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}
@@ -94,12 +96,12 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
     yield "agents:"
     yield "  executors:"
     for name, executor in BUILT_IN_EXECUTORS.items():
-        keys = KEYS if name == DEFAULT_EXECUTOR else ("custom_args",)
+        keys = KEYS | executor_examples() if name == DEFAULT_EXECUTOR else CUSTOM
         yield from _executor(name, executor.type, keys)
         yield ""
     for kind, cli in AGENT_CLIS.items():
         if not cli.built_in:
-            yield from _executor("my-agent", kind, ("custom_args",))
+            yield from _executor("my-agent", kind, CUSTOM)
             yield ""
     yield "  # Bindings: which executor handles which agent role"
     yield '  # Change one to "cursor" to use Cursor for that role'
@@ -108,7 +110,7 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
         yield f'    {role + ":":<{ROLE_WIDTH}} "{DEFAULT_EXECUTOR}"  # {does}'
 
 
-def _executor(name: str, kind: ExecutorType, keys: Iterable[str]) -> Iterator[str]:
+def _executor(name: str, kind: ExecutorType, keys: Mapping[str, Line]) -> Iterator[str]:
     cli = AGENT_CLIS[kind]
     yield f"    # {cli.title}"
     yield "    # Uncomment and modify to customize it; what is left out keeps its default"
@@ -118,8 +120,8 @@ def _executor(name: str, kind: ExecutorType, keys: Iterable[str]) -> Iterator[st
     for key, setting in cli.settings.items():
         if not setting.idle:
             yield _line(f"    #     {key}: {setting.example}", setting.comment)
-    for key in keys:
-        yield _line(f"    #   {key}: {KEYS[key][0]}", KEYS[key][1])
+    for key, (value, comment) in keys.items():
+        yield _line(f"    #   {key}: {value}", comment)
 
 
 def _worker() -> Iterator[str]:

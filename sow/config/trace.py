@@ -6,8 +6,8 @@ Owns their wording. Prints nothing.
 from collections.abc import Iterator
 
 from sow.config.configuration import Binding, Configuration
-from sow.config.effective import Setting, Value, executor_settings
-from sow.config.origin import OriginKind
+from sow.config.effective import executor_settings
+from sow.config.origin import OriginKind, Setting, Value
 
 
 def resolution_trace(configuration: Configuration, binding: Binding) -> list[str]:

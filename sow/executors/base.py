@@ -245,7 +245,7 @@ class Verdict(Struct, frozen=True):
     """The CLI's own words where it has any, else ours; one or two lines."""
     resets_at: float | None = None
     reached: ReachedLimit | None = None
-    """The budget that has ended it, where the worker has found out which."""
+    """The limit that has ended it, where the worker has found out which."""
 
 
 RunCommand = Callable[[Sequence[str]], str]

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from sow.agent_clis.claude import CLI
+from sow.agent_clis.claude import CLI, MONEY_FLAG
 from sow.executors.base import (
     Ending,
     Event,
@@ -122,8 +122,8 @@ class ClaudeExecutor(Struct, frozen=True):
         )
 
     def limit_arguments(self, usd: float) -> tuple[str, ...]:
-        """Return the flag of its own budget: it looks after each answer (measured, 2.1.330)."""
-        return ("--max-budget-usd", f"{usd:.4f}")
+        """Return the flag of its own limit: it looks after each answer (measured, 2.1.330)."""
+        return (MONEY_FLAG, f"{usd:.4f}")
 
     def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
         """Return the session's transcript: one file in a folder for each project (measured)."""

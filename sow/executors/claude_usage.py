@@ -2,7 +2,7 @@
 
 Owns the names of these figures. Measured with 2.1.197 and 2.1.330: `usage` of a
 result counts its own turn, without subagents and without the request that has
-reached `--max-budget-usd`; `modelUsage` and `total_cost_usd` count both, in the
+reached its own limit of money; `modelUsage` and `total_cost_usd` count both, in the
 older version of this run, in the newer one of all the session's runs that came
 to an end. One message is printed in as many lines as it has blocks, each with
 the same `usage`.

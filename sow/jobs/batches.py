@@ -16,10 +16,8 @@ from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
 from sow.jobs.database import Database
 from sow.jobs.overview import ACTIVE
-from sow.schema.amounts import Amounts
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
-from sow.schema.causes import Cause
-from sow.schema.job import WAITING_STATES, Budgets, HeldFor, JobState, Verb
+from sow.schema.job import WAITING_STATES, HeldFor, JobState, Verb
 from sow.schema.limits import ReachedLimit
 
 LONGEST_NUMBER = 18
@@ -61,10 +59,8 @@ class JobInBatch(NamedTuple):
     """Whether it has ended, and its task is still to be given the status that it leaves."""
     started_at: float | None
     ended_at: float | None
-    budget: Amounts | None = None
-    """The batch's budget as it bound the job, where a budget has ended it."""
     reached: ReachedLimit | None = None
-    """The budget that has ended it."""
+    """The limit that has ended it."""
 
 
 class UnderWay(NamedTuple):
@@ -239,9 +235,9 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
     """Return the jobs of a batch's tasks since they belonged to it, oldest first."""
     rows = database.rows(
         "select id, task_id, verb, agent, state, cause, reason, held_for, batch_step, batch_deed,"
-        " cancel_requested_at, warnings, owes_task, started_at, ended_at, reached,"
-        " case cause when ? then budgets end as budgets from job where batch = ? order by id",
-        (Cause.BUDGET_REACHED.value, batch_id),
+        " cancel_requested_at, warnings, owes_task, started_at, ended_at, reached"
+        " from job where batch = ? order by id",
+        (batch_id,),
     )
     return [
         JobInBatch(
@@ -258,7 +254,6 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
             cancel_asked=row["cancel_requested_at"] is not None,
             warnings=tuple(msgspec.json.decode(row["warnings"])),
             owes_task=bool(row["owes_task"]),
-            budget=_batch_budget(row["budgets"]),
             reached=msgspec.json.decode(
                 row["reached"] or records.NOTHING, type=ReachedLimit | None
             ),
@@ -267,11 +262,6 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
         )
         for row in rows
     ]
-
-
-def _batch_budget(budgets: str | None) -> Amounts | None:
-    bound = msgspec.json.decode(budgets or records.NOTHING, type=Budgets | None)
-    return None if bound is None else bound.batch
 
 
 def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[sqlite3.Row]:

@@ -22,7 +22,7 @@ OF_STATUS: dict[str, NotifyEvent] = {
 OF_KIND: dict[str, NotifyEvent] = {
     event.value: event
     for event in (
-        *(NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.STALLED, NotifyEvent.BUDGET),
+        *(NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.STALLED, NotifyEvent.WARNING),
     )
 }
 """The kinds of changes that are events by themselves, under the same word."""

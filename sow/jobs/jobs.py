@@ -315,12 +315,12 @@ def held_jobs(database: Database, held_for: HeldFor) -> list[Job]:
     return [records.from_row(row, Job) for row in database.rows(sql, parameters)]
 
 
-def waiting_for_budget(database: Database) -> list[Job]:
-    """Return the jobs that wait for a budget's rest, in the order in which they are taken."""
+def waiting_for_share(database: Database) -> list[Job]:
+    """Return the jobs that wait for a share of what others have reserved, in their order."""
     sql = f"""
         select * from job where {ACTIVE} and state = ? and held_for = ? order by priority desc, id
     """  # noqa: S608
-    parameters = (JobState.BACKOFF.value, HeldFor.BUDGET.value)
+    parameters = (JobState.BACKOFF.value, HeldFor.SHARE.value)
     return [records.from_row(row, Job) for row in database.rows(sql, parameters)]
 
 

@@ -7,9 +7,12 @@ record of changes tells of which jobs (`changed_jobs`). A call that is over at o
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from sow.ids import JobId
 from sow.jobs.database import Database, Sign
 from sow.jobs.jobs import get_job
+from sow.schema.change import ChangeData, ChangeKind
 from sow.schema.job import Job, JobState
 
 if TYPE_CHECKING:
@@ -59,3 +62,12 @@ class KnownJobs:
         self.fresh = {each for each in wanted if each in stale or each not in self._jobs}
         new = {job_id: get_job(self._database, job_id) for job_id in self.fresh}
         self._jobs = {each: new.get(each) or self._jobs[each] for each in wanted}
+
+
+def warnings_of(database: Database, job_id: JobId) -> list[str]:
+    """Return the warnings that a job has caused: little is left of what limits it."""
+    rows = database.rows(
+        f"select data from change where job = ? and kind = '{ChangeKind.WARNING}' order by seq",  # noqa: S608 - ours
+        (job_id,),
+    )
+    return [msgspec.json.decode(row["data"], type=ChangeData).reason or "" for row in rows]

@@ -109,7 +109,7 @@ CLAIMABLE = f"""
     where task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
-        job.retry_at <= :now and job.held_for is not 'budget' and not ({PAUSED_BATCH})
+        job.retry_at <= :now and job.held_for is not '{HeldFor.SHARE}' and not ({PAUSED_BATCH})
         and (:most is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
         and case job.executor_name when '' then
@@ -352,9 +352,9 @@ def requeue(
 
 
 def let_go_on(database: Database, job_id: JobId, *, now: float) -> None:
-    """Have a job taken again that waits in the queue for a budget's rest."""
+    """Have a job taken again that waits in the queue for a share of what others have reserved."""
     fields = {"held_for": None, "retry_at": now}
-    key = {"id": job_id, "state": JobState.BACKOFF, "held_for": HeldFor.BUDGET}
+    key = {"id": job_id, "state": JobState.BACKOFF, "held_for": HeldFor.SHARE}
     records.update(database, "job", key, fields)
 
 

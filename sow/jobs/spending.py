@@ -18,9 +18,9 @@ from sow.schema.usage import RunUsage, Totals
 
 
 def begin(database: Database, job: Job, attempt: Attempt, share: Amounts) -> None:
-    """Put on record that an attempt of an agent begins, with its share of the budgets.
+    """Put on record that an attempt of an agent begins, with its share of what is limited.
 
-    In the transaction that begins it, after `budgets.lacking`.
+    In the transaction that begins it, after features were asked (`on_begin`).
     """
     shares = {f"share_{measure}": share.of(measure) for measure in Measure}
     records.insert(database, "spending", {**_first_fields(job, attempt), **shares})
@@ -229,8 +229,8 @@ def close_attempt(
 ) -> None:
     """Record how a job's attempt ended, unless that is on record; in the job's last transaction.
 
-    A row without an end counts as an agent that runs, and keeps its share of every budget. What is
-    on record of its end stays. Where nothing is, nobody can tell that its CLI has not kept the
+    A row without an end counts as an agent that runs, and keeps its share of what is limited. What
+    is on record of its end stays. Where nothing is, nobody can tell that its CLI has not kept the
     session: it counts as kept.
     """
     words = records.to_columns({"cause": cause, "reason": reason})

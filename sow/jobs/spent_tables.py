@@ -1,7 +1,7 @@
 """The running sums of what attempts have used that have ended, and the triggers that keep them.
 
-Owns these statements, which `migrations` runs as part of its second step. A budget is
-asked after at each start and every few seconds while agents run: with these sums that
+Owns these statements, which `migrations` runs as part of its second step. What is
+left of a limit is asked at each start and every few seconds while agents run: with these sums that
 reads the attempts that run, and not all that ever ran.
 """
 
@@ -30,7 +30,7 @@ _CHANGE = f"""
         charged_tokens = charged_tokens + excluded.charged_tokens;
 """  # noqa: S608 - words of ours
 """Adds a row of `spending` to the sums that it belongs to, or takes it off; one that runs counts
-nowhere here. What is charged where the use is not known is what `budgets.CHARGED` says."""
+nowhere here. What is charged where the use is not known is for whoever asks to say."""
 _ADD, _TAKE_OFF = _CHANGE.format(sign="+", row="new"), _CHANGE.format(sign="-", row="old")
 
 SPENT: tuple[str, ...] = (

@@ -75,8 +75,8 @@ class TaskFacts(Struct, frozen=True):
     """How many reviews have failed one after the other, where its last job is one of them."""
     ended_words: str = ""
     """Why it has come to nothing, in a line."""
-    budget: str = ""
-    """The option that raises the task's own budget, where that job has reached it."""
+    raises: str = ""
+    """The option that raises the task's own limit, where that job has reached it."""
 
     @property
     def has_ended(self) -> bool:

@@ -110,10 +110,10 @@ def _is_completed(other: TaskFacts | None) -> bool:
 
 def _given(task: TaskFacts, words: str, why: str, *, verb: str = "resume") -> Remedy:
     """Return what gives a task's agent words: a further turn of its session, else a new one."""
-    budget = f" {task.budget}" if task.budget else ""
+    raises = f" {task.raises}" if task.raises else ""
     if _resumes(task):
-        return Remedy(f"sow agent {verb} {task.id} {words}{budget}", why)
-    return Remedy(f"{_spawn(task)} --prompt {words}{budget}", why)
+        return Remedy(f"sow agent {verb} {task.id} {words}{raises}", why)
+    return Remedy(f"{_spawn(task)} --prompt {words}{raises}", why)
 
 
 def _spawn(task: TaskFacts) -> str:
@@ -138,7 +138,7 @@ def _tried_again(task: TaskFacts) -> Remedy:
     why = f"task {task.id} has failed{because(task)}"
     if task.has_session:
         return _given(task, '"<what to do now>"', why)
-    return Remedy(f"{_spawn(task)}{f' {task.budget}' if task.budget else ''}", why)
+    return Remedy(f"{_spawn(task)}{f' {task.raises}' if task.raises else ''}", why)
 
 
 def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Iterator[Remedy]:

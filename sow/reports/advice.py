@@ -7,9 +7,9 @@ What happened, and what sow does by itself, is `explain`'s.
 
 from collections.abc import Sequence
 
-from sow.budgets.words import option_of
 from sow.ids import TaskId
 from sow.lifecycle.task_ways import accepting
+from sow.reports.limits import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
 from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
@@ -152,10 +152,10 @@ def _about_failure(job: Job, anew: str) -> str:
         return f"Correct what is wrong there. Then: {anew}."
     if job.cause in SESSION_UNKNOWN and kind_of(job).makes_work:
         return f"{remedy}: `sow agent spawn {job.agent} {job.task_id} --fresh`."
-    return f"{remedy}: {_with_budget(job, anew)}."
+    return f"{remedy}: {_raising(job, anew)}."
 
 
-def _with_budget(job: Job, command: str) -> str:
-    """Return the command with a new total, where the task's own budget was reached."""
+def _raising(job: Job, command: str) -> str:
+    """Return the command with a new total, where the task's own limit was reached."""
     option = option_of(job.reached)
     return f"{command[:-1]} {option}`" if option else command

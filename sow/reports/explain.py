@@ -262,7 +262,7 @@ def _limits(job: Job, attempts: Sequence[Attempt], times: Times) -> str:
 
 
 def _waiting(job: Job, around: Surroundings, times: Times) -> list[str]:
-    if job.held_for is HeldFor.BUDGET:
+    if job.held_for is HeldFor.SHARE:
         return [f"Now: it waits: {job.reason}.", "Next: it goes on when one of those has ended."]
     if job.retry_at <= times.now:
         return [f"Its time to go on has come. Next: {_start(job, around, times)}"]

@@ -24,7 +24,7 @@ def words_of(job: Job, around: Surroundings, now: float) -> str:
             return _held(job)
         case JobState.QUEUED:
             return _in_the_way(job, around)
-        case JobState.BACKOFF if job.held_for is HeldFor.BUDGET:
+        case JobState.BACKOFF if job.held_for is HeldFor.SHARE:
             return job.reason.strip().partition("\n")[0]
         case JobState.BACKOFF | JobState.PARKED:
             if job.retry_at > now:

@@ -85,7 +85,7 @@ class RetryRule(StrEnum):
     )
     BACKOFF = "run again after a growing pause, at most `retries` times"
     QUOTA = "waits until the limit resets; with `retry.on_quota: false` failed at once"
-    BUDGET = "resumed with another share while something is left of the budget; then failed at once"
+    SHARE = "resumed with another share while something is left of the budget; then failed at once"
     SESSION_LAW = (
         "run again with what the CLI has told of the session, at most `retries` times after the"
         " first; a lost session that may hold a finished turn is for a person to give up"
@@ -260,7 +260,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
     Cause.BUDGET_REACHED: CauseFacts(
         words="a budget was reached, or the attempt's share of one",
         blame=Blame.PERSON,
-        retry=RetryRule.BUDGET,
+        retry=RetryRule.SHARE,
         remedy="Raise the budget that is named above. Then go on",
         to_agent="You are run again because you had used up the share of a budget that you were"
         " given; you have another one, and no more than it: come to an end soon.",
@@ -388,6 +388,10 @@ SESSION_TAKEN = causes_that(SessionRule.TAKEN)
 SESSION_UNKNOWN = causes_that(SessionRule.UNKNOWN)
 GOOD_ORDER = causes_that(SessionRule.FINISHED)
 """Endings of a run that came to the end of its turn."""
+RAISABLE = frozenset(cause for cause, facts in CAUSES.items() if facts.retry is RetryRule.SHARE)
+"""Endings by a limit: a person raises it, and then the job goes on."""
+ON_LIMIT = "budget"
+"""What is waited for where a limit is reached: the word of `Wait.on`, and of reasons on record."""
 WITHOUT_AGENT = SESSION_TAKEN | SESSION_UNKNOWN | causes_that(SessionRule.NOT_REACHED)
 """Endings of attempts in which no agent has run, so that none knows of them."""
 NEVER_BEGAN = WITHOUT_AGENT | causes_that(SessionRule.UNTOLD)

@@ -34,7 +34,7 @@ class ChangeKind(StrEnum):
     ATTEMPT_BEGAN = "attempt_began"
     ATTEMPT_ENDED = "attempt_ended"
     """Why an attempt ended is on record. Of two for the same attempt the later one holds."""
-    BUDGET = "budget"
+    WARNING = "budget"
     """Little is left of a budget that binds the job."""
     STALLED = "stalled"
     """The agent of a running job gives no sign of life."""

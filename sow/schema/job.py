@@ -77,7 +77,7 @@ class HeldFor(StrEnum):
     """A person's word that the repository's command lines may run (`sow trust`)."""
     DEPENDENCIES = "dependencies"
     """The tasks that its own depends on."""
-    BUDGET = "budget"
+    SHARE = "budget"
     """The agents that run: they have reserved the rest of a budget. Its job is `backoff`, and keeps
     its place in the queue."""
 

@@ -23,7 +23,7 @@ class NotifyEvent(StrEnum):
     BATCH_DONE = "batch_done"
     PARKED = "parked"
     STALLED = "stalled"
-    BUDGET = "budget"
+    WARNING = "budget"
     BRAKE = "brake"
 
 
@@ -35,7 +35,7 @@ MEANINGS: Mapping[NotifyEvent, str] = {
     NotifyEvent.BATCH_DONE: "is done",
     NotifyEvent.PARKED: "waits for a usage limit to reset",
     NotifyEvent.STALLED: "gives no sign of life",
-    NotifyEvent.BUDGET: "has come to its budget",
+    NotifyEvent.WARNING: "has come to its budget",
     NotifyEvent.BRAKE: "was stopped by its brake",
 }
 """What has become of the task or batch, as a message for people says it."""

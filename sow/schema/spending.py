@@ -44,7 +44,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     is_unpriced: bool = False
     """Whether it has used what nobody can tell the price of."""
     share_usd: float | None = None
-    """What it has reserved of its budgets' money; None, as of the other two, without a budget."""
+    """The money that it has reserved; None, as of the other two, without a limit."""
     share_tokens: float | None = None
     share_time: float | None = None
     models: dict[str, ModelUsage] = {}

@@ -26,7 +26,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def total(self) -> int:
-        """All of them, as a budget counts them."""
+        """All of them together."""
         return self.input + self.output + self.cache_read + self.cache_write
 
     def __add__(self, other: "Tokens") -> "Tokens":

@@ -47,7 +47,7 @@ def _waits_on(job: Job, around: Surroundings, now: float) -> str:
             return "dependency" if job.held_for is HeldFor.DEPENDENCIES else "trust"
         case JobState.PARKED if job.retry_at > now:
             return "limit"
-        case JobState.BACKOFF if job.held_for is HeldFor.BUDGET or job.retry_at > now:
+        case JobState.BACKOFF if job.held_for is HeldFor.SHARE or job.retry_at > now:
             return "time"
         case JobState.QUEUED | JobState.PARKED | JobState.BACKOFF:
             obstacle = obstacle_of(job, around)

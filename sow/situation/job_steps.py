@@ -27,7 +27,7 @@ SHOWS = ("sow merge", "sow review show", "sow task show")
 """What a batch names that shows, or is refused again: the task's own way on is better."""
 
 RAISES = "sow batch resume "
-"""What raises the budget of a batch: until then the task's own way on is refused."""
+"""What raises the limit of a batch: until then the task's own way on is refused."""
 
 
 def unblocked(now: Situation) -> Iterator[Remedy]:

@@ -179,7 +179,7 @@ def _queue(
     if database is None:
         return Queue()
     with closing(database):
-        if not (has_left or _has_budgets(configuration)) and is_quiet(database):
+        if not (has_left or _has_features(configuration)) and is_quiet(database):
             return Queue()
         from sow.situation.queue_look import QueueLook  # the records' forms
 
@@ -187,11 +187,9 @@ def _queue(
         return look.queue(branches, tell, closely=closely)
 
 
-def _has_budgets(configuration: Configuration | None) -> bool:
-    """Whether a budget stands in a file."""
-    if configuration is None:
-        return False
-    return configuration.project_budget is not None or bool(configuration.budgets)
+def _has_features(configuration: Configuration | None) -> bool:
+    """Whether a feature has settings: what it says of the queue is asked even if that is quiet."""
+    return configuration is not None and bool(configuration.features)
 
 
 def _reader(caller: Caller, configuration: Configuration | None, *, is_at_terminal: bool) -> Reader:

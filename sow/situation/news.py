@@ -27,7 +27,7 @@ MOST_LINES = 12
 NEWS = frozenset(
     {
         *(ChangeKind.DONE, ChangeKind.FAILED, ChangeKind.CANCELLED, ChangeKind.STATUS),
-        *(ChangeKind.PARKED, ChangeKind.HELD, ChangeKind.BUDGET, ChangeKind.VERDICT),
+        *(ChangeKind.PARKED, ChangeKind.HELD, ChangeKind.WARNING, ChangeKind.VERDICT),
         *(ChangeKind.BATCH, ChangeKind.ITEM, ChangeKind.SHORT, ChangeKind.STALLED),
     }
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from sow.budgets.steps import within_budgets
+from sow.features import FEATURES
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, Remedy
@@ -35,10 +35,19 @@ READ_ALL = (*PERSONS_WORD, REVIEW, guards.CHECK)
 def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
     found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
-    found = _each_once(with_programs(within_budgets(found, now), now))
+    found = _each_once(with_programs(_with_features(found, now), now))
     found = _each_once(step for remedy in found for step in instead(remedy, now.refused))
     steps = [addressed(remedy, now.reader) for remedy in found]
     return [*steps, *job_steps.pause_of_asker(now, steps)]
+
+
+def _with_features(found: Sequence[Remedy], now: Situation) -> Sequence[Remedy]:
+    """Return commands as the features allow them that have settings."""
+    for feature in FEATURES:
+        if feature.key in now.queue.features:
+            allowed = feature.part("steps").allowed
+            found = list(allowed(found, now, now.queue.features[feature.key]))
+    return found
 
 
 def _each_once(found: Iterable[Remedy]) -> list[Remedy]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
-from sow.budgets.steps import REVIEWER, executors_of
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
@@ -17,8 +16,14 @@ from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.task_ways import ready_among
 from sow.schema.task import Task, TaskStatus
+from sow.situation.project_steps import LEADS
 from sow.situation.situation import Situation
 
+REVIEWER = "reviewer"
+"""The role that reviews where none is named."""
+ON_SESSION = ("sow agent resume ", "sow agent answer ")
+REVIEWS = "sow agent review "
+STARTS = "sow start --headless"
 SPAWN = "sow agent spawn "
 """What begins runs of several executors: the tasks of the others can go on."""
 BATCH = "sow batch run"
@@ -76,6 +81,21 @@ def _executors(command: str, now: Situation) -> Iterator[str]:
     own = {_own_executor(task, now) for task in now.tasks if task.id in ready}
     if own <= now.lacking.keys():
         yield from sorted(own)
+
+
+def executors_of(command: str, now: Situation) -> Iterator[str]:
+    """Yield the executors whose runs a command begins."""
+    bindings = now.configuration.bindings if now.configuration is not None else {}
+    if command.startswith(REVIEWS):
+        yield bindings.get(REVIEWER, "")
+    elif command.startswith(STARTS):
+        yield bindings.get(LEADS, "")
+    words = command.partition('"')[0].split()
+    for task in now.tasks:
+        if task.id in words and not command.startswith(REVIEWS):
+            goes_on = command.startswith(ON_SESSION) and task.session is not UNSET
+            own = bindings.get(task.assigned_agent, "")
+            yield task.session.executor if goes_on and task.session is not UNSET else own
 
 
 def _own_executor(task: Task, now: Situation) -> str:

@@ -5,13 +5,14 @@ for that. Changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError
+from sow.features import FEATURES
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
@@ -19,16 +20,12 @@ from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
-from sow.schema.limits import ScopeKind
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.branches import Branches
 from sow.situation.job_steps import MOST_NAMED
 from sow.situation.situation import BatchNow, Doing, Queue
 from sow.situation.task_facts import is_left
-
-if TYPE_CHECKING:  # of projects that have a budget
-    from sow.budgets.accounts import Account
 
 MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
@@ -83,7 +80,7 @@ class QueueLook:
             is_staffed=is_manned or self._may_start_one(),
             is_manned=is_manned,
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
-            reached=self._reached(),
+            features=self._features(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
             doing=self._doing(live) if closely else {},
             stalled=self._stalled(live),
@@ -159,23 +156,16 @@ class QueueLook:
             self._caller, self._database, self._configuration, found, self._tasks, tell
         )
 
-    def _reached(self) -> "list[Account]":
-        """Return the budgets in files of which nothing is left."""
-        config = self._configuration
-        if config is None:
-            return []
-        from sow.budgets.accounts import standing_of  # few have a budget
-
-        bound = [(ScopeKind.EXECUTOR, name, amounts) for name, amounts in config.budgets.items()]
-        if config.project_budget is not None:
-            bound.insert(0, (ScopeKind.PROJECT, "", config.project_budget))
-        now = self._caller.now()
-        return [
-            account
-            for kind, name, amounts in bound
-            for account in standing_of(self._database, self._project, kind, name, amounts, now=now)
-            if account.is_reached
-        ]
+    def _features(self) -> dict[str, Any]:
+        """Return what features that have settings say of the queue."""
+        settings = self._configuration.features if self._configuration is not None else {}
+        return {
+            feature.key: feature.part("steps").look(
+                self._database, self._project, settings[feature.key], now=self._caller.now()
+            )
+            for feature in FEATURES
+            if feature.key in settings
+        }
 
     def _paused_since(self) -> str:
         from sow.jobs import control  # only where something waits

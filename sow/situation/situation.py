@@ -4,7 +4,7 @@ Plain values. Who looks is `looking`; what follows from them is `next_steps`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -19,7 +19,6 @@ from sow.state.waiting import Among
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.planning import Plan
-    from sow.budgets.accounts import Account
     from sow.schema.batch import Batch
     from sow.schema.job import Job
 
@@ -85,8 +84,8 @@ class Queue(Struct, frozen=True):
     """Whether a worker lives, as far as one is needed."""
     in_doubt: Sequence[JobId] = ()
     """The jobs of which nobody here can tell whether they still run."""
-    reached: "Sequence[Account]" = ()
-    """The budgets in files, the project's and the executors', of which nothing is left."""
+    features: Mapping[str, Any] = {}
+    """What each feature that has settings says of the queue, by its key."""
     cursor: str = "0"
     """The newest change."""
     doing: "Mapping[JobId, Doing]" = {}

@@ -17,7 +17,7 @@ from sow.lifecycle.lifecycle_facts import TaskFacts
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
-from sow.schema.causes import CAUSES, Cause
+from sow.schema.causes import CAUSES, RAISABLE, Cause
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
@@ -214,11 +214,11 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
         "ended_job": last.id,
         "was_together": len(last.tasks) > 1,
         "ended_words": reason or CAUSES[cause].words,
-        "budget": _raised(last) if cause is Cause.BUDGET_REACHED else "",
+        "raises": _raising(last) if cause in RAISABLE else "",
     }
 
 
-def _raised(job: Job) -> str:
-    from sow.budgets.words import option_of  # few jobs have come to the end of one
+def _raising(job: Job) -> str:
+    from sow.reports.limits import option_of  # few jobs are ended by one
 
     return option_of(job.reached)

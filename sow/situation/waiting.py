@@ -9,7 +9,7 @@ from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, TaskFacts
 from sow.lifecycle.machine import awaited_event, refusals
-from sow.schema.causes import Cause
+from sow.schema.causes import ON_LIMIT, RAISABLE
 from sow.schema.output.situation import Wait
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import is_led_by_agent, wants_person
@@ -17,8 +17,8 @@ from sow.situation.project_steps import asking_about_whole, leader
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import PERSONS_WORD
 
-YOU, PERSON, TRUST, BUDGET, DEPENDENCY = "you", "person", "trust", "budget", "dependency"
-ORDER = (YOU, PERSON, TRUST, BUDGET, "queue", "worker", "machine", "slot", "limit", "time")
+YOU, PERSON, TRUST, DEPENDENCY = "you", "person", "trust", "dependency"
+ORDER = (YOU, PERSON, TRUST, ON_LIMIT, "queue", "worker", "machine", "slot", "limit", "time")
 """What is told first; dependencies come last."""
 
 
@@ -51,7 +51,7 @@ def _items(now: BatchNow) -> Iterator[Wait]:
             continue  # that its job is held is told by itself
         reason = found.reason.strip().partition("\n")[0]
         failed = "has failed: " if found.state == "failed" else ""
-        on = BUDGET if "the budget of " in reason else YOU
+        on = ON_LIMIT if found.is_above_limit else YOU
         yield Wait(on=on, what=found.task, why=f"in batch {now.batch.id}: {failed}{reason}")
 
 
@@ -63,7 +63,7 @@ def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:
         if task.status == "paused":
             yield Wait(on=YOU, what=task.id, why=_question(now, task.id))
         elif task.status == "failed":
-            on = BUDGET if task.ended == Cause.BUDGET_REACHED else YOU
+            on = ON_LIMIT if task.ended in RAISABLE else YOU
             why = f": {task.ended_words}" if task.ended_words else ""
             yield Wait(on=on, what=task.id, why=f"has failed{why}")
         elif task.status == "in_progress":

@@ -7,6 +7,7 @@ job's own record tell the rest.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from sow.schema.causes import ON_LIMIT
 from sow.schema.change import Change, ChangeKind
 from sow.schema.job import Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import KINDS
@@ -130,7 +131,7 @@ def _waits(job: Job, turn: Turn, attempts: Sequence[Attempt]) -> tuple[SpanKind,
             return SpanKind.DEPENDENCY, reason or "the tasks that it depends on"
         case JobState.PARKED:
             return SpanKind.LIMIT, reason or "a usage limit"
-        case JobState.BACKOFF if "budget" in reason:
+        case JobState.BACKOFF if ON_LIMIT in reason:
             return SpanKind.LIMIT, reason
         case JobState.BACKOFF:
             cause = turn.cause or _last_cause(attempts, turn.at)

@@ -38,7 +38,7 @@ def next_step(
     on_quota: bool = True,
     most_deaths: int = 5,
     excused: bool = False,
-    budget_left: bool = False,
+    share_left: bool = False,
     prevented: int = 0,
 ) -> Next:
     return decide(
@@ -53,7 +53,7 @@ def next_step(
         on_quota=on_quota,
         most_deaths=most_deaths,
         excused=excused,
-        budget_left=budget_left,
+        share_left=share_left,
         prevented=prevented,
     )
 
@@ -267,10 +267,10 @@ def test_a_share_that_is_used_up_is_followed_by_another_as_long_as_there_is_one(
     assert next_step(Cause.BUDGET_REACHED).step is Step.FAIL
     job = make_job()
     for _ in range(MOST_SHARES):
-        following = next_step(Cause.BUDGET_REACHED, job, budget_left=True)
+        following = next_step(Cause.BUDGET_REACHED, job, share_left=True)
         assert (following.step, following.retries) == (Step.RETRY, 0)
         job = make_job(corrections=(*job.corrections, following.correction))
-    assert next_step(Cause.BUDGET_REACHED, job, budget_left=True).step is Step.FAIL
+    assert next_step(Cause.BUDGET_REACHED, job, share_left=True).step is Step.FAIL
 
 
 @pytest.mark.parametrize("count", [1_023, 1_024, 10_000, 1_000_000])

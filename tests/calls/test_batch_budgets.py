@@ -51,7 +51,7 @@ def refuse(desk: Desk, job_id: int = 1, status: TaskStatus = TaskStatus.FAILED) 
 def pay(work: Work) -> None:
     """Make the call of the batch again, with another figure."""
     policy = BatchPolicy(budget=NEW)
-    wanted = Wanted(selection_of((), None), policy, has_budget=True)
+    wanted = Wanted(selection_of((), None), policy, asked={"budget": NEW})
     made = batch_making.make_or_attach(work.caller, work.database, wanted)
     assert made is not None
     assert made.attached
@@ -86,7 +86,7 @@ def test_a_figure_that_is_given_while_the_old_one_stops_a_job_is_not_lost(
     desk: Desk, work: Work
 ) -> None:
     """Its worker has looked at the old figure, and has not written the end yet."""
-    batch_changes.give_budget(desk.database, work.batch, NEW, unmetered=False)
+    batch_changes.ask_features(desk.database, work.batch, {"budget": NEW})
     batch_changes.resume(desk.caller, desk.database, work.batch)
     refuse(desk)
     turn(work)
@@ -104,7 +104,7 @@ def test_a_review_that_a_budget_has_stopped_names_the_command_that_raises_it(
     (found,) = look(work).standings
     assert found.state is ItemState.NEEDS_PERSON
     assert found.command == "sow batch resume 1 --budget time=2m"
-    batch_changes.give_budget(desk.database, work.batch, NEW, unmetered=False)
+    batch_changes.ask_features(desk.database, work.batch, {"budget": NEW})
     (found,) = look(work).standings
     assert (found.state, found.action) == (ItemState.IN_REVIEW, "review")
 

@@ -11,7 +11,7 @@ from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
-from sow.calls.batch_actions import Step
+from sow.calls.batch_actions import LimitsNow, Step
 from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_selection import selection_of
@@ -27,14 +27,9 @@ from sow.schema.amounts import Amounts
 from sow.schema.batch import Action, BatchPolicy, BatchState, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
-from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.verdicts import Judgement, accept, correct
-
-
-def no_room(_: ReachedLimit) -> bool:
-    return False
 
 
 def test_what_is_ready_is_spawned_and_the_rest_waits(desk: Desk) -> None:
@@ -305,20 +300,20 @@ def test_what_its_own_caller_s_death_undid_and_a_check_of_the_base_count_for_not
     on_base = desk.insert(verb=Verb.CHECK, batch_step=2, batch_deed="check_base", **asked)
     jobs.change_job(desk.database, on_base.id, **red)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), LimitsNow(work)
     )
     (found,) = items_found
     assert (found.last, found.returns, found.steps) == (None, 0, 2)
     given_back = desk.insert(verb=Verb.RESUME, batch_step=3, batch_deed="correct", **asked)
     jobs.change_job(desk.database, given_back.id, state=JobState.DONE, started_at=1.0, ended_at=4.0)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), LimitsNow(work)
     )
     assert (items_found[0].returns, items_found[0].steps) == (1, 3)
     cut_off = desk.insert(verb=Verb.RESUME, batch_step=4, batch_deed="correct", **asked)
     jobs.change_job(desk.database, cut_off.id, **ended, started_at=1.0)
     items_found, _ = gather(
-        desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room
+        desk.workspace, desk.database, work.batch, Seen(desk.workspace), LimitsNow(work)
     )
     assert items_found[0].returns == 2, "its agent was at work when it was ended"
 
@@ -328,9 +323,9 @@ def test_updates_are_counted_until_something_else_is_done(desk: Desk) -> None:
     work = begin(desk, "010")
 
     def updates() -> int:
-        return gather(desk.workspace, desk.database, work.batch, Seen(desk.workspace), no_room)[0][
-            0
-        ].updates
+        return gather(
+            desk.workspace, desk.database, work.batch, Seen(desk.workspace), LimitsNow(work)
+        )[0][0].updates
 
     def ended(verb: Verb, step: int) -> None:
         job = desk.insert(verb=verb, task_id="010", batch=work.batch.id, batch_step=step)
@@ -458,12 +453,12 @@ def test_a_raised_budget_binds_the_jobs_that_live(desk: Desk) -> None:
     work = begin(desk, budget=Amounts(time=60.0))
     turn(work)
     new = Amounts(time=3600.0)
-    batch_changes.give_budget(desk.database, work.batch, new, unmetered=False)
+    batch_changes.ask_features(desk.database, work.batch, {"budget": new})
     bound = desk.job(1).budgets
     assert bound is not None
     assert (bound.batch, batch(work).policy.budget) == (new, new)
     desk.end(1, TaskStatus.COMPLETED, JobState.DONE)
-    batch_changes.give_budget(desk.database, work.batch, Amounts(time=7200.0), unmetered=False)
+    batch_changes.ask_features(desk.database, work.batch, {"budget": Amounts(time=7200.0)})
     ended = desk.job(1).budgets
     assert ended is not None
     assert ended.batch == new, "the figure that it ran under stays on record"
@@ -508,7 +503,9 @@ def test_returns_are_counted_anew_once_a_person_has_had_the_author_work(desk: De
 
     def returns() -> int:
         seen = Seen(desk.workspace)
-        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, no_room)
+        (found, *_), _facts = gather(
+            desk.workspace, desk.database, work.batch, seen, LimitsNow(work)
+        )
         return found.returns
 
     def ended(**fields: Any) -> None:
@@ -534,7 +531,9 @@ def test_a_verdict_of_the_second_in_which_the_work_ended_is_about_that_work(desk
     def stands(ended_at: float) -> bool:
         jobs.change_job(desk.database, JobId(1), ended_at=ended_at)
         seen = Seen(desk.workspace)
-        (found, *_), _facts = gather(desk.workspace, desk.database, work.batch, seen, no_room)
+        (found, *_), _facts = gather(
+            desk.workspace, desk.database, work.batch, seen, LimitsNow(work)
+        )
         return found.verdict_stands
 
     accept(desk.workspace, "010", Judgement(by="person"), complete=False, now=1000.7)

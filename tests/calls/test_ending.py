@@ -241,7 +241,7 @@ def test_no_batch_is_made_for_a_project_that_ends_in_between(desk: Desk) -> None
     class Wanting:
         """What a call asks for; the project ends between the last look at it and the record."""
 
-        name, selection, has_budget = "night", Selection(tasks=("010",)), False
+        name, selection, asked = "night", Selection(tasks=("010",)), {}
         looks = 0
 
         @property

@@ -9,6 +9,7 @@ import pytest
 from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
 from sow.config import template as written
+from sow.config.features import executor_examples
 from sow.config.load import load_configuration
 from sow.schema.config import ExecutorSection, NotifySection, RetrySection, WorkerSection
 from sow.schema.notification import NotifyEvent
@@ -87,7 +88,7 @@ def test_every_role_type_and_setting_is_in_it(text):
         shown = {key for key, setting in cli.settings.items() if not setting.idle}
         assert set(re.findall(r"#     (\w+): ", block)) == shown
     general = {field.name for field in msgspec.structs.fields(ExecutorSection)}
-    assert set(written.KEYS) == general - {"type", "settings"}
+    assert set(written.KEYS | executor_examples()) == general - {"type", "settings"}
     for section in (WorkerSection, RetrySection, NotifySection):
         for field in msgspec.structs.fields(section):
             assert f"#   {field.name}: " in text

@@ -12,7 +12,7 @@ from queue_cases import NOW, PROJECT, WORKER, make_job
 from sow.budgets import accounts
 from sow.budgets.accounts import GRAINS, Account, Scope, offer, share_of
 from sow.ids import AttemptId
-from sow.jobs import jobs, spending
+from sow.jobs import jobs, known_jobs, spending
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.amounts import Amounts, Measure
@@ -215,7 +215,7 @@ def test_a_warning_is_given_once_for_each_figure(database: Database) -> None:
     (usd, _) = accounts.accounts_of(database, job, now=NOW)
     assert accounts.note_warning(database, job, usd, "80 %", now=NOW)
     assert not accounts.note_warning(database, job, usd, "81 %", now=NOW)
-    assert accounts.warnings_of(database, job) == ["80 %"]
+    assert known_jobs.warnings_of(database, job.id) == ["80 %"]
 
 
 @pytest.mark.parametrize("kind", ScopeKind)

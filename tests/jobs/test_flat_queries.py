@@ -13,6 +13,7 @@ from sow.jobs import (
     batch_summaries,
     batches,
     jobs,
+    known_jobs,
     leases,
     notifications,
     spending,
@@ -149,7 +150,7 @@ ASKED: dict[str, Callable[[Queue], object]] = {
     "the batches that have something to heed": lambda q: batch_news.pending(q.database, PROJECT),
     "a failure that is to be heeded": lambda q: batch_news.has_new_failure(q.database),
     "budgets": lambda q: accounts.accounts_of(q.database, q.job, now=NOW),
-    "warnings of a job": lambda q: accounts.warnings_of(q.database, q.job),
+    "warnings of a job": lambda q: known_jobs.warnings_of(q.database, q.job.id),
     "what a task has used": lambda q: spending.used_for_task(q.database, PROJECT, MINE, now=NOW),
     "news": lambda q: notifications.has_news(q.database),
     "the next news": lambda q: notifications.claim_next(

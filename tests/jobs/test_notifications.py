@@ -64,7 +64,7 @@ def of_batch(status: str, **fields: object) -> Change:
         (of_batch("cancelled", before="running"), None),
         (of_batch("paused", before="running", reason=PAUSED_BY_PERSON), None),
         (of_batch("paused", before="running", reason="the same error"), NotifyEvent.BRAKE),
-        (change("budget", batch=1), NotifyEvent.BUDGET),
+        (change("budget", batch=1), NotifyEvent.WARNING),
         (change("paused"), None),
         (change("done", status="needs_review", batch=1), None),
         (change("failed", batch=1), None),

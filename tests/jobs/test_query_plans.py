@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from queue_cases import make_job
 
-from sow.budgets import accounts
 from sow.ids import BatchId, JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import (
     batch_news,
@@ -15,6 +14,7 @@ from sow.jobs import (
     batches,
     changes,
     jobs,
+    known_jobs,
     leases,
     records,
     waiters,
@@ -100,7 +100,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
         db, limit=20, project_id=PROJECT, task_id=TASK
     ),
     "active recent_jobs": lambda db, _: jobs.recent_jobs(db, limit=20, active_only=True),
-    "warnings_of": lambda db, _: accounts.warnings_of(db, jobs.get_job(db, JOB)),
+    "warnings_of": lambda db, _: known_jobs.warnings_of(db, JOB),
     "live_jobs": lambda db, _: batches.live_jobs(db, PROJECT),
 }
 

@@ -66,7 +66,7 @@ class World:
             ended_in_merge=False,
             ended_in_review=False,
             vain_reviews=0,
-            budget="",
+            raises="",
         )
         self.facts = replace(self.facts, verdict_holds=False, check_is_green=False)
 

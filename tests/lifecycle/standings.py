@@ -52,7 +52,7 @@ def random_task(chance: random.Random, task_id: str) -> TaskFacts:
         "ended_job": 7 if cause else 0,
         "ended_words": chance.choice(("", "it was not to be")),
         "vain_reviews": chance.choice((1, 2)) if verb == "review" else 0,
-        "budget": "--budget usd=2" if cause == "budget_reached" else "",
+        "raises": "--budget usd=2" if cause == "budget_reached" else "",
     }
     task = TaskFacts(task_id, status, **fields)
     if task.clone == "behind" and cause != "merge_conflict":

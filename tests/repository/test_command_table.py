@@ -61,14 +61,14 @@ def test_help_prints_the_sections_and_those_of_daily_use_first() -> None:
     assert all(f"  {row.words} " in text and row.help in text for row in rows_in(""))
 
 
-def test_the_table_imports_nothing_of_sow() -> None:
+def test_the_table_imports_nothing_of_sow_but_the_features() -> None:
     program = (
         "import sys, sow.commands; print(sorted(name for name in sys.modules if 'sow' in name))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['sow', 'sow.commands']"
+    assert done.stdout.strip() == "['sow', 'sow.commands', 'sow.features']"
 
 
 ROW = """

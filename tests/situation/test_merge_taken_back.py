@@ -10,6 +10,7 @@ from situation.refusal_site import RefusalSite
 
 from sow.batches.gathering import Seen, gather
 from sow.batches.item_facts import ItemFacts
+from sow.calls.batch_actions import LimitsNow, Work
 from sow.git import view
 from sow.ids import ProjectId
 from sow.jobs import batches
@@ -90,5 +91,7 @@ def test_git_is_asked_once_for_each_place_of_the_project_s_branch(
 
 def look(site: RefusalSite, seen: Seen) -> ItemFacts:
     desk = site.desk
-    found, _ = gather(desk.workspace, desk.database, the_batch(site), seen, lambda _: False)
+    batch = the_batch(site)
+    work = Work(desk.caller, desk.database, desk.caller.load_configuration(), batch)
+    found, _ = gather(desk.workspace, desk.database, batch, seen, LimitsNow(work))
     return next(each for each in found if each.task == "010")

@@ -104,7 +104,7 @@ def test_a_budget_that_is_raised_while_a_start_is_refused_lets_the_job_start(
     use_all(site)
     job = site.job(budgets=SMALL)
     site.lease(job)
-    raised_meanwhile(site, job, monkeypatch, "worker.launch.share_for", share_for)
+    raised_meanwhile(site, job, monkeypatch, "worker.budgeting.share_for", share_for)
     assert launch.start(site.context, Standby({}), job.id) is None
     assert site.get(job).state is JobState.BACKOFF
     assert site.task().status is TaskStatus.IN_PROGRESS
@@ -137,7 +137,7 @@ def test_a_budget_that_is_raised_while_an_attempt_is_ended_by_it_leaves_another_
     running = site.adopt(job)
     running.ended_for = Verdict(Cause.BUDGET_REACHED, "has used up its share")
     if is_raised:
-        raised_meanwhile(site, job, monkeypatch, "worker.next_step.is_left", is_left)
+        raised_meanwhile(site, job, monkeypatch, "worker.budgeting.is_left", is_left)
     settle_attempt(site.context, running)
     ended = site.get(job)
     if is_raised:

@@ -50,7 +50,7 @@ def test_it_is_told_once_that_it_waits_and_once_that_it_goes_on(
     site: WatchSite, other: Job
 ) -> None:
     job = waiting(site)
-    assert (job.state, job.held_for) == (JobState.BACKOFF, HeldFor.BUDGET)
+    assert (job.state, job.held_for) == (JobState.BACKOFF, HeldFor.SHARE)
     assert "is reserved by what runs" in job.reason
     seq = changes.newest(site.database).seq
     for _ in range(3):
@@ -79,6 +79,6 @@ def test_they_go_on_one_after_another(site: WatchSite, other: Job) -> None:
     first, second = waiting(site, "010"), waiting(site, "020")
     ends(site, other, 10)
     let_go_on(site.context)
-    assert [site.get(job).held_for for job in (first, second)] == [None, HeldFor.BUDGET]
+    assert [site.get(job).held_for for job in (first, second)] == [None, HeldFor.SHARE]
     let_go_on(site.context)
-    assert jobs.waiting_for_budget(site.database) == []
+    assert jobs.waiting_for_share(site.database) == []

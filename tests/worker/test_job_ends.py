@@ -24,6 +24,7 @@ from sow.trust.accepted import NotTrusted
 from worker import launch
 from worker.budgeting import RestIsReserved
 from worker.context import WorkerContext
+from worker.features import MustWait
 from worker.job_end import cancel_unstarted, end_unwritten
 from worker.next_supervisor import Standby
 from worker.running import Running, end_of
@@ -243,7 +244,7 @@ def test_a_job_that_is_cancelled_as_it_is_put_aside_ends_so(
     error = {
         "held": NotTrusted(site.workspace.root, changed=False),
         "reserved": RestIsReserved(account(site, job)),
-        "raised": BudgetIsReached(account(site, job)),
+        "raised": MustWait(BudgetIsReached(account(site, job)).message),
     }[why]
     monkeypatch.setattr(launch, "_start_attempt", refused_start(site, error))
     assert launch.start(site.context, Standby({}), job.id) is None

@@ -12,9 +12,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
-from sow.budgets.admission import notes_on, raise_budget, with_budgets
 from sow.calls.ancestry import refuse_task_of_ancestor
 from sow.calls.caller import Caller
+from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.base import CallKind
 from sow.calls.kinds.step import queue_unmarked
@@ -65,8 +65,8 @@ class ReviewKind(CallKind):
         """
         found = find_or_admit_review(caller, database, config, request)
         if isinstance(found, Placed):
-            return replace(found, job=raise_budget(database, request, found.job))
-        wanted = with_budgets(database, config, request, found.job, now=caller.now())
+            return replace(found, job=attached(database, request, found.job))
+        wanted = admitted(database, config, request, found.job, now=caller.now())
         job = queue_unmarked(caller, database, wanted, waiter)
         workers.wake(caller.workspace)
         return Placed(job, notes=notes_on(job))

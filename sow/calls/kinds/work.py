@@ -11,11 +11,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.budgets.admission import notes_on, raise_budget, with_budgets
 from sow.calls.admission import admit, refuse_without_project
 from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.clone_choice import is_wanted_by_now, notes_on_tree, with_clone
+from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
 from sow.calls.kinds.base import CallKind
@@ -74,7 +74,7 @@ class WorkKind(CallKind):
         """Put an agent's job into the queue; its task is `in_progress` from then on."""
         resolved = find_or_admit(caller, database, config, request)
         if isinstance(resolved, Placed):
-            found = replace(resolved, job=raise_budget(database, request, resolved.job))
+            found = replace(resolved, job=attached(database, request, resolved.job))
             return _freed(caller, database, request, found)
         job = insert(caller, database, config, resolved, waiter)
         try:
@@ -140,7 +140,7 @@ def insert(
         if not resolved.clone and is_wanted_by_now(database, config, resolved):
             resolved = replace(resolved, clone=True)
         job = job_for(caller, config, resolved)
-        job = with_budgets(database, config, request=resolved.request, job=job, now=caller.now())
+        job = admitted(database, config, resolved.request, job, now=caller.now())
         if last is not None and last.owes_task:
             job = replace(job, prior_status=last.outcome_status)
             jobs.pay_task(database, last.id)

@@ -212,7 +212,7 @@ def _refuse_outdated(
     Only a report ends a job as done, and nothing else follows one. A job that
     somebody has cancelled is neither tried again nor called failed. A task
     that is `failed` by our own hand is no report: a worker died before the commit.
-    A budget that was raised meanwhile may leave another share.
+    A limit that was raised meanwhile may leave another share.
     """
     if task.status is TaskStatus.PENDING:  # put back in this very moment
         raise Outdated(task.status)
