@@ -4,14 +4,17 @@ import os
 from contextlib import suppress
 
 import click
+from msgspec.structs import replace
 
 from sow.calls.live_jobs import refuse_while_live
+from sow.calls.taking_up import take_up_unseen
 from sow.cli import completing
 from sow.cli.arguments import named_task
 from sow.cli.clone_list import this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
+from sow.clock import utc_now
 from sow.clones.conflicts import update_of_clone
 from sow.clones.place import Place
 from sow.clones.update import Updated
@@ -34,10 +37,12 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
 
     Without a conflict the merge is committed on the task's branch. Submodules
     that are initialised there move along where their commit is on this machine;
-    a note names those that stay. A conflict is left in the clone with its marks,
-    for you or for the task's agent to solve; the command of the latter is
-    printed. Refused while a job of the task
-    lives, and where something in the clone is not committed.
+    a note names those that stay. Where the repository has no branch of a task
+    that is needs_review (a worker was killed), what its agent has left in the
+    clone is committed and brought first. A conflict is left in the clone with its
+    marks, for you or for the task's agent to solve; the command of the latter is
+    printed. Refused while a job of the task lives, and where something in the
+    clone is not committed.
 
     Exit: 0 up to date, 4 a conflict or refused.
     """
@@ -50,7 +55,10 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
         refuse_while_live(main.workspace, TaskId(task), has_option=False)
 
     solve = _solving(found)
+    taken_up = take_up_unseen(main, place, found, now=utc_now())
     updated = update_of_clone(main, place, ask=ask, solved_by=solve)
+    if taken_up is not None:
+        updated = replace(updated, notes=(taken_up, *updated.notes))
     if as_json:
         echo_json(_view(place, updated))
     else:

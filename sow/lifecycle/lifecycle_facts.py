@@ -54,8 +54,8 @@ class TaskFacts(Struct, frozen=True):
     has_clone: bool = False
     clone: str = ""
     """What is in the way of merging its clone's work: `behind` the project's branch, which it
-    conflicts with, in `conflict`, where that was brought into the clone, or `gone`, branch and
-    all; empty where nothing is."""
+    conflicts with, in `conflict`, where that was brought into the clone, `untaken`, where the
+    clone alone has its branch, or `gone`, branch and all; empty where nothing is."""
     in_the_way: tuple[Remedy, ...] = ()
     """What helps against the refusal of its last merge, where that would be refused again."""
     check: str = ""

@@ -182,7 +182,7 @@ def _checked(task: TaskFacts) -> Remedy | None:
 
     It comes before a review: a check costs less, and red work goes back in any case.
     """
-    if task.clone in ("gone", "conflict") or task.feedback_is_open:
+    if task.clone in ("gone", "conflict", "untaken") or task.feedback_is_open:
         return None
     if task.check == "missing":
         why = f"task {task.id} is done, and not checked as it stands"
@@ -198,6 +198,9 @@ def _followed(task: TaskFacts) -> Remedy | None:
     if task.clone == "gone":
         why = f"the work of task {task.id} is in no branch here: it is to be made again"
         return _given(task, '"Your clone and its branch are gone: do the work again."', why)
+    if task.clone == "untaken":
+        why = f"the work of task {task.id} is in its clone alone"
+        return Remedy(f"sow clone update {task.id}", why)
     if task.clone == "conflict":
         why = f"a merge is under way in the clone of task {task.id}"
         command = f"sow agent resume {task.id} --conflict" if _resumes(task) else _solved(task)

@@ -5,6 +5,7 @@ only.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,13 +142,26 @@ class Branches:
         if task.clone is UNSET:
             return None
         try:
-            there = read_ref(Path(task.clone.path) / ".git", f"refs/heads/{task.clone.branch}")
+            there = self._tip_in_clone(task)
             is_here = there is None or there == self.tip(task)
             return None if is_here else self._exact.obstacle_to_bring(task)
         except SowError as error:
             return error
-        except OSError:
+
+    def is_in_clone(self, task: Task) -> bool:
+        """Whether a task's clone has the task's branch."""
+        try:
+            return self._tip_in_clone(task) is not None
+        except SowError:
+            return False
+
+    def _tip_in_clone(self, task: Task) -> str | None:
+        """Return the last commit of a task's branch in its clone. Raises UnsafeClone."""
+        if task.clone is UNSET:
             return None
+        with suppress(OSError):
+            return read_ref(Path(task.clone.path) / ".git", f"refs/heads/{task.clone.branch}")
+        return None
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task, where there is another."""

@@ -164,10 +164,11 @@ class TaskLook:
         if is_in_merge(task):
             return "conflict"
         path = Path(task.clone.path)
-        is_begun = not _is_pending(task)
-        is_there = os.path.isdir(path)  # noqa: PTH112 - no system's fault with one hides the others
-        if is_begun and self._branches.tip(task) is None and not is_there:
-            return "gone"
+        if not _is_pending(task) and self._branches.tip(task) is None:
+            if self._branches.is_in_clone(task):
+                return "untaken"
+            if not os.path.isdir(path):  # noqa: PTH112 - no system's fault with one hides the others
+                return "gone"
         return "behind" if is_in_conflict else ""
 
 

@@ -54,6 +54,26 @@ def test_the_projects_branch_is_brought_in(sow, site):
     assert again == (0, "010 clone has all of the project's branch.\n", "")
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_work_that_only_the_clone_has_is_brought_first(sow, site, is_committed):
+    """A worker was killed and its queue removed before it saw the end of the agent."""
+    made = site.work("new", "new\n", status=TaskStatus.NEEDS_REVIEW)
+    path = site.home.place().path
+    if not is_committed:
+        (path / "late").write_text("late\n")
+    assert sow("agent", "review", "010", "--dry-run").code == 4
+    first = sow("next").out.splitlines()[0]
+    assert first == "sow clone update 010  # the work of task 010 is in its clone alone"
+    done = sow("clone", "update", "010", "--json")
+    hold("clone update", done.lines)
+    assert done.code == 0
+    assert site.branch() in done.json["notes"][0]
+    tip = plain(path, "rev-parse", "HEAD")
+    assert site.tip(site.branch()) == tip
+    assert (tip == made, plain(path, "status", "--porcelain")) == (is_committed, "")
+    assert sow("next").out.startswith("sow agent review 010")
+
+
 def test_a_conflict_stays_in_the_clone_and_names_the_next_command(sow, site, apart):
     done = sow("clone", "update", "010")
     assert (done.code, done.out) == (4, "010 clone has conflicts:\n  file\n")

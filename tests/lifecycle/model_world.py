@@ -231,7 +231,7 @@ def merge(world: World, words: Sequence[str]) -> None:
 
 def update(world: World, words: Sequence[str]) -> None:
     task = world.task(words[0])
-    assert task.clone == "behind", task
+    assert task.clone in ("behind", "untaken"), task
     world.change(task.id, clone=world.chance.choice(("", "conflict")))
 
 

@@ -44,7 +44,9 @@ def random_task(chance: random.Random, task_id: str) -> TaskFacts:
         "verdict_holds": chance.choice(maybe),
         "feedback_is_open": chance.choice(maybe),
         "has_clone": has_clone,
-        "clone": chance.choice(("", "", "behind", "conflict", "gone")) if has_clone else "",
+        "clone": chance.choice(("", "", "behind", "conflict", "untaken", "gone"))
+        if has_clone
+        else "",
         "check": chance.choice(("", "", "green", "red", "missing")),
         "ended": cause,
         "ended_in_merge": verb == "merge",

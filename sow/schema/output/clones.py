@@ -76,7 +76,11 @@ class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="the files in conflict, which hold marks now; nothing is committed then"),
     ]
     notes: Annotated[
-        tuple[str, ...], Meta(description="submodules that stay where they were, and why")
+        tuple[str, ...],
+        Meta(
+            description="the branch, if only the clone had it; submodules that stay where they"
+            " were, and why"
+        ),
     ]
 
 
