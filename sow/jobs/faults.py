@@ -39,7 +39,8 @@ class QueueLeadsOut(QueueError):
     exit_code = ExitCode.STATE
 
     def __init__(self, error: LeadsOut) -> None:
-        super().__init__(error.message, hint=error.hint)
+        repair = f"rm {shlex.quote(str(error.link))}"
+        super().__init__(error.message, hint=error.hint, repair=repair)
 
 
 class QueueReplaced(QueueChanged):

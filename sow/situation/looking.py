@@ -106,7 +106,7 @@ def _with_project(
     workspace = caller.workspace
     branches = Branches(workspace, project, tasks, errors.append)
     queue = Queue()
-    if os.path.lexists(workspace.queue_db):
+    if os.path.lexists(workspace.queue_db) or os.path.islink(workspace.run):  # noqa: PTH114
         is_red = project.check is not UNSET and not project.check.passed
         has_left = is_red or any(is_left(task, branches) for task in tasks)
         read = partial(

@@ -69,12 +69,18 @@ def copy_the_checkout(desk: Desk) -> None:
     root.with_name("copy").rename(root)
 
 
+def lead_out(desk: Desk) -> None:
+    run = desk.workspace.run
+    run.rename(desk.base / "kept")
+    run.symlink_to(desk.base)
+
+
 def next_step(desk: Desk) -> Step:
     (step,) = next_steps(look(desk.caller, is_at_terminal=True))
     return step
 
 
-@pytest.mark.parametrize("spoil", [fill_with_garbage, copy_the_checkout])
+@pytest.mark.parametrize("spoil", [fill_with_garbage, copy_the_checkout, lead_out])
 def test_a_queue_that_cannot_be_used_is_the_first_thing_to_repair(
     desk: Desk, spoil: Callable[[Desk], None]
 ) -> None:
@@ -82,7 +88,7 @@ def test_a_queue_that_cannot_be_used_is_the_first_thing_to_repair(
     desk.task("010", status=TaskStatus.NEEDS_REVIEW)
     spoil(desk)
     step = next_step(desk)
-    assert str(desk.workspace.queue_db) in step.why
+    assert str(desk.workspace.run) in step.why
     subprocess.run(["sh", "-c", step.command], cwd=desk.workspace.root, check=True)
     assert next_step(desk).command == "sow agent review 010"
 
