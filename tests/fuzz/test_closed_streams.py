@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("streams.py")
-SECONDS = 300.0
+SECONDS = 600.0
 
 
 @pytest.mark.slow
