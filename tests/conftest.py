@@ -102,16 +102,6 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return folder
 
 
-@pytest.fixture(autouse=True)
-def surroundings_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no test ask whom a command or a worker, run in this very process before, has asked."""
-    from sow.state.kept.keeper_hooks import OURS, Surroundings
-
-    fresh = Surroundings()
-    monkeypatch.setattr(OURS, "witness", fresh.witness)
-    monkeypatch.setattr(OURS, "tell", fresh.tell)
-
-
 @pytest.fixture(scope="session")
 def pids_seen() -> set[str]:
     """Return who was there after the last test: of those, nobody works in the next one's folder."""

@@ -84,7 +84,6 @@ class WorkerProcess:
             name_log(workspace, worker_id)
         self.bell = Bell(workspace.workers / f"{worker_id}{workers.BELL_SUFFIX}")
         self.context = WorkerContext(workspace, database, worker_id, configuration, environ)
-        state_guard.install(database)
         self.own = options.concurrency or configuration.worker.concurrency
         claims = Claims(
             worker_id,
@@ -124,6 +123,10 @@ class WorkerProcess:
 
     def run(self) -> None:
         """Work until told to stop, or until nothing has been left to do for long enough."""
+        with state_guard.answering(self.context.database):
+            self._run()
+
+    def _run(self) -> None:
         self._install_signal_handlers()
         register(self.context, concurrency=self.own, background=self.options.background)
         try:

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from sow.calls.state_witness import among_processes, named
@@ -35,7 +36,7 @@ FRESH_SECONDS = 1.0
 logger = logging.getLogger("sow.worker")
 
 
-def install(database: Database) -> None:
+def answering(database: Database) -> AbstractContextManager[None]:
     """Answer for this process whether a job lives, and tell what was put back in its log."""
 
     def live_job_label(root: Path, project_id: str) -> str:
@@ -44,7 +45,7 @@ def install(database: Database) -> None:
         except QueueError:  # a file that was written over in place, say
             return among_processes(root)
 
-    keeper_hooks.install(live_job_label, logger.warning)
+    return keeper_hooks.answering(live_job_label, logger.warning)
 
 
 class StateGuard:

@@ -40,7 +40,7 @@ def restore_lost_state(workspace: Workspace, database: Database) -> None:
     def who_lived(_root: Path, project_id: str) -> str:
         return named(jobs.any_live_job(database, ProjectId(project_id)))
 
-    keeper_hooks.install(who_lived, keeper_hooks.OURS.tell)
+    keeper_hooks.OURS.witness = who_lived  # for the rest of the command
     with suppress(SowError, OSError):
         restore_project(workspace.root)
 

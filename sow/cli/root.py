@@ -65,7 +65,11 @@ def run(arguments: Sequence[str]) -> int:
     # The answer to a shell that completes a word needs none of it.
     from sow.state.kept import keeper_hooks
 
-    keeper_hooks.install(_live_job_label, _tell)
+    with keeper_hooks.answering(_live_job_label, _tell):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     as_json = wants_json(arguments)
     about: set[str] = set()
     try:

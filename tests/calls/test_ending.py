@@ -69,19 +69,18 @@ def test_an_end_lies_in_the_archive_with_all_that_the_project_had(desk: Desk) ->
 
 @pytest.mark.parametrize("remove", [False, True])
 def test_whoever_says_that_a_job_lives_brings_no_ended_project_back(
-    desk: Desk, remove: bool, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, remove: bool
 ) -> None:
     """Nothing of it is kept any more; without its end it would be put back here."""
-    monkeypatch.setattr(keeper_hooks, "OURS", keeper_hooks.Surroundings())
-    keeper_hooks.install(lambda _root, _project: "job 7", lambda _words: None)
     desk.task()
     root, project = desk.workspace.root, desk.workspace.project
     state = project / "state.yaml"
-    state.unlink()
-    look_for_project(root)
-    assert state.exists(), "its copies are used until then"
-    end(desk, remove=remove)
-    look_for_project(root)
+    with keeper_hooks.answering(lambda _root, _project: "job 7", lambda _words: None):
+        state.unlink()
+        look_for_project(root)
+        assert state.exists(), "its copies are used until then"
+        end(desk, remove=remove)
+        look_for_project(root)
     assert not project.exists()
     assert kept_at(root) is None
 

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -38,10 +39,10 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def told() -> Iterator[list[str]]:
     said: list[str] = []
-    monkeypatch.setattr(keeper_hooks.OURS, "tell", said.append)
-    return said
+    with keeper_hooks.answering(keeper_hooks.OURS.witness, said.append):
+        yield said
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from watch_cases import WatchSite
 from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.schema.job import JobState
-from sow.state.kept import keeper_hooks
 from worker import state_guard
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -24,10 +23,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor 
 @pytest.fixture
 def guarded(site: WatchSite) -> Iterator[WatchSite]:
     """A worker's surroundings that answer for this process who lives."""
-    witness, tell = keeper_hooks.OURS.witness, keeper_hooks.OURS.tell
-    state_guard.install(site.database)
-    yield site
-    keeper_hooks.install(witness, tell)
+    with state_guard.answering(site.database):
+        yield site
 
 
 def carry(site: WatchSite) -> None:

@@ -1,11 +1,12 @@
 """Whom the keeper of copies asks whether a job lives, and whom it tells what it did.
 
 Owns the two questions' form alone. State lies below the queue and prints
-nothing, so the command line and the worker each install their own answers when
-they start; where neither did, no job is taken to live and nobody is told.
+nothing, so the command line and the worker each give their own answers for as
+long as they run; elsewhere no job is taken to live and nobody is told.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 Witness = Callable[[Path, str], str]
@@ -23,7 +24,12 @@ class Surroundings:
 OURS = Surroundings()
 
 
-def install(witness: Witness, tell: Callable[[str], None]) -> None:
-    """Have this process ask `witness`, and tell what was put back by `tell`."""
-    OURS.witness = witness
-    OURS.tell = tell
+@contextmanager
+def answering(witness: Witness, tell: Callable[[str], None]) -> Iterator[None]:
+    """Have this process ask `witness`, and tell what was put back by `tell`, for the while."""
+    before = OURS.witness, OURS.tell
+    OURS.witness, OURS.tell = witness, tell
+    try:
+        yield
+    finally:
+        OURS.witness, OURS.tell = before
