@@ -39,16 +39,38 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-browser check format bench proof dist clean
+.PHONY: help run test test-quick test-of test-versions test-browser check format bench proof dist clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
 	$(BIN)/sow demo
 
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
+
+# Which newer versions of Python are here: a program that only says how to get one is none of them.
+ifneq ($(filter test-versions,$(MAKECMDGOALS))$(filter true,$(CI)),)
+VERSIONS := $(foreach version,3.12 3.13,$(if $(shell python$(version) -c 'print("yes")' 2>/dev/null),$(version)))
+endif
+
+ifeq ($(CI),true)
+test: test-versions
+endif
+
+test-versions: $(VERSIONS:%=tested-with-%) ## Run the tests of modules, schemas and jobs with Python 3.12 and 3.13, where they are.
+	@echo "newer versions of Python that were here: $(or $(strip $(VERSIONS)),none)"
+
+tested-with-%: .versions/%/.ready
+	.versions/$*/bin/python -m pytest --quiet -n $(JOBS) --dist loadgroup --hypothesis-profile quick \
+		-m "not slow" -p no:cacheprovider tests/repository/test_every_module.py tests/schema tests/jobs
+
+.PRECIOUS: .versions/%/.ready
+.versions/%/.ready: pyproject.toml scripts/sow
+	python$* -m venv --clear .versions/$*
+	.versions/$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
 
 # Most of what a quick test waits for is the disk: in memory nothing is synced.
 MEMORY := $(shell test -w /dev/shm && echo -p /dev/shm)
@@ -95,7 +117,7 @@ dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same b
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$($(TIME))} $(BIN)/python -P -m build --no-isolation --outdir dist
 
 clean: ## Remove all that these targets have made.
-	rm -rf .venv .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .versions .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf build dist bench/results
 	find sow worker tests bench proof -name __pycache__ -type d -prune -exec rm -rf {} +
 
