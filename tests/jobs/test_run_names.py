@@ -127,7 +127,8 @@ def test_a_folder_that_is_too_deep_to_be_removed_keeps_nobody_from_the_rest(desk
         age(jobs / name)
     with short_stack():
         prune(desk.workspace, desk.database, EVERYTHING, now=NOW)
-    assert (jobs / "1").exists(), "it was too deep"
+    is_too_deep = sys.version_info < (3, 13)  # from then on shutil removes any depth
+    assert (jobs / "1").exists() is is_too_deep
     assert not (jobs / "2").exists()
 
 
