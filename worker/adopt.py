@@ -25,8 +25,8 @@ from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.output import OutputReader
-from worker.quiet import quiet_at_adoption
 from worker.running import Running
+from worker.watchdog import quiet_at_adoption
 
 
 def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running | None:

@@ -13,13 +13,34 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.ids import WorkerId
 from sow.jobs.database import Database
+from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.terminal_text import readable
-from worker.skipped import Skipped
 from worker.state_guard import StateGuard
 
 logger = logging.getLogger("sow.worker")
+
+
+class Skipped:
+    """What was left aside so far."""
+
+    def __init__(self) -> None:
+        self.workers: set[WorkerId] = set()
+        """Workers whose own record is damaged: their process is unknown, so nobody judges them."""
+        self._noted: set[str] = set()
+
+    def skip(self, error: DamagedRecord) -> None:
+        """Leave a damaged record aside."""
+        if error.worker_id is not None:
+            self.workers.add(error.worker_id)
+        self.tell(f"{error.message}; it is left aside")
+
+    def tell(self, words: str) -> None:
+        """Say something in the log, unless it was said before."""
+        if words not in self._noted:
+            self._noted.add(words)
+            logger.warning("%s", words)
 
 
 @dataclass(frozen=True)

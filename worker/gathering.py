@@ -17,7 +17,7 @@ from msgspec import UNSET, structs
 
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
-from sow.clones.left_out import left_out_words
+from sow.clones.clone_facts import left_out_words
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.listing import removal_risks_of
 from sow.clones.locks import locked_place

@@ -18,10 +18,10 @@ from worker.batch_driver import BatchDriver
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
-from worker.holding import release_if_trusted
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby
 from worker.notifier import Notifier
+from worker.postponing import release_if_trusted
 from worker.recovery import end_recorded, give_back_tasks, recover
 from worker.room import Room
 from worker.status_look import StatusLook

@@ -34,13 +34,13 @@ from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
-from worker.holding import hold
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds.registry import worker_kind
 from worker.next_supervisor import Standby
 from worker.output import OutputReader
 from worker.own_executor import note_executor, with_own_executor
 from worker.postponing import (
+    hold,
     is_checked_out,
     put_off,
     wait_for_project,

@@ -22,8 +22,7 @@ from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.schema.causes import CAUSES, Cause
-from worker.at_work import look_at_running
-from worker.attempt_over import ask_to_end, has_ended, supervisor_lives
+from worker.at_work import ask_to_end, has_ended, look_at_running, supervisor_lives
 from worker.context import WorkerContext, tell
 from worker.fail_internal import fail_internal
 from worker.kinds.registry import worker_kind

@@ -8,12 +8,15 @@ of this is a retry, and the job never fails for it.
 from typing import Any
 
 from sow.attempts.retry import doubled
+from sow.calls.held_jobs import release_accepted
 from sow.clock import format_duration
+from sow.errors import SowError
 from sow.jobs import leases
 from sow.schema.job import HeldFor, Job, JobState, Lease
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject
-from worker.context import WorkerContext, tell
+from sow.trust.accepted import NotTrusted
+from worker.context import WorkerContext, logger, tell
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
@@ -91,3 +94,23 @@ def _wait(
         reason=f"cannot be started now: {reason}",
         **changes,
     )
+
+
+def hold(context: WorkerContext, job: Job, lease: Lease, error: NotTrusted) -> None:
+    """Put a job aside until its command lines are accepted. Raises Fenced, EndIsAsked."""
+    tell(job, f"held: {error.message}")
+    leases.hold(context.database, lease, reason=error.message)
+    release_if_trusted(context)  # it may have been accepted between our look and this commit
+
+
+def release_if_trusted(context: WorkerContext) -> None:
+    """Queue each job that is held once the command lines that it needs are accepted."""
+    try:
+        released = release_accepted(
+            context.workspace, context.database, context.environ, now=context.now()
+        )
+    except SowError as error:  # broken settings: a job that is started says so
+        logger.info("held jobs are looked at again: %s", error.message)
+        return
+    if released:
+        logger.info("goes on, for its command lines are accepted: job %s", released)

@@ -22,7 +22,7 @@ from sow.reports.agents_words import agents_words, words_without_job
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.schema.task import Task, TaskStatus
-from sow.state.last_findings import last_findings
+from sow.state.verdicts import last_findings
 
 
 def exit_code_of(batch: Batch, states: Sequence[ItemState], *, rests: bool) -> ExitCode:

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from sow.ids import ProjectId
 from sow.jobs import records
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import label_of
 from sow.schema.change import ChangeKind

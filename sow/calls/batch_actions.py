@@ -27,7 +27,7 @@ from sow.clones.taken_up import take_up
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.configuration import Configuration
 from sow.errors import StateError
-from sow.executors.resuming import can_resume
+from sow.executors.registry import can_resume
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.batches import JobInBatch

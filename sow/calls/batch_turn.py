@@ -19,7 +19,7 @@ from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import AgentIsEnding
 from sow.errors import QueueError, SowError
-from sow.executors.resuming import can_resume
+from sow.executors.registry import can_resume
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell

@@ -10,7 +10,7 @@ from sow.calls.caller import Caller
 from sow.clones.conflicts import conflict_in
 from sow.clones.main_checkout import main_checkout
 from sow.errors import StateError
-from sow.executors.resuming import can_resume
+from sow.executors.registry import can_resume
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue

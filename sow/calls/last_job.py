@@ -1,5 +1,7 @@
 """The job that a task's id stands for, where a command of tasks speaks of how the task was run."""
 
+from contextlib import closing
+
 from msgspec import UNSET
 
 from sow.calls.unrecorded_agents import refuse_strays
@@ -83,3 +85,23 @@ def open_last_job(workspace: Workspace, task_id: TaskId) -> tuple[Database, Job]
     except BaseException:
         database.close()
         raise
+
+
+def refuse_after_jobs(workspace: Workspace, task: Task) -> None:
+    """Refuse what may be done only to a task that never had a job.
+
+    Raises StateError, QueueError.
+    """
+    database = open_existing_queue(workspace)
+    if database is None:
+        return
+    with closing(database):
+        project_id = ProjectId(read_project(workspace).id)
+        last = jobs.last_job(database, project_id, TaskId(task.id))
+    if last is not None:
+        job = last
+        end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
+        raise StateError(
+            f"task {task.id} is not removed: job {job.id} of it is on record ({job.state})",
+            hint=f"{end}`sow task abandon {task.id}` gives the task up.",
+        )

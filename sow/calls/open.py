@@ -32,7 +32,7 @@ from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
 from sow.calls.unrecorded_agents import refuse_strays
-from sow.clones.of_task import existing_clone
+from sow.clones.main_checkout import existing_clone
 from sow.config.configuration import Configuration
 from sow.environment import agent_environment
 from sow.evidence import DIGITS

@@ -4,29 +4,187 @@ Owns the forms: lines for people, events for programs, bytes as they are. Which 
 and how long is `job_logs`'s; what an event means is `sow.reports.agent_events`.
 """
 
+import os
 import sys
-from collections.abc import Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import click
 
-from sow.cli.chunks import chunks_of
-from sow.cli.event_lines import lines_of
-from sow.cli.output import echo_json_lines, shown_state
-from sow.cli.step_logs import StepReader
+from sow.cli.output import echo_json, echo_json_lines, shown_state
 from sow.clock import clock_time, format_time, utc_now
-from sow.config.merge_check import SETUP
+from sow.config.clones import SETUP
 from sow.executors import base
 from sow.executors.base import EventKind
+from sow.files import open_regular, unreadable
 from sow.paths import AttemptPaths
-from sow.reports.agent_events import Event, OutputReader
+from sow.reports.agent_events import Event, Kind, OutputReader
 from sow.reports.views import dollars
 from sow.schema.job import Job
+from sow.terminal_text import without_steering
 
+CHUNK_BYTES = 1 << 18
+"""How much is read, and held, at once."""
+KEPT = "\n\t"
+MARKS = {
+    Kind.TEXT: "  ",
+    Kind.TOOL: "> ",
+    Kind.TOOL_RESULT: "< ",
+    Kind.ERROR: "! ",
+    Kind.RETRY: "! ",
+    Kind.RESULT: "= ",
+    Kind.NOTE: "- ",
+}
+COLOURS = {Kind.TOOL: "running", Kind.RETRY: "warning", Kind.RESULT: "completed"}
+"""As which state each kind is coloured, where it is."""
+Paint = Callable[[str, str], str]
+"""Returns a text in the colour of a state, given the state's word."""
 MANY = 20
 """Of so many first events one tells its time, where an output tells times at all."""
+
+
+def chunks_of(path: Path, position: int) -> Iterator[bytes]:
+    """Yield what a file holds from `position` on; nothing where there is none. Raises NotAFile."""
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        while chunk := os.pread(descriptor, CHUNK_BYTES, position):
+            position += len(chunk)
+            yield chunk
+    finally:
+        os.close(descriptor)
+
+
+class StepReader:
+    """Prints the logs of a job's attempts from where it stopped."""
+
+    def __init__(
+        self, job: Job, *, raw: bool, errors: bool, as_json: bool, prefix: str = ""
+    ) -> None:
+        """`errors`: what the program itself has said on standard error, not its commands.
+
+        `prefix` stands before each line; what is no line yet is printed by `print_rest`.
+        """
+        self.job = job
+        self.prefix = prefix
+        self.raw = raw
+        self.errors = errors
+        self.as_json = as_json
+        self._positions: dict[Path, int] = {}
+        self._decoders = {}  # type: ignore[var-annotated] # codecs' decoders have no name
+        self._begun: dict[Path, tuple[int, str, str]] = {}
+
+    def print_new(
+        self, number: int, paths: AttemptPaths, *, heading: bool, since: float | None = None
+    ) -> None:
+        """Print what an attempt's logs have gained."""
+        for name, path in self._files(paths):
+            self.print_file(number, name, path, heading=heading, since=since)
+        sys.stdout.flush()
+
+    def print_file(
+        self, number: int, name: str, path: Path, *, heading: bool, since: float | None = None
+    ) -> None:
+        """Print what one log of an attempt has gained.
+
+        `since`: nothing of a log that was last written before; its lines have no times.
+        """
+        if since is not None and _is_older(path, since):
+            return
+        for chunk in chunks_of(path, self._positions.get(path, 0)):
+            if path not in self._positions and name and not (self.as_json or self.raw):
+                attempt = f" (attempt {number})" if heading and number > 1 else ""
+                click.echo(f"{self.prefix}==> {name}{attempt} <==")
+            self._positions[path] = self._positions.get(path, 0) + len(chunk)
+            self._print(number, name, path, chunk)
+
+    def _files(self, paths: AttemptPaths) -> Iterator[tuple[str, Path]]:
+        if self.errors:
+            yield "", paths.stderr
+        elif self.job.check_names:
+            yield from ((name, paths.check_log(name)) for name in self.job.check_names)
+        else:
+            logs = paths.folder.glob(paths.check_log("*").name)
+            yield from ((_name_of(path), path) for path in sorted(logs, key=_turn))
+
+    def _print(self, number: int, name: str, path: Path, chunk: bytes) -> None:
+        if self.raw:
+            sys.stdout.buffer.write(chunk)
+            return
+        if path not in self._decoders:
+            self._decoders[path] = getincrementaldecoder("utf-8")("replace")
+        text = _printable(self._decoders[path].decode(chunk))
+        if not (self.as_json or self.prefix):
+            click.echo(text, nl=False)
+            return
+        *lines, rest = (self._begun.get(path, (0, "", ""))[2] + text).split("\n")
+        self._begun[path] = (number, name, rest)
+        for line in lines:
+            self._print_line(number, name, line)
+
+    def print_rest(self) -> None:
+        """Print the lines that nobody has ended: no more is to come."""
+        for number, name, rest in self._begun.values():
+            if rest:
+                self._print_line(number, name, rest)
+        self._begun.clear()
+
+    def _print_line(self, number: int, name: str, line: str) -> None:
+        if self.as_json:
+            facts = {"job": self.job.id, "attempt": number}
+            echo_json({**facts, "kind": "text", "text": line, "tool": name})
+        else:
+            click.echo(f"{self.prefix}{line}")
+
+
+def _is_older(path: Path, since: float) -> bool:
+    try:
+        return path.stat().st_mtime < since
+    except OSError:
+        return False
+
+
+def _name_of(log: Path) -> str:
+    return log.stem.removeprefix("check-")
+
+
+def _turn(log: Path) -> tuple[bool, str]:
+    """Return what sorts the logs of a merge: its checkout is made ready before the check."""
+    return _name_of(log) != SETUP, log.name
+
+
+def _printable(text: str) -> str:
+    whole = without_steering(text)
+    return "".join(letter for letter in whole if letter.isprintable() or letter in KEPT)
+
+
+def lines_of(event: Event, paint: Paint = lambda _, text: text) -> Iterator[str]:
+    """Yield an event's lines; of what a tool has answered well the first, and how many more."""
+    mark = MARKS[event.kind]
+    word = "error" if event.failed and event.kind is not Kind.RETRY else COLOURS.get(event.kind, "")
+    for number, line in enumerate(_texts(event)):
+        shown = f"{' ' * len(mark) if number else mark}{line}".rstrip()
+        yield paint(word, shown) if word and shown else shown
+
+
+def _texts(event: Event) -> list[str]:
+    lines = event.body.split("\n") if event.body else []
+    if event.kind is Kind.TOOL_RESULT and not event.failed and len(lines) > 1:
+        more = len(lines) - 1
+        return [f"{event.title} (+{more} line{'s' if more > 1 else ''})"]
+    if event.kind is Kind.RETRY and lines:
+        return [f"{event.title}: {lines[0]}", *lines[1:]]
+    if event.kind is Kind.RESULT and lines:
+        return [f"{event.title.partition(': ')[0]}: {lines[0]}", *lines[1:]]
+    return lines or [event.title]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,11 @@
 Owns these lines, and how a command that waits for a batch speaks and goes away.
 """
 
+import os
 import shlex
+import sys
+import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 
@@ -16,16 +20,20 @@ from sow.calls.batch_actions import Work
 from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
-from sow.cli.batch_progress import BatchProgress
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.job_news import JobNews
+from sow.cli.job_rows import JobRows
+from sow.cli.live_block import LiveBlock, leave_when_stopped
 from sow.cli.output import echo_json, echo_table, shown_state
 from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
 from sow.jobs import batches, workers
+from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database, open_queue
 from sow.lifecycle.refusal_steps import after
+from sow.paths import Workspace
 from sow.schema.batch import Batch, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
@@ -33,6 +41,45 @@ from sow.terminal_text import printable, printable_lines
 HEADER = ("TASK", "ROLE", "STATE", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "COST")
 SPARE = ("STATUS", "ROLE")
 ELSEWHERE = "its project is not checked out here; it goes on when it is"
+
+
+class BatchProgress:
+    """What a call that waits for a batch shows on stderr."""
+
+    def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
+        """`as_json`: a program reads what the call prints, and nobody its standard error."""
+        self.database = database
+        can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        speaks = not (can_draw or as_json)
+        self._live = LiveJobs(database)
+        self._rows = None
+        if can_draw:
+            block = LiveBlock()
+            leave_when_stopped(block)
+            self._rows = JobRows(workspace, database, block)
+        self._news = JobNews(workspace, database, since=time.time()) if speaks else None
+
+    def show(self, found: BatchLook) -> None:
+        """Show how the batch stands now."""
+        if self._news is not None:
+            self._news.tell_of_batch(found.batch.id)
+        if self._rows is not None:
+            live = self._live.read(at=time.monotonic())
+            jobs = [job for job in live if job.batch == found.batch.id]
+            self._rows.draw(jobs, _heading(self.database, found))
+
+    def clear(self) -> None:
+        """Take away what is drawn."""
+        if self._rows is not None:
+            self._rows.clear()
+
+    close = clear
+
+
+def _heading(database: Database, found: BatchLook) -> str:
+    states = Counter(each.state for each in standings_of(database, found.batch, found.plan))
+    counts = ", ".join(f"{count} {state}" for state, count in states.items()) or "no task"
+    return f"Batch {found.batch.id} is {found.batch.state}: {counts}"
 
 
 def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> int:

@@ -19,7 +19,7 @@ from sow.clones.conflicts import update_of_clone
 from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ConfigurationError, ExitCode
-from sow.executors.resuming import can_resume
+from sow.executors.registry import can_resume
 from sow.ids import TaskId
 from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated

@@ -9,7 +9,7 @@ from sow.cli.config_places import repository_settings, roles
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
 from sow.config.validation import validate as check_files
-from sow.doctor.programs import missing_programs
+from sow.doctor.executors import missing_programs
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 from sow.paths import user_config_path

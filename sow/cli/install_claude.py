@@ -12,8 +12,8 @@ from sow.cli.arguments import working_folder
 from sow.cli.config_places import workspace_here
 from sow.cli.output import echo_json, json_option
 from sow.install import claude
+from sow.install.claude import move_old_prompts, old_prompts
 from sow.install.installed_findings import how_to_trust, not_trusted
-from sow.install.old_agents import move_old_prompts, old_prompts
 from sow.install.places import Scope, target_of
 from sow.paths import display_path
 from sow.schema.output.installing import Installed, MovedPrompt

@@ -8,9 +8,8 @@ import click
 from sow.calls.last_job import open_last_job
 from sow.cli import completing
 from sow.cli.arguments import here, named_task
-from sow.cli.job_record import find_job, open_jobs
+from sow.cli.job_record import find_job, open_jobs, outcome_is_shown
 from sow.cli.output import echo_json, json_option
-from sow.cli.shown import outcome_is_shown
 from sow.cli.task_options import id_option
 from sow.clock import Times, utc_now
 from sow.ids import parse_task_id

@@ -1,18 +1,23 @@
 """A job in the tables that people read, and how a command line names one.
 
 Owns what is a job's number and what is not: a task's id is never taken for one.
+An outcome that a command has shown is owed to nobody any more.
 What programs are told of a job is `sow.reports.views`.
 """
 
+import os
 import re
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
-from sow.clock import format_duration
-from sow.errors import StateError
+from sow.agents.rights import calling_agent
+from sow.clock import format_duration, utc_now
+from sow.errors import QueueError, StateError
 from sow.ids import TASK_ID_PATTERN, JobId
-from sow.jobs import jobs
+from sow.jobs import jobs, waiters
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
@@ -94,3 +99,20 @@ def echo_facts(facts: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         click.echo(f"{name:<{width}}  {value}")
+
+
+def outcome_is_shown(workspace: Workspace, database: Database, job: Job) -> None:
+    """Owe a job's outcome to no caller that went away; nothing while the job has not ended.
+
+    Call it last. What was printed is out before the debt is struck, and a debt
+    that cannot be struck (the queue is locked, the disk full) stays: the next
+    call prints the outcome once more, which harms nobody.
+    """
+    agent = calling_agent(os.environ)
+    if not job.state.is_final or (agent is not None and not agent.orchestrates):
+        return
+    if sys.stdout is not None:  # whoever started us may have closed it
+        sys.stdout.flush()
+    with suppress(QueueError):
+        escrow = waiters.escrow_in(os.environ)
+        waiters.strike_gone(database, workspace, job.id, escrow=escrow, now=utc_now())

@@ -6,9 +6,15 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.job_record import duration_text, echo_facts, find_job, note_on, open_jobs
+from sow.cli.job_record import (
+    duration_text,
+    echo_facts,
+    find_job,
+    note_on,
+    open_jobs,
+    outcome_is_shown,
+)
 from sow.cli.output import echo_json, json_option, shown_state
-from sow.cli.shown import outcome_is_shown
 from sow.clock import Times, utc_now
 from sow.jobs import jobs, spending
 from sow.reports.costs import cost_words, token_words

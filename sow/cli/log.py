@@ -8,9 +8,9 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import about_tasks, here
 from sow.cli.output import MOST, echo_json, json_option
-from sow.cli.since import moment_of
 from sow.cli.task_log import entry_lines
-from sow.clock import format_time, utc_now
+from sow.clock import format_time, parse_time, utc_now
+from sow.errors import UsageError
 from sow.files import NotAFile
 from sow.ids import parse_task_id
 from sow.schema.output.tasks import LogLine
@@ -20,6 +20,28 @@ FOLLOW_SECONDS = 0.5
 """How often whoever follows asks for the sizes of the logs."""
 PROJECT = "-"
 """What stands for the project where a task's id would."""
+
+
+def moment_of(text: str, now: float) -> float:
+    """Return the moment that an option names, in seconds since the epoch. Raises UsageError."""
+    from sow.config.durations import parse_duration  # of the configuration, and used here alone
+
+    try:
+        return _within_calendars(now - parse_duration(text))
+    except (ValueError, OverflowError, OSError):
+        pass
+    try:
+        return _within_calendars(parse_time(text))
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"--since: not a length of time, and not a time: {text!r}",
+            hint="For example: --since 2h, or --since 2026-01-31T12:00:00Z",
+        ) from None
+
+
+def _within_calendars(moment: float) -> float:
+    format_time(moment)  # raises for what no calendar holds
+    return moment
 
 
 @click.command("log")

@@ -4,7 +4,7 @@ Reads only; places no job, allocates no session, writes nothing.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from typing import Any
 
@@ -23,10 +23,10 @@ from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
 from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
-from sow.clones.of_task import clone_place
+from sow.clones.main_checkout import clone_place
 from sow.config.configuration import Binding, Configuration
-from sow.config.origin import SESSION
-from sow.config.trace import resolution_trace
+from sow.config.effective import executor_settings
+from sow.config.origin import SESSION, OriginKind, Setting, Value
 from sow.environment import agent_environment
 from sow.executors.base import Launch, Session, SessionSource
 from sow.executors.registry import make_executor
@@ -37,6 +37,39 @@ from sow.schema.task import SessionFacts, Task
 from sow.state import transitions
 
 NEW_SESSION = "<new session>"
+
+
+def resolution_trace(configuration: Configuration, binding: Binding) -> list[str]:
+    """Return the lines that tell which file, executor and settings `binding` came to, and why."""
+    found = "exists" if configuration.exists else "not found, using defaults"
+    settings = ", ".join(_shown(configuration, binding.executor.name))
+    return [
+        "Loading agent configuration...",
+        f"Config file: {configuration.path} ({found})",
+        f"Agent: {binding.role}",
+        f"Executor: {binding.executor.name} ({binding.origin.label})",
+        *([f"Settings: {settings}"] if settings else []),
+    ]
+
+
+def _shown(configuration: Configuration, name: str) -> Iterator[str]:
+    """Yield what was chosen for the executor, and `yolo_mode` even where nobody chose it."""
+    for setting in executor_settings(configuration, name):
+        key = setting.key[3:]
+        chosen = setting.origin.kind is not OriginKind.DEFAULT
+        if key[-1] == "yolo_mode" or (chosen and key != ("type",)):
+            yield _shown_setting(setting)
+
+
+def _shown_setting(setting: Setting) -> str:
+    name = ".".join(part for part in setting.key[3:] if part != "settings")
+    return f"{name}={_text(setting.value)} ({setting.origin.label})"
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"[{', '.join(value)}]" if isinstance(value, list) else str(value)
 
 
 def show_resolution(caller: Caller, request: Request) -> None:

@@ -1,22 +1,46 @@
 """`sow refs update` and `sow refs init`."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
-from sow.cli.refs_restoring import failed_view, restore
 from sow.cli.refs_words import echo_left_out, updated_view, updated_words
 from sow.errors import ExitCode, SowError
 from sow.paths import Workspace
 from sow.refs.index import read_index, references_named
-from sow.refs.updating import Deed, Updated, update_reference
+from sow.refs.updating import Deed, Updated, restore_reference, update_reference
+from sow.schema.output.references import ReferenceFailed, ReferenceUpdated
 from sow.schema.references import Reference
 
 Act = Callable[[Workspace, Reference], Updated]
+
+
+def restore(workspace: Workspace, reference: Reference) -> Updated:
+    """Link a reference that is missing here. Raises as `restore_reference`."""
+    return restore_reference(workspace, reference, now=time.time())
+
+
+def restored(workspace: Workspace) -> Iterator[tuple[str, ReferenceUpdated | ReferenceFailed]]:
+    """Link all that is missing, and yield what has become of each, in words and for programs."""
+    for reference in read_index(workspace).references:
+        try:
+            done = restore(workspace, reference)
+        except SowError as error:
+            failed = failed_view(reference, error)
+            yield f"{reference.id}: {error.message} (then: sow refs init)", failed
+        else:
+            yield updated_words(done, is_asked=False), updated_view(done)
+
+
+def failed_view(reference: Reference, error: SowError) -> ReferenceFailed:
+    """Return a reference that could not be brought, for programs."""
+    return ReferenceFailed(
+        reference=reference.id, source=reference.source, message=error.message, hint=error.hint
+    )
 
 
 @click.command()

@@ -140,8 +140,8 @@ def correct(
 @json_option
 def show(task: str | None, task_option: str | None, as_json: bool) -> None:
     """Show the last verdict on TASK, what became of the feedback, and what the newest one says."""
-    from sow.state.last_findings import last_findings
     from sow.state.tasks import read_task
+    from sow.state.verdicts import last_findings
 
     found = read_task(here(), parse_task_id(named_task(task, task_option, os.environ)))
     findings = printable_lines(last_findings(here(), found))
@@ -189,7 +189,7 @@ def _print(task: "Task", lines: str, *, as_json: bool) -> None:
 def _view(task: "Task") -> "Judged":
     from sow.clock import format_time
     from sow.schema.output.tasks import Judged
-    from sow.state.last_findings import last_findings
+    from sow.state.verdicts import last_findings
 
     review = None if task.review is UNSET else task.review
     commit = review.commit if review else UNSET

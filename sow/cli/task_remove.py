@@ -4,7 +4,7 @@ import os
 
 import click
 
-from sow.calls.never_ran import refuse_after_jobs
+from sow.calls.last_job import refuse_after_jobs
 from sow.cli import completing
 from sow.cli.arguments import here, named_tasks
 from sow.cli.failure import for_each

@@ -17,8 +17,7 @@ from sow.jobs import workers
 from sow.jobs.database import open_existing_queue
 from sow.schema.output.settings import Trusted, TrustedLine
 from sow.terminal_text import printable
-from sow.trust.accepted import accept, is_accepted
-from sow.trust.command_lines import CommandLine, command_lines, text_of
+from sow.trust.accepted import CommandLine, accept, command_lines, is_accepted, text_of
 
 
 @click.command()

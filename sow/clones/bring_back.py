@@ -5,6 +5,9 @@ nothing of the clone's own settings is read, no reflog and no FETCH_HEAD is
 written, no other ref moves.
 """
 
+import hashlib
+import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,19 +17,21 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from sow.clones.clone_facts import CloneFacts
-from sow.clones.large_files import bring_large_files
 from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.place import refuse_branch_in_the_way
 from sow.clones.steps import no_step
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular, write_atomically
-from sow.git.inert_refs import read_ref
+from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import private_view, real_git_dir, view_folder
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
 from sow.git.working_trees import working_tree_of
 
+PLACE = Path("lfs") / "objects"
+NAME = re.compile(r"[0-9a-f]{64}")
+PIECE = 1 << 20
 NOTES = "sow/brought"
 """Below the git folder: for each task's branch the commits that sow itself has put there."""
 NOTE_LIMIT = 4096
@@ -51,6 +56,48 @@ FETCH = (
     "--refmap=",
 )
 """A fetch that only adds objects. Its last words are a folder and a ref."""
+
+
+def bring_large_files(facts: CloneFacts, main: Repository) -> tuple[str, ...]:
+    """Copy what the clone's Git LFS has and the main repository's has not; return the names.
+
+    Done twice, it copies nothing more. Raises UnsafeClone, OSError (a full disk).
+    """
+    git_dir = real_git_dir(facts.path)
+    source = git_dir / PLACE
+    if source.is_symlink() or source.parent.is_symlink():
+        raise UnsafeClone(source, "is a link to elsewhere")
+    brought = []
+    for folder, _, names in os.walk(source):  # follows no link to a folder
+        for name in filter(NAME.fullmatch, names):
+            target = main.common_dir / PLACE / name[:2] / name[2:4] / name
+            if not target.exists() and _copied(Path(folder, name), target):
+                brought.append(name)
+    return tuple(sorted(brought))
+
+
+def _copied(source: Path, target: Path) -> bool:
+    """Copy a file that holds what its name says; whether it did."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(source, flags)
+    except OSError:  # a link, or a pipe
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}.sow")
+    digest = hashlib.sha256()
+    try:
+        with os.fdopen(descriptor, "rb") as file, draft.open("xb") as copy:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+                copy.write(piece)
+        if digest.hexdigest() != target.name:
+            return False
+        draft.replace(target)
+        return True
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
 
 
 class BranchInTheWay(StateError):

@@ -10,7 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.bring_back import bring_back
+from sow.clones.brought_otherwise import project_side
 from sow.clones.candidates import project_branch
+from sow.clones.clone_facts import CloneFacts
 from sow.clones.listing import CloneState, NoClone, copied_to, state_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
@@ -18,13 +20,38 @@ from sow.clones.place import Place
 from sow.clones.removal import LOCK_SECONDS, Ask
 from sow.clones.steps import no_step
 from sow.clones.submodules import move_along
-from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
 from sow.git.inert_refs import read_head, read_text
+from sow.git.merge_tree import merge_trees
 from sow.git.private_view import private_view, real_git_dir
+from sow.git.view import View
 from sow.state.tasks import read_task
 
+MARKERS = (b"<<<<<<< ", b">>>>>>> ")
+MOST_READ = 1 << 26
+"""A larger file is taken for solved as soon as it is not as the merge left it."""
 MERGE_HEAD_LIMIT = 4096
+
+
+def unsolved_paths(view: View, facts: CloneFacts, ours: str, theirs: str) -> tuple[str, ...]:
+    """Return the files whose conflict stands as the merge left it, or that still hold its marks.
+
+    The merge is computed anew; the clone's own index is not asked. Raises GitRefused.
+    """
+    merged = merge_trees(view, ours, project_side(view, theirs, ours))
+    conflicts = [path for path in merged.conflicts if not facts.is_own(path)]
+    return tuple(path for path in conflicts if _is_unsolved(view, facts, merged.tree, path))
+
+
+def _is_unsolved(view: View, facts: CloneFacts, tree: str, path: str) -> bool:
+    code, left, _ = view.answer("cat-file", "blob", f"{tree}:{path}")
+    file = facts.path / path
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > MOST_READ:
+        return False
+    data = file.read_bytes()
+    if code == 0 and data == left:
+        return True
+    return all(any(line.startswith(mark) for line in data.splitlines()) for mark in MARKERS)
 
 
 class Conflict(Struct, frozen=True):

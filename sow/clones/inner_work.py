@@ -5,26 +5,62 @@ agent has made or cloned. What cannot be looked at counts as work.
 """
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from sow.clones.gitlinks import files_in_empty_links, gitlinks, is_repository
 from sow.clones.kept_commits import counterparts, lost_from_logs, not_below, not_in
-from sow.clones.passing_remotes import commits_elsewhere
 from sow.clones.staged import staged_versions
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.git_errors import GitTookTooLong
-from sow.git.inert_refs import UnsafeClone
+from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.inner_view import InnerRepository, inner_view
-from sow.git.named_commits import head_commit, logged_commits, named_commits, waiting_patches
+from sow.git.named_commits import (
+    head_commit,
+    logged_commits,
+    named_commits,
+    remote_commits,
+    waiting_patches,
+)
 from sow.git.repository import Repository
+from sow.git.settings_text import settings_in
 from sow.git.view import View
 from sow.terminal_text import printable, readable
 
+CONFIG_LIMIT = 1 << 20
+FILE_SCHEME = "file://"
+NOT_A_PATH = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[^/]*:")
+"""How an address begins that leads to a program or another machine: `https://`, `host:`."""
+ADDRESS = re.compile(r"remote\.(.+)\.url", re.DOTALL)
 FILES_SECONDS = 120.0
+
+
+def commits_elsewhere(clone: Path, found: InnerRepository) -> set[str]:
+    """Return the commits that another repository has, outside of the clone, by a remote's word.
+
+    Raises UnsafeClone, GitRefused.
+    """
+    return remote_commits(found.common_dir, without=tuple(_passing(clone, found)))
+
+
+def _passing(clone: Path, found: InnerRepository) -> Iterator[str]:
+    text = read_text(found.common_dir, "config", CONFIG_LIMIT) or ""
+    for key, address in settings_in(text.encode("utf-8", "surrogateescape")):
+        if (remote := ADDRESS.fullmatch(key)) and _goes_with(clone, found, address):
+            yield remote[1]
+
+
+def _goes_with(clone: Path, found: InnerRepository, address: str) -> bool:
+    """Whether an address is a path that lies in the clone, or at which nothing is."""
+    path = address.removeprefix(FILE_SCHEME)
+    if path == address and NOT_A_PATH.match(address):
+        return False
+    place = os.path.realpath((found.work_tree or found.git_dir) / path)
+    return Path(place).is_relative_to(os.path.realpath(clone)) or not os.path.lexists(place)
 
 
 class InnerWork(Struct, frozen=True):

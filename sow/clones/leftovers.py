@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.clone_facts import CloneFacts
+from sow.clones.conflicts import unsolved_paths
 from sow.clones.steps import no_step
-from sow.clones.unsolved import unsolved_paths
 from sow.clones.update import UNFINISHED, finish_update
 from sow.clones.work_tree import Untaken, WorkTree, hide_absent, take, work_tree
 from sow.git.identity import identity_of, note_of_nobody

@@ -10,11 +10,13 @@ from msgspec import UNSET, Struct
 
 from sow.clones.base import project_commit
 from sow.clones.checkout_id import checkout_id
+from sow.clones.mark import Stage, own_mark
 from sow.clones.place import ID_DIGITS, Place, clones_folder, place_of
 from sow.clones.record import CloneRecord, noted_clone
 from sow.config.checks import read_repository
 from sow.config.clones import CloneSettings, clone_settings
-from sow.errors import ConfigurationError
+from sow.config.configuration import Configuration
+from sow.errors import ConfigurationError, StateError
 from sow.git.repository import Repository, repository_of
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -106,3 +108,23 @@ def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout
         project=read_project(workspace),
         settings=settings,
     )
+
+
+def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Place:
+    """Return where a task's clone lies; it need not be there.
+
+    Raises NoRepository, GitMissing, FolderInRepository.
+    """
+    return main_checkout(workspace, config.clones).place(task)
+
+
+def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> Path:
+    """Return the same of a clone that is there and whole. Raises StateError."""
+    place = main_checkout(workspace, config.clones).place(task)
+    mark = own_mark(place)
+    if mark is None or mark.stage != Stage.WHOLE:
+        raise StateError(
+            f"the clone of task {task.id} is not at {place.path}",
+            hint=f'The next `sow agent resume {task.id} "…"` makes it again from its branch.',
+        )
+    return place.root

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
+from sow.clones.clone_facts import left_out_words
 from sow.clones.difference import difference
 from sow.clones.inner_work import text_of
-from sow.clones.left_out import left_out_words
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links

@@ -12,8 +12,8 @@ from shlex import quote
 from sow.clones.bringing_along import changes_between
 from sow.clones.candidates import Candidate, NotMergeable
 from sow.clones.gitlinks import GITLINK, is_repository, links_of
+from sow.clones.inner_work import commits_elsewhere
 from sow.clones.kept_commits import counterparts, not_below, not_in, types_of
-from sow.clones.passing_remotes import commits_elsewhere
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.faults import passing_fault

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.clones.clone_facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts, taking_command
 from sow.clones.difference import (
     difference,
     patch_of,
@@ -20,7 +20,6 @@ from sow.clones.difference import (
     working_tree_patch,
     working_tree_stat,
 )
-from sow.clones.left_out import taking_command
 from sow.clones.place import inside_of
 from sow.clones.steering import steering_files
 from sow.errors import StateError

@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from sow.clones.bringing_along import changes_between, foreign_paths, write_files
 from sow.clones.brought_otherwise import project_side
-from sow.clones.clone_facts import CloneFacts
+from sow.clones.clone_facts import CloneFacts, left_out_words
 from sow.clones.difference import difference
-from sow.clones.left_out import left_out_words
 from sow.clones.steps import no_step, read_note, remove_note, write_note
 from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree

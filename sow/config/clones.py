@@ -4,18 +4,34 @@ Owns these settings alone; they stand in the repository's file. What a clone is
 and where it lies is `sow.clones`.
 """
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from sow.config.checks import CheckCommand, checks_of, chosen
 from sow.config.durations import parse_duration
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source
 from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
 
 SECTION = "clones"
+CLONE_KEYS: dict[str, str] = {
+    "use": "use",
+    "folder": "folder",
+    "copy": "copy",
+    "setup": "setup",
+    "setup_timeout_seconds": "setup_timeout",
+    "commit": "commit",
+    "keep": "keep",
+    "merge_check": "merge_check",
+}
+"""The field of CloneSettings, and its key below `clones`."""
+PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
+"""The keys whose values are patterns of files, with what a person may write there."""
+SETUP = "clones.setup"
+"""How the log of the setup is called; no check has a name with a dot."""
 
 
 class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,23 +51,6 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of results that git does not know, kept when a clone is removed."""
     merge_check: str | None = None
     """The name of the check that a merge's result has to pass."""
-
-
-CLONE_KEYS: dict[str, str] = {
-    "use": "use",
-    "folder": "folder",
-    "copy": "copy",
-    "setup": "setup",
-    "setup_timeout_seconds": "setup_timeout",
-    "commit": "commit",
-    "keep": "keep",
-    "merge_check": "merge_check",
-}
-"""The field of CloneSettings, and its key below `clones`."""
-
-
-PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
-"""The keys whose values are patterns of files, with what a person may write there."""
 
 
 def clone_settings(
@@ -109,3 +108,25 @@ def pattern_fault(pattern: str) -> str:
     if path.parts[0] == ".sow" or ".git" in path.parts:
         return "names what belongs to sow or to git"
     return ""
+
+
+def merge_commands(
+    source: Source[RepositoryConfigFile], settings: CloneSettings, path: Path
+) -> tuple[CheckCommand, ...]:
+    """Return what is run on a fresh checkout of a merge's result; nothing where no check is set.
+
+    `path` is where the settings stand. Raises UnknownCheck, InvalidConfiguration.
+    """
+    if settings.merge_check is None:
+        return ()
+    checks = checks_of(source)
+    (name,) = chosen(checks, [settings.merge_check], path)
+    return (*setup_commands(settings), checks.commands[name])
+
+
+def setup_commands(settings: CloneSettings) -> tuple[CheckCommand, ...]:
+    """Return what makes a fresh checkout ready; nothing where nothing has to."""
+    if settings.setup is None:
+        return ()
+    seconds = settings.setup_timeout_seconds
+    return (CheckCommand(name=SETUP, run=settings.setup, timeout_seconds=seconds),)

@@ -1,5 +1,6 @@
 """The whole examination, section by section, in the order in which one thing needs another."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,16 +11,83 @@ from sow.config.configuration import Configuration
 from sow.config.validation import validate
 from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
-from sow.doctor.git import examine_git
 from sow.doctor.inheritance import examine_inheritance
 from sow.doctor.mcp_package import examine_mcp
 from sow.doctor.queue import examine_queue, live_workers
 from sow.doctor.references import examine_references
-from sow.doctor.state import examine_state
-from sow.errors import QueueError
+from sow.errors import QueueError, StateError
 from sow.findings import Finding, Level
+from sow.git.identity import FALLBACK, is_unknown
+from sow.git.promised import is_partial, remote_of
+from sow.git.repository import repository_of
 from sow.install.installed_findings import examine_installed
 from sow.paths import Workspace, display_path, user_config_path
+from sow.state.kept.store import Checkout
+from sow.state.places import first_file
+
+
+def examine_state(workspace: Workspace) -> Iterator[Finding]:
+    """Yield what is wrong with the project's folder, and with the place of the copies."""
+    yield from _project(workspace)
+    yield from _copies(workspace)
+
+
+def _project(workspace: Workspace) -> Iterator[Finding]:
+    if workspace.project_state.exists() or not workspace.project.is_dir():
+        return
+    file = first_file(workspace.project)
+    if file is None:
+        yield Finding(
+            check="project",
+            level=Level.NOTE,
+            text=f"This branch has no project: {workspace.project} holds empty folders alone",
+            remedy="A change of branches leaves them; `sow project new NAME` begins a project.",
+        )
+        return
+    yield Finding(
+        check="project",
+        level=Level.ERROR,
+        text=f"{workspace.project} holds files ({file}), but no state.yaml",
+        remedy="Restore state.yaml with git, or move the folder away.",
+    )
+
+
+def _copies(workspace: Workspace) -> Iterator[Finding]:
+    folder = Path(Checkout(workspace.root).branch_folder)
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return
+    yield Finding(
+        check="copies",
+        level=Level.WARNING,
+        text=f"No copies of tasks' states can be kept in {display_path(folder)}",
+        remedy=f"Make {display_path(there)} a folder that you may write in; without copies, an "
+        "agent's `git reset --hard` takes the states of all tasks along.",
+    )
+
+
+def examine_git(workspace: Workspace, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what git lacks for tasks that have clones of their own."""
+    try:
+        repository = repository_of(workspace.root)
+    except StateError:  # tasks have no clones here, and who wants one is told why
+        return
+    if is_partial(repository) and (remote := remote_of(repository)) is not None:
+        yield Finding(
+            check="partial",
+            level=Level.NOTE,
+            text=f"This is a partial clone: what a task's clone lacks is fetched from {remote[0]},"
+            " which has to be reachable without a question",
+        )
+    if is_unknown(repository.top, environ):
+        name, address = FALLBACK
+        yield Finding(
+            check="identity",
+            level=Level.WARNING,
+            text=f"Git knows no name of you: commits that sow makes are by {name} <{address}>",
+            remedy='`git config --global user.name "Your Name"`\n'
+            "`git config --global user.email you@example.org`",
+        )
 
 
 class Section(msgspec.Struct, frozen=True):

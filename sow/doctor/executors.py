@@ -202,3 +202,21 @@ def _listed(roles: Sequence[str]) -> str:
     if len(roles) <= MOST_ROLES:
         return ", ".join(roles)
     return f"{', '.join(roles[: MOST_ROLES - 1])} and {len(roles) - MOST_ROLES + 1} more roles"
+
+
+def missing_programs(configuration: Configuration, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a warning for each executor in use whose program is not on PATH."""
+    for name in executors_in_use(configuration):
+        executor = make_executor(configuration.executors[name])
+        try:
+            executor.validate_availability(environ.get("PATH"))
+        except ExecutorBinaryNotFound as error:
+            install = error.hint.rpartition("\n\n")[2]
+            yield Finding(
+                check="program",
+                level=Level.WARNING,
+                text=f"{executor.binary} binary not found on PATH",
+                remedy=f"The '{name}' executor requires {executor.binary} CLI to be installed."
+                f"\n{install}",
+                facts={"executor": name, "binary": executor.binary},
+            )

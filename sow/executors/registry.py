@@ -1,4 +1,4 @@
-"""Which class drives which type of executor.
+"""Which class drives which type of executor, and whether it goes on in a task's session.
 
 Owns the way from a type to its behaviour: the module here that has the type's
 word for a name. The words are `ExecutorType`. Reads no file.
@@ -7,9 +7,13 @@ word for a name. The words are `ExecutorType`. Reads no file.
 from functools import cache
 from importlib import import_module
 
+from msgspec import UNSET
+
+from sow.config.configuration import Configuration
 from sow.executors.base import Executor
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.task import Task
 
 
 @cache
@@ -22,3 +26,12 @@ def executor_class(kind: ExecutorType) -> type[Executor]:
 def make_executor(config: ExecutorConfig) -> Executor:
     """Return the executor that `config` describes."""
     return executor_class(config.type)(config)
+
+
+def can_resume(config: Configuration, task: Task) -> bool:
+    """Whether the executor continues a session; true where it is not known, and a call says so."""
+    name = config.bindings.get(task.assigned_agent, "")
+    if task.session is not UNSET:
+        name = task.session.executor
+    executor = config.executors.get(name)
+    return executor is None or make_executor(executor).supports_resumption

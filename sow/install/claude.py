@@ -7,8 +7,9 @@ why is in docs/decisions.md.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.agents.rights import commands_for
+from sow.agents.roles import AGENTS
 from sow.errors import SowError
 from sow.executors.claude import rule_for
-from sow.executors.claude_folders import is_trusted
-from sow.files import refuse_leading_out, remove_file
+from sow.executors.claude_folders import PLUGIN, is_trusted
+from sow.files import locked_folder, make_folder, refuse_leading_out, remove_file
 from sow.install.documents import (
     Written,
     backups_of,
@@ -33,7 +35,6 @@ from sow.install.install_errors import NothingOnRecord, UnfitFile
 from sow.install.json_text import NotJson, read_object, write_object
 from sow.install.places import MANIFEST, MARKETPLACE, Scope, Target, claude_folder, record_file
 from sow.install.record import open_record
-from sow.install.registry import forget_installation, forget_marketplace
 from sow.install.settings_plan import (
     NAME,
     NOTHING,
@@ -46,8 +47,55 @@ from sow.install.settings_plan import (
     plan_uninstall,
 )
 
+KNOWN, INSTALLED = "plugins/known_marketplaces.json", "plugins/installed_plugins.json"
 ORCHESTRATOR = "orchestrator"
 NOT_ON_RECORD = "it was not on record: what stood there as sow writes it is taken out"
+FOLDER = ".claude/agents"
+KEPT = ".claude/old-agents"
+
+
+def forget_marketplace(claude: Path, is_gone: Callable[[Any], bool]) -> None:
+    """Take out the entry of our marketplace, if `is_gone` says so of it."""
+
+    def without(found: dict[str, Any]) -> dict[str, Any]:
+        return {key: found[key] for key in found if key != NAME or not is_gone(found[key])}
+
+    _change(claude / KNOWN, without)
+
+
+def forget_installation(claude: Path, project: Path | None) -> None:
+    """Take out the entries of our plugin: of one project, or with None the user's."""
+
+    def is_ours(entry: object) -> bool:
+        if not isinstance(entry, dict):
+            return False
+        if project is None:
+            return entry.get("scope") == "user"
+        return entry.get("scope") == "local" and entry.get("projectPath") == str(project)
+
+    def without(found: dict[str, Any]) -> dict[str, Any]:
+        plugins = found.get("plugins")
+        entries = plugins.get(PLUGIN) if isinstance(plugins, dict) else None
+        if not isinstance(plugins, dict) or not isinstance(entries, list):
+            return found
+        left = [entry for entry in entries if not is_ours(entry)]
+        rest = {key: value for key, value in plugins.items() if key != PLUGIN}
+        return {**found, "plugins": {**rest, PLUGIN: left} if left else rest}
+
+    _change(claude / INSTALLED, without)
+
+
+def _change(file: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Change one of its notes, if it is there and can be read; nobody has written it by hand."""
+
+    def changed(data: bytes | None) -> bytes | None:
+        found = read_object(data)
+        new = change(found)
+        return data if data is None or new == found else write_object(new, data)
+
+    with suppress(NotJson, SowError, OSError):
+        if file.exists():
+            change_document(file, changed, keeps_backup=False)
 
 
 class Done(Struct, frozen=True):
@@ -282,3 +330,35 @@ def _drop_backups(file: Path, brought: Brought, plan: Plan, left: bytes | None) 
             without_ours = plan_uninstall(_settings(backup, copies.get(backup)), brought)
             if without_ours.settings == plan.settings:
                 remove_file(backup)
+
+
+def old_prompts(folder: Path) -> list[Path]:
+    """Return such files of a repository, by name."""
+    names = {agent.name for agent in AGENTS}
+    return sorted(
+        file
+        for file in (folder / FOLDER).glob("*.md")
+        if file.stem in names and file.is_file() and not file.is_symlink()
+    )
+
+
+def move_old_prompts(folder: Path) -> list[tuple[Path, Path]]:
+    """Move them to `.claude/old-agents`, each under a name that is free.
+
+    Returns where each came from and went to. Raises LeadsOut, OSError; what has moved by then
+    stays moved.
+    """
+    moved, to = [], folder / KEPT
+    for file in old_prompts(folder):
+        refuse_leading_out(file, root=folder)
+        make_folder(to, root=folder)
+        with locked_folder(to):
+            moved.append((file, file.rename(_free(to, file))))
+    return moved
+
+
+def _free(folder: Path, file: Path) -> Path:
+    """Return a path in a folder, with the file's name or that with a number, where nothing lies."""
+    others = (f"{file.stem}-{number}{file.suffix}" for number in count(1))
+    paths = (folder / name for name in chain([file.name], others))
+    return next(path for path in paths if not os.path.lexists(path))

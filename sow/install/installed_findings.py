@@ -15,8 +15,15 @@ from sow.executors.claude_folders import PLUGIN
 from sow.findings import Finding, Level
 from sow.install.agents_md import NAME as TEXT
 from sow.install.agents_md import block_in, wanted_text
-from sow.install.claude import is_sows, marketplace_named, needs_trust, rules, settings_now
-from sow.install.old_agents import FOLDER, old_prompts
+from sow.install.claude import (
+    FOLDER,
+    is_sows,
+    marketplace_named,
+    needs_trust,
+    old_prompts,
+    rules,
+    settings_now,
+)
 from sow.install.places import MARKETPLACE, Scope, Target, target_of
 from sow.install.record import brought_into
 from sow.install.settings_plan import MARKETPLACES, NAME, NOTHING, PLUGINS, Brought, source_of

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 
 from sow.ids import BatchId, ProjectId
 from sow.jobs import records
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.schema.batch import AT_WORK, Batch, ItemState
 
 UNSETTLED = f"not is_open and {records.among('state', sorted(AT_WORK))}"

@@ -14,8 +14,7 @@ import msgspec
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
 from sow.schema.job import WAITING_STATES, HeldFor, JobState, Verb
 from sow.schema.limits import ReachedLimit

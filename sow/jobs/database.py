@@ -36,6 +36,15 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 Sign = tuple[int, int]
 """Differs from an earlier one where anything was written to the file meanwhile."""
 BUSY_SECONDS = 20.0
+ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
+"""A job lives: the condition of the index on live jobs, word for word, as `migrations` has it."""
+SOMETHING = f"""
+    select exists (select 1 from job where {ACTIVE})
+        or exists (select 1 from job where owes_task)
+        or exists (select 1 from batch where ended_at is null)
+        or exists (select 1 from waiter)
+        or exists (select 1 from control where name = 'paused') as found
+"""  # noqa: S608 - words of ours
 
 
 class Database:
@@ -302,3 +311,9 @@ def _not_ours_to_use(path: Path, error: OSError) -> QueueError:
         f"the queue file {path} cannot be used: {error.strerror}",
         hint="Check the folder's permissions, then call again.",
     )
+
+
+def is_quiet(database: Database) -> bool:
+    """Whether no job lives, no batch goes on, nothing is owed, and nothing is paused."""
+    row = database.row(SOMETHING)
+    return row is None or not row["found"]

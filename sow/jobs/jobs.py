@@ -16,8 +16,7 @@ import msgspec
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState

@@ -19,13 +19,13 @@ from sow.errors import QueueError
 from sow.files import sync_folder
 from sow.jobs.faults import SUFFIXES
 from sow.jobs.migrations import TABLES, take_step
-from sow.jobs.noted_place import put_place
 from sow.jobs.private_folders import make_private
 from sow.jobs.putting_aside import locked_run, move_aside
 from sow.jobs.queue_files import begin_count, connect, count_commit
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of
 from sow.jobs.queue_owner import JOURNAL, all_names, give_names, sign_content
 from sow.jobs.run_names import job_numbers
+from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
 
 DRAFT = ".queue-draft-"

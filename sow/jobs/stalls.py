@@ -7,8 +7,7 @@ import msgspec
 from sow.files import NotAFile, read_regular
 from sow.ids import JobId
 from sow.jobs import records
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.paths import AttemptPaths
 from sow.schema.change import ChangeKind
 from sow.schema.job import Job

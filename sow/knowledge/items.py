@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from sow.errors import SowError
+from sow.errors import SowError, StateError
 from sow.files import NotAFile, open_regular, read_regular
 from sow.knowledge.filling import project_entry
 from sow.knowledge.index import Filed, read_entries
-from sow.knowledge.knowledge_errors import UnknownKnowledge
 from sow.knowledge.texts import HEAD_LIMIT, heading_of, shortened, summary_of
 from sow.paths import Workspace
 from sow.schema.knowledge import KnowledgeEntry
@@ -34,6 +33,23 @@ NOTE = "note"
 NOT_PLACES = ("index", "projects")
 """The folders below `.sow/knowledge` that hold no documents by themselves."""
 LONGEST_TITLE = 200
+
+
+class UnknownKnowledge(StateError):
+    """Nothing of this name is known, or several things whose ids begin so."""
+
+    def __init__(self, name: str, known: Sequence[str], beginning: Sequence[str]) -> None:
+        from difflib import get_close_matches  # heavy, and for an error's hint alone
+
+        if beginning:
+            message = f"{len(beginning)} entries begin with {name!r}"
+            hint = f"Write one of them out: {', '.join(beginning[:5])}."
+        else:
+            near = get_close_matches(name, known, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            message = f"nothing is known by the name {name!r}"
+            hint = f"{guess}`sow knowledge list` shows all; `sow knowledge search` looks for words."
+        super().__init__(message, hint=hint)
 
 
 class Item(NamedTuple):

@@ -5,9 +5,11 @@ is and how a call is run stands elsewhere. Each request has a task of its own, s
 that one that waits holds up no other, and one that is cancelled ends its own call alone.
 """
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from difflib import get_close_matches
 from typing import Any
 
 import anyio
@@ -19,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from sow import __version__
-from sow.errors import ExitCode, SowError
+from sow.errors import ExitCode, SowError, UsageError
 from sow.mcp_server.answers import (
     Answer,
     answer_of,
@@ -30,15 +32,22 @@ from sow.mcp_server.answers import (
 )
 from sow.mcp_server.calls import Calls
 from sow.mcp_server.escrow import Escrows, Holding
-from sow.mcp_server.fitting import fitting
 from sow.mcp_server.resources import JSON_LINES, Resource, line_of, of_task
 from sow.mcp_server.room import cut_text, fit_lines
 from sow.mcp_server.tool import Arguments, Line, Tool
 
+MOST_ITEMS = 1_000
+"""Of a list. Nobody names so many tasks by hand; a batch takes all that are ready."""
+TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list}
+NAMES = {
+    "string": "a text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+}
 PROGRESS_SECONDS = 5.0
 MOST_TASKS_LISTED = 150
 """Among the resources, each with two addresses: a list of some 45,000 characters."""
-
 INSTRUCTIONS = """\
 sow runs coding agents as queued jobs in this repository. Each tool is the sow command of its
 name, with `_` between the words: what `next` and hints call `sow agent spawn implementer 010` is
@@ -50,7 +59,6 @@ named is no tool of yours, tell the person:
 OF_AGENTS = """\
 You are the agent of a sow job; these tools are about your own task alone. Log what you did with
 agent_log, and end with your report."""
-
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -65,8 +73,52 @@ ANSWER_SCHEMA: dict[str, Any] = {
     },
     "required": ["exit_code", "results"],
 }
-
 Context = ServerRequestContext[Any, Any]
+
+
+class UnfitArguments(UsageError):
+    """A client has called a tool otherwise than its schema says."""
+
+    def __init__(self, tool: Tool, why: str, guess: str = "") -> None:
+        names = ", ".join(tool.schema["properties"]) or "none"
+        super().__init__(f"{tool.name}: {why}", hint=f"{guess}Its arguments: {names}.")
+
+
+def fitting(tool: Tool, arguments: Arguments) -> Arguments:
+    """Return the arguments if they fit the tool's schema. Raises UnfitArguments."""
+    properties: Mapping[str, Any] = tool.schema["properties"]
+    for name, value in arguments.items():
+        if name not in properties:
+            near = get_close_matches(cut_text(name), properties, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise UnfitArguments(tool, f"no such argument: {cut_text(name)!r}", guess)
+        problem = _problem(properties[name], value)
+        if problem:
+            raise UnfitArguments(tool, f"{name} {problem}")
+    for name in tool.schema["required"]:
+        if name not in arguments:
+            raise UnfitArguments(tool, f"{name} has to be given")
+    return arguments
+
+
+def _problem(schema: Mapping[str, Any], value: Any) -> str:
+    """Return what is wrong with a value; nothing where it fits."""
+    kind = schema["type"]
+    if type(value) is not TYPES[kind]:  # True is an int to isinstance
+        return f"has to be {NAMES[kind]}"
+    match value:
+        case list() if len(value) > MOST_ITEMS:
+            return f"has more than {MOST_ITEMS} items"
+        case list():
+            return next(filter(None, (_problem(schema["items"], each) for each in value)), "")
+        case int():
+            low, high = schema.get("minimum", value), schema.get("maximum", value)
+            return "" if low <= value <= high else f"is not between {low} and {high}"
+        case str() if "enum" in schema and value not in schema["enum"]:
+            return f"is one of {', '.join(schema['enum'])}"
+        case str() if "pattern" in schema and not re.search(schema["pattern"], value):
+            return "is no name"
+    return ""
 
 
 class Offer(Struct, frozen=True):

@@ -5,8 +5,7 @@ import sys
 import psutil
 
 from sow.processes import procfs
-from sow.processes.life import PORTABLE, Life
-from sow.processes.shortage import is_shortage
+from sow.processes.life import PORTABLE, Life, is_shortage
 from sow.schema.job import ProcessIdentity
 
 _SAME_SECONDS = 0.005

@@ -11,8 +11,8 @@ import sys
 
 import psutil
 
+from sow.processes.life import is_shortage
 from sow.processes.portable import carriers, started
-from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat
 
 __all__ = [

@@ -5,9 +5,10 @@ attribute, filter, line end or hook has a say. What could act or lead elsewhere 
 to the outside, names that mean something to git) is left out, and told.
 """
 
+import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +19,26 @@ from sow.git.git_errors import GitRefused
 from sow.git.own_bare import Contents, OwnBare
 from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FILES, FOLDER_MODE, Cached, delete_tree, tree_name
-from sow.refs.git_names import heads_of_bare, is_git_folder
-from sow.refs.inner_links import leading_out
-from sow.refs.placing import made_folder, name_error, write_links
+from sow.refs.inner_links import fault_of, leading_out
 from sow.refs.refs_errors import NoSuchFolder, TooMuch
 from sow.refs.repository import bring_contents
 from sow.schema.references import Reference
 
+ABOUT_NAMES = (
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.EILSEQ,
+    errno.EINVAL,
+    errno.ENOENT,
+)
+GIT_FOLDERS = (".git", "git~1")
+"""The second is the first one's short name on some file systems."""
+HEAD = "head"
+BESIDE_HEAD = frozenset({"objects", "refs"})
+ELSEWHERE = "commondir"
+"""A file that names another folder for those two (gitrepository-layout(5))."""
 MOST_FILES = 300_000
 MOST_BYTES = 8 << 30
 MOST_NAMES = 64 << 20
@@ -40,6 +54,98 @@ FACTS = "tree.json"
 FACTS_LIMIT = 1 << 20
 LISTED = re.compile(rb"([0-7]{6}) ([a-z]+) ([0-9a-f]{40,64})\t(.*)", re.DOTALL)
 LINK, SUBMODULE, PROGRAM = "120000", "160000", "100755"
+
+
+def made_folder(top: Path, path: str, folders: set[Path]) -> Path:
+    """Return where a file lies, with the folders above it made and noted. Raises OSError."""
+    target = top / path
+    if target.parent not in folders:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for folder in target.parents:
+            if folder == top:
+                break
+            folders.add(folder)
+    return target
+
+
+def name_error(path: str, error: OSError) -> str:
+    """Return why the disk has no such name, or has it already; a full disk is raised anew."""
+    if error.errno not in ABOUT_NAMES:
+        raise error
+    return f"{path}: {(error.strerror or str(error)).lower()}"
+
+
+def write_links(
+    top: Path, links: Mapping[str, str], folders: set[Path], left_out: list[str]
+) -> None:
+    """Make links, by their paths from the top, once all files are written. Raises OSError."""
+    places: dict[str, Path] = {}
+    for path in links:
+        try:
+            places[path] = made_folder(top, path, folders)
+        except OSError as error:
+            left_out.append(name_error(path, error))
+    made = [path for path, place in places.items() if _is_made(place, path, links, left_out)]
+    faults = {path: _fault_there(top, path) for path in made}
+    for path, fault in faults.items():
+        if fault:
+            places[path].unlink()
+            left_out.append(f"{path}: a link that {fault} on this disk")
+
+
+def _is_made(place: Path, path: str, links: Mapping[str, str], left_out: list[str]) -> bool:
+    try:
+        place.symlink_to(links[path])
+    except OSError as error:
+        left_out.append(name_error(path, error))
+        return False
+    return True
+
+
+def _fault_there(top: Path, path: str) -> str:
+    """Return why a link does not stay inside, as the disk has the links; nothing if it does."""
+
+    def text_at(further: str) -> str | None:
+        with suppress(OSError):
+            return str((top / further).readlink())
+        return None
+
+    return fault_of(path, text_at)
+
+
+def is_git_folder(part: str) -> bool:
+    """Whether a part of a path is what git looks for, on whichever file system."""
+    return part.lower().rstrip(". ") in GIT_FOLDERS
+
+
+def heads_of_bare(paths: Iterable[str]) -> set[str]:
+    """Return the files without which no folder of a tree is a bare repository.
+
+    Git takes a folder for one that holds HEAD, objects and refs (setup.c: is_git_directory),
+    whatever its name is; `paths` are all that become files or links.
+    """
+    heads: dict[str, list[str]] = {}
+    beside: dict[str, set[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if name.lower() == HEAD:
+            heads.setdefault(folder.lower(), []).append(path)
+        _note(beside, path.lower())
+    return {
+        path
+        for folder, found in heads.items()
+        if beside[folder] >= BESIDE_HEAD or ELSEWHERE in beside[folder]
+        for path in found
+    }
+
+
+def _note(beside: dict[str, set[str]], path: str) -> None:
+    """Note what of these names lies in which folder; a folder is there with its first file."""
+    above = ""
+    for part in path.split("/"):
+        if part in BESIDE_HEAD or part in (HEAD, ELSEWHERE):
+            beside.setdefault(above, set()).add(part)
+        above = f"{above}/{part}" if above else part
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -172,8 +172,10 @@ def _queue(
     closely: bool,
 ) -> Queue:
     """Return what the queue's records tell. Raises QueueError."""
-    from sow.jobs.database import open_existing_queue  # SQLite
-    from sow.jobs.overview import is_quiet  # likewise
+    from sow.jobs.database import (
+        is_quiet,  # likewise
+        open_existing_queue,  # SQLite
+    )
 
     database = open_existing_queue(caller.workspace)
     if database is None:

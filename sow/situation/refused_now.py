@@ -82,8 +82,7 @@ def _refuse_merge(caller: Caller, configuration: Configuration) -> None:
     from sow.clones.candidates import branch_tip, project_branch
     from sow.clones.main_checkout import main_checkout
     from sow.config.checks import read_repository
-    from sow.config.clones import clone_settings
-    from sow.config.merge_check import merge_commands
+    from sow.config.clones import clone_settings, merge_commands
     from sow.git.repository import refuse_old_git
 
     refuse_old_git()

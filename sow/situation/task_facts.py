@@ -24,17 +24,121 @@ from sow.schema.kinds import kind_of
 from sow.schema.project import Project
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.situation.branches import Branches
-from sow.situation.obstacles import is_in_merge, merge_now
 from sow.situation.situation import Queue
-from sow.situation.task_checks import word_of_checks
 from sow.state.lifecycle import approved_units, unit_content
 from sow.state.plan_wait import waits
 
 if TYPE_CHECKING:
     pass
+from typing import Protocol
 
+from msgspec import Struct
+
+from sow.agents.roles import WITHOUT_FILES
+from sow.config.checks import Checks
+from sow.errors import SowError
+from sow.lifecycle.lifecycle_facts import Remedy
+from sow.lifecycle.project_verdict import ENOUGH
+from sow.schema.task import CheckRecord
+
+"""The step of a job that runs checks."""
+LOOKED_INTO = (Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED)
+"""Why a merge can come to nothing so that it is worth asking whether it would again."""
+DONE = (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED)
+LOOKS = "sow doctor"
+"""What is named where no step is known that helps."""
 GOES_ON = (TaskStatus.PAUSED, TaskStatus.FAILED, TaskStatus.NEEDS_REVIEW, TaskStatus.IN_PROGRESS)
 """The statuses in which somebody has worked on a task, and somebody has to go on."""
+
+
+def word_of_checks(task: Task, last: Job | None, checks: Checks, branches: Branches) -> str:
+    """Return `green`, `red` or `missing`; empty where there are none, or they cannot be run.
+
+    `last` is the newest job of the task. Where that was a check without an outcome, another one
+    may come to the same: whoever judges the work goes on without.
+    """
+    by_itself = () if task.assigned_agent in WITHOUT_FILES else checks.default
+    names = by_itself if task.checks is UNSET else tuple(task.checks)
+    if not names or not all(name in checks.commands for name in names):
+        return ""
+    is_gone = task.clone is not UNSET and not os.path.isdir(task.clone.path)  # noqa: PTH112 - as in task_facts
+    if is_gone:
+        return ""
+    if task.check is not UNSET and _stands(task, task.check, last, branches):
+        ran = {result.name: result.command for result in task.check.results}
+        if all(checks.is_as_run(name, ran.get(name, "")) for name in names):
+            return "green" if task.check.passed else "red"
+    is_vain = last is not None and kind_of(last).checks and last.state is JobState.FAILED
+    return "" if is_vain else "missing"
+
+
+def _stands(task: Task, check: CheckRecord, last: Job | None, branches: Branches) -> bool:
+    """Whether the last check of a task was about its work as it is now."""
+    if last is not None and kind_of(last).checks:
+        return last.state is JobState.DONE or last.cause is Cause.CHECK_FAILED
+    if task.clone is not UNSET:
+        return check.commit == branches.tip(task)
+    is_made_since = last is not None and kind_of(last).makes_work
+    return last is None or not is_made_since or check.at.timestamp() > last.created_at
+
+
+class MergeNow(Struct, frozen=True):
+    """What a merge of a task would come to."""
+
+    is_in_conflict: bool = False
+    in_the_way: tuple[Remedy, ...] = ()
+    """What helps where it would be refused for anything else."""
+
+
+class Looks(Protocol):
+    """Who looks at the branches of tasks."""
+
+    def obstacle(self, task: Task) -> SowError | None:
+        """Return what a merge of a task alone would be refused for now."""
+
+    def obstacle_to_bring(self, task: Task) -> SowError | None:
+        """Return what keeps the work in a task's clone from coming here."""
+
+
+def merge_now(task: Task, last: Job | None, looks: Looks, *, times: int) -> MergeNow:
+    """Return what the next merge of a task would come to, where its last job was a vain one.
+
+    Work that is in its clone alone is asked about whatever the last job was. `times` is how often
+    in a row a merge was refused: one that nobody finds a reason for is tried again, and then a
+    person looks at it.
+    """
+    if task.clone is UNSET or is_in_merge(task):
+        return MergeNow()  # what a merge that is under way in its clone needs is known
+    if last is None or last.cause not in LOOKED_INTO:
+        kept = looks.obstacle_to_bring(task) if task.status in DONE else None
+        return MergeNow(in_the_way=_helps(kept) if kept is not None else ())
+    found = looks.obstacle(task)
+    if found is None:
+        vain = last.cause is Cause.MERGE_REFUSED and times >= ENOUGH
+        return MergeNow(in_the_way=_asks_person(task, last, times) if vain else ())
+    from sow.clones.merge_tasks import MergeConflict  # only where one came to nothing
+
+    if isinstance(found, MergeConflict):
+        return MergeNow(is_in_conflict=True)
+    return MergeNow(in_the_way=_helps(found))
+
+
+def _helps(error: SowError) -> tuple[Remedy, ...]:
+    return tuple(after(error)) or (Remedy(LOOKS, error.message),)
+
+
+def is_in_merge(task: Task) -> bool:
+    """Whether a merge is under way in a task's clone."""
+    if task.clone is UNSET:
+        return False
+    return os.path.lexists(Path(task.clone.path) / ".git" / "MERGE_HEAD")
+
+
+def _asks_person(task: Task, last: Job, times: int) -> tuple[Remedy, ...]:
+    reason = last.reason.strip().partition("\n")[0]
+    why = f"the merge of task {task.id} was refused {times} times: {reason}"
+    again = Remedy(f"sow merge {task.id}", "once that is put right")
+    return (Remedy(f"sow job show {last.id}", why), again)
 
 
 class TaskLook:

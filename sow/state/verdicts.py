@@ -40,6 +40,9 @@ HINTS: Mapping[TaskStatus, str] = {
     TaskStatus.COMPLETED: "`sow task reopen {task}` makes it pending again.",
     TaskStatus.ABANDONED: "`sow task reopen {task}` makes it pending again.",
 }
+MOST_LINES = 6
+LONGEST_LINE = 200
+"""In letters."""
 
 
 @dataclass(frozen=True)
@@ -211,3 +214,25 @@ def _words(path: Path, workspace: Workspace) -> str:
         return read_inside(path, workspace.root, FEEDBACK_LIMIT).decode("utf-8", "replace").strip()
     except (FileNotFoundError, NotAFile):
         return f"({path.name} cannot be read any more)"
+
+
+def last_findings(workspace: Workspace, task: Task) -> str:
+    """Return the beginning of a task's newest feedback; empty where the last verdict is no request.
+
+    So it is of work that is accepted, or that nobody has judged.
+    """
+    name = newest_feedback(task)
+    if name is None or task.review is UNSET:
+        return ""
+    asked = task.review.verdict is ReviewVerdict.CORRECTIONS
+    return _shortened(words_of_feedback(workspace, task, name)) if asked else ""
+
+
+def _shortened(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    shown = [
+        line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+        for line in lines[:MOST_LINES]
+    ]
+    left = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"… and {left} more line{'s' * (left > 1)}"] if left else [])])

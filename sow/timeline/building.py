@@ -5,19 +5,114 @@ Pure. Owns what is told of the whole; how one task's time went is `task_stories`
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sow.clock import format_time
 from sow.schema.job import Attempt, Job
-from sow.schema.output.report import WORKING, Lane, PathStep, Report, Run, TaskStory, Totals
+from sow.schema.output.report import (
+    WORKING,
+    Lane,
+    PathStep,
+    Report,
+    Run,
+    SpanKind,
+    TaskStory,
+    Totals,
+)
 from sow.timeline.critical_path import critical_path
-from sow.timeline.lanes import Bar, lanes_of
-from sow.timeline.longest_chain import longest_chain
-from sow.timeline.outcomes import outcome_of, retries_of, used_or_none
 from sow.timeline.report_facts import Facts
-from sow.timeline.task_stories import beginning, stories_of
+from sow.timeline.task_stories import beginning, outcome_of, retries_of, stories_of, used_or_none
 from sow.timeline.words import UNKNOWN
 
+OF_OTHERS: frozenset[str] = frozenset({SpanKind.SLOT, SpanKind.WORKER, SpanKind.DEPENDENCY})
+"""What a task waits for because other tasks have to be done too."""
 MONEY_PLACES = 4
+
+
+def longest_chain(tasks: Sequence[TaskStory]) -> float:
+    """Return its length in seconds; of tasks that wait for each other, each counts once."""
+    by_id = {task.task: task for task in tasks}
+    own = {task.task: _own_time(task) for task in tasks}
+    until: dict[str, float] = {}
+    for name in by_id:
+        _follow(name, by_id, own, until)
+    return max(until.values(), default=0.0)
+
+
+def _own_time(task: TaskStory) -> float:
+    return sum(span.end - span.begin for span in task.spans if span.kind not in OF_OTHERS)
+
+
+def _follow(
+    name: str,
+    tasks: Mapping[str, TaskStory],
+    own: Mapping[str, float],
+    until: dict[str, float],
+) -> None:
+    """Find when a task would have ended, and all that it depends on. A chain may be long."""
+    under_way: set[str] = set()
+    stack = [name]
+    while stack:
+        at = stack[-1]
+        needed = [other for other in tasks[at].depends_on if other in tasks]
+        missing = [other for other in needed if other not in until and other not in under_way]
+        if at not in until and missing:
+            under_way.add(at)
+            stack += missing
+            continue
+        if at not in until:
+            until[at] = own[at] + max((until.get(other, 0.0) for other in needed), default=0.0)
+        stack.pop()
+
+
+class Bar(NamedTuple):
+    """A run: which one, whose, from when until when."""
+
+    key: tuple[int, int]
+    worker: str
+    begin: float
+    end: float
+
+
+def lanes_of(bars: Iterable[Bar]) -> tuple[Mapping[tuple[int, int], int], Sequence[Sequence[str]]]:
+    """Return each run's lane, counted from 0, and each lane's workers.
+
+    No two runs on a lane overlap, and each worker uses as few lanes as it ran at once.
+    """
+    by_worker: dict[str, list[Bar]] = defaultdict(list)
+    for bar in sorted(bars, key=lambda each: (each.begin, each.end, each.key)):
+        by_worker[bar.worker].append(bar)
+    slots = {worker: _slots(own) for worker, own in by_worker.items()}
+    free_from: list[float] = []
+    workers: list[list[str]] = []
+    placed: dict[tuple[int, int], int] = {}
+    for worker, own in by_worker.items():  # in the order of their first runs
+        begin, end = own[0].begin, max(bar.end for bar in own)
+        count = max(slots[worker].values()) + 1
+        chosen = [lane for lane, free in enumerate(free_from) if free <= begin][:count]
+        while len(chosen) < count:
+            chosen.append(len(free_from))
+            free_from.append(begin)
+            workers.append([])
+        for lane in chosen:
+            free_from[lane] = end
+            workers[lane].append(worker)
+        placed.update((key, chosen[slot]) for key, slot in slots[worker].items())
+    return placed, workers
+
+
+def _slots(bars: Sequence[Bar]) -> Mapping[tuple[int, int], int]:
+    """Return the slot of each of one worker's runs, the lowest that is free when it begins."""
+    free_from: list[float] = []
+    placed: dict[tuple[int, int], int] = {}
+    for bar in bars:
+        slot = next((slot for slot, free in enumerate(free_from) if free <= bar.begin), None)
+        if slot is None:
+            slot = len(free_from)
+            free_from.append(bar.end)
+        free_from[slot] = max(bar.end, bar.begin)
+        placed[bar.key] = slot
+    return placed
 
 
 def report_of(facts: Facts) -> Report:

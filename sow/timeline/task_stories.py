@@ -5,19 +5,26 @@ job's end, or when somebody completed it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sow.ids import JobId
+from sow.reports.costs import cost_sum
+from sow.schema.causes import Cause
 from sow.schema.change import Change, ChangeKind
-from sow.schema.job import Job
+from sow.schema.job import Attempt, Job
+from sow.schema.output.costs import CostSum
 from sow.schema.output.report import SpanKind, TaskStory
+from sow.schema.spending import Used
 from sow.schema.task import Task, TaskStatus
 from sow.terminal_text import printable
-from sow.timeline.outcomes import FAILED, outcome_of, retries_of, used_or_none
 from sow.timeline.person_waits import PersonWait, batch_waits, item_waits, split_wait
 from sow.timeline.report_facts import Facts, Log
 from sow.timeline.spans import Stay, Wait, as_span, job_stays, spans_of, turns_of
 
+WELL = frozenset({Cause.REPORTED, Cause.PASSED})
+ASKED_FOR = frozenset({Cause.CANCELLED, Cause.WORKER_STOPPED, Cause.CLOSED})
+"""Somebody has ended it; nothing went wrong."""
+RUNNING, GOOD, ENDED, FAILED = "running", "well", "ended", "failed"
 NO_WAIT = 0.5
 """In seconds."""
 MOST_FAULTS = 12
@@ -34,6 +41,25 @@ STOPPED = frozenset({TaskStatus.PAUSED, TaskStatus.FAILED})
 """After these a batch goes on only when a person has acted."""
 ITS_TURN = (SpanKind.SLOT, "its turn in the batch")
 TERMINAL = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
+
+
+def outcome_of(job: Job, attempt: Attempt) -> str:
+    """Return whether an attempt runs, went well, was ended on purpose, or failed."""
+    if attempt.cause is None:
+        return FAILED if job.state.is_final or attempt.ended_at is not None else RUNNING
+    if attempt.cause in WELL:
+        return GOOD
+    return ENDED if attempt.cause in ASKED_FOR else FAILED
+
+
+def retries_of(attempts: Sequence[Attempt]) -> Mapping[str, int]:
+    """Return how often a job was tried again, by the cause that ended the attempt before."""
+    return Counter(attempt.cause or "unknown" for attempt in attempts[:-1])
+
+
+def used_or_none(used: Used | None) -> CostSum | None:
+    """Return what agents used; None where none ran."""
+    return cost_sum(used) if used is not None and used.runs else None
 
 
 class _Known:

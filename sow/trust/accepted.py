@@ -5,21 +5,49 @@ repository, and an agent that edits it, does not reach by editing its own files.
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from sow.errors import ConfigurationError, StateError
 from sow.files import NotAFile, locked_folder, read_regular, write_atomically
 from sow.paths import Workspace, display_path, user_config_path
-from sow.schema.config import RepositoryConfigFile
-from sow.trust.command_lines import CommandLine, command_lines, text_of
+from sow.schema.config import CheckSection, RepositoryConfigFile
 
 FILE = "trust.json"
 FILE_LIMIT = 1 << 22
 """The largest such file that is read, in bytes; a workspace takes some 150."""
+
+
+class CommandLine(NamedTuple):
+    """One command line, and where it stands."""
+
+    key: str
+    run: str
+
+
+def command_lines(content: RepositoryConfigFile) -> tuple[CommandLine, ...]:
+    """Return the command lines of a repository's settings, in the order of their keys."""
+    found = []
+    clones = content.clones
+    if clones is not None and isinstance(clones.setup, str):
+        found.append(CommandLine("clones.setup", clones.setup))
+    for name, value in (content.checks or {}).items():
+        run = value.run if isinstance(value, CheckSection) else value
+        if isinstance(run, str):
+            found.append(CommandLine(f"checks.{name}", run))
+    return tuple(sorted(found))
+
+
+def text_of(lines: tuple[CommandLine, ...]) -> str:
+    """Return the one text that stands for these command lines; empty where there are none."""
+    if not lines:
+        return ""
+    return json.dumps([list(line) for line in lines], ensure_ascii=False, separators=(",", ":"))
 
 
 class TrustFile(msgspec.Struct, frozen=True, kw_only=True):

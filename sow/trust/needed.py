@@ -6,8 +6,7 @@ Owns that choice: who starts a job asks for these, and who lets held jobs go on.
 from pathlib import Path
 
 from sow.config.checks import checks_of, chosen
-from sow.config.clones import clone_settings
-from sow.config.merge_check import SETUP, merge_commands
+from sow.config.clones import SETUP, clone_settings, merge_commands
 from sow.config.source import Source
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Job

@@ -24,9 +24,9 @@ from sow.validation.field_merge import merge_states
 from sow.validation.history import History
 from sow.validation.kinds import Defect, Kind
 from sow.validation.knowledge import later_entry
-from sow.validation.leftovers import is_leftover
 from sow.validation.log_entries import is_within_entry
 from sow.validation.marks import Conflict, conflict_in, kept_by_union
+from sow.validation.reading import is_leftover
 from sow.validation.references import merged_index
 from sow.yamlfile import YamlProblem
 

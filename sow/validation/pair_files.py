@@ -18,8 +18,8 @@ from sow.schema.task import Task
 from sow.state.log_writing import LOG_FILE
 from sow.state.task_folder import STATE
 from sow.validation.history import History
-from sow.validation.leftovers import is_leftover
 from sow.validation.marks import conflict_in
+from sow.validation.reading import is_leftover
 from sow.validation.records import file_of
 from sow.validation.same_ids import Pair
 

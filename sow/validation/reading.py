@@ -30,21 +30,27 @@ from sow.state.state_errors import InvalidState, NewerState
 from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.version import VERSION_LINE, file_version, needed_version
 from sow.validation.kinds import Defect, Kind
-from sow.validation.leftovers import is_leftover
 from sow.validation.marks import conflict_in
 from sow.validation.tree import ProjectTree, StateFile, TaskFolder, Tree
 from sow.yamlfile import problem_in
 
+DRAFT_FILE = re.compile(r"\..+\.[0-9]+-[0-9a-f]{12}\.tmp")
+"""A file that was to be renamed into place (`write_atomically`)."""
+DRAFT_FOLDER = re.compile(r"\.(?:[0-9]{3,}|project)\.[0-9a-f]{8,12}\.tmp")
+"""A task or a project that was being made, or taken away."""
 T = TypeVar("T")
 STATE = "state.yaml"
 NO_SUCH_STATE = " has no state "
 """In the words of `schema.project.Project`."""
 HARMLESS = (".gitkeep", ".gitignore", ".DS_Store")
 """What lies in folders for other programs."""
-
-
 Hold = Callable[[Path], AbstractContextManager[None]]
 """Given a folder, what to hold while it is read."""
+
+
+def is_leftover(path: Path, is_folder: bool) -> bool:
+    """Whether something bears the name of an interrupted write."""
+    return (DRAFT_FOLDER if is_folder else DRAFT_FILE).fullmatch(path.name) is not None
 
 
 def unheld(_: Path) -> AbstractContextManager[None]:

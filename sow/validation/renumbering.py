@@ -10,29 +10,94 @@ from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import UNSET
+
 from sow.errors import StateError
-from sow.files import locked_once, remove_file, write_atomically
+from sow.files import NotAFile, locked_once, read_regular, remove_file, write_atomically
 from sow.ids import TaskId
 from sow.paths import Workspace
+from sow.schema.project import Project, ProjectState
 from sow.schema.task import Task, TaskState
-from sow.state import task_folder
+from sow.state import task_folder, units
+from sow.state.artifacts import LARGEST
 from sow.state.authors import SOW
 from sow.state.kept.copies import forget, wrote
 from sow.state.kept.store import kept_for
+from sow.state.lifecycle import unit_content_at
 from sow.state.log_writing import format_entry
-from sow.state.statefiles import parse_state, read_bytes, rewrite_state, rewritten
+from sow.state.projects import change_project
+from sow.state.statefiles import parse_state, read_bytes, read_state, rewrite_state, rewritten
 from sow.state.status_entries import STATE, change_entry, log_change
 from sow.state.status_notes import note_status
-from sow.state.tasks import ID_STEP, next_id
+from sow.state.tasks import ID_STEP, next_id, read_task
 from sow.state.transitions import moment
 from sow.state.used_ids import ids_with_clones
 from sow.validation.examination import Examined
 from sow.validation.pair_files import Division, divide
-from sow.validation.renumbered_units import renumber_units
 from sow.validation.same_ids import FORMER_ID, Pair, meant_by
 from sow.validation.tree import ProjectTree, TaskFolder
 
 Told = tuple[Path, str]
+
+
+def renumber_units(
+    workspace: Workspace, pairs: Sequence[Pair], ids: Mapping[str, TaskId], *, now: float
+) -> Iterator[tuple[Path, str]]:
+    """Have approvals and published files of theirs follow; yield what was done."""
+    project = read_state(workspace.project_state, ProjectState).project
+    approved = () if project.units is UNSET else project.units
+    for pair in pairs:
+        for unit in approved:
+            if unit.id == pair.id and unit.content == _content(workspace, pair, ids):
+                _approve_anew(workspace, pair, ids, now)
+                yield (
+                    workspace.project_state,
+                    f"the approval of {pair.id} is that of {ids[pair.id]}",
+                )
+        yield from _published(workspace, project, pair, ids)
+
+
+def _content(workspace: Workspace, pair: Pair, ids: Mapping[str, TaskId]) -> str:
+    """Return what told theirs from other units before it got its new id."""
+    description = pair.their_folder.with_name(ids[pair.id]) / "description.md"
+    return unit_content_at(workspace, pair.theirs, description)
+
+
+def _approve_anew(workspace: Workspace, pair: Pair, ids: Mapping[str, TaskId], now: float) -> None:
+    """Write the approval of theirs under its new id."""
+    task = read_task(workspace, ids[pair.id])
+    description = pair.their_folder.with_name(ids[pair.id]) / "description.md"
+    content = unit_content_at(workspace, task, description)
+
+    def change(project: Project) -> Mapping[str, object]:
+        there = [] if project.units is UNSET else project.units
+        rows: list[object] = []
+        for unit in there:
+            fields = {name: getattr(unit, name) for name in unit.__struct_fields__}
+            is_theirs = unit.id == pair.id and unit.content == _content(workspace, pair, ids)
+            rows.append({**fields, "id": task.id, "content": content} if is_theirs else fields)
+        return {"units": rows}
+
+    change_project(workspace, change, now=now)
+
+
+def _published(
+    workspace: Workspace, project: Project, pair: Pair, ids: Mapping[str, TaskId]
+) -> Iterator[tuple[Path, str]]:
+    """Write their published file anew, where there was one that is not ours."""
+    old, mine = units.path_of(project, pair.theirs), units.path_of(project, pair.ours)
+    path = workspace.root / old
+    if old == mine or not path.is_file() or path.is_symlink():
+        return
+    try:
+        before = read_regular(path, LARGEST)
+    except NotAFile:
+        return
+    task = read_task(workspace, ids[pair.id])
+    (new,) = units.publish(workspace, project, [task])
+    if before.partition(b"\n---\n")[2] == units.text_of(workspace, task).partition(b"\n---\n")[2]:
+        remove_file(path)
+    yield workspace.root / new, f"{old} is published under its new id"
 
 
 class NotYet(StateError):

@@ -5,9 +5,12 @@ how the view ends, also by an error.
 """
 
 import asyncio
+import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from threading import Thread
 from typing import ClassVar
 
 from rich.style import Style
@@ -15,30 +18,154 @@ from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import WorkerFailed
 
 from sow.calls.caller import Caller
+from sow.calls.foreground import run_in_foreground
+from sow.environment import own_environment, own_process
 from sow.errors import ExitCode
+from sow.executors.base import Launch
 from sow.situation.situation import Doing
-from sow.watching.command_output import CommandOutput
+from sow.watching.commands import Ran, cannot_start, run_command
 from sow.watching.contents import Tab
 from sow.watching.dialogs import AskWords, Confirm, Help
 from sow.watching.drawing import MARKDOWN
-from sow.watching.filtering import Filter, filtered
 from sow.watching.head import crew_text, keys_text, title_text
-from sow.watching.keys import KEY_COMMANDS, command_of, help_lines, queue_argv
+from sow.watching.keys import KEY_COMMANDS, command_line, command_of, help_lines, queue_argv
 from sow.watching.listing import Listing
 from sow.watching.looking import NOT_LOOKED, Looks
-from sow.watching.palette import BAD
+from sow.watching.palette import BAD, BOLD, NOTE
 from sow.watching.pane import Pane
+from sow.watching.snapshot import Group, Row
 from sow.watching.terminal import Terminal, is_closed
 
+MOST_LINES = 4
+"""How many lines of a command's output are shown."""
 TICK_SECONDS = 0.5
 """How often the queue is asked whether anything is new: a query by number."""
-
 NOTHING = "No task and no job is here. `sow next` says what comes next."
 NOT_FOUND = "No row has these words. Esc shows all again."
+
+
+class Filter(Input):
+    """Asks for words that rows must hold; hidden while it has none."""
+
+    DEFAULT_CSS = """
+    Filter, Filter:focus {
+        height: 1; border: none; padding: 0; display: none; background: ansi_default;
+    }
+    Filter.shown { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="words to look for")
+
+    def open(self) -> None:
+        """Ask."""
+        self.add_class("shown")
+        self.focus()
+
+    def rest(self) -> None:
+        """Stay where there are words, and go away where there are none."""
+        self.set_class(bool(self.value.strip()), "shown")
+
+    def leave(self) -> bool:
+        """Forget the words; return whether it was there."""
+        is_shown = self.has_class("shown")
+        self.value = ""
+        self.rest()
+        return is_shown
+
+
+def filtered(groups: Sequence[Group], words: str) -> Sequence[Group]:
+    """Return the rows that hold all of some words, in whatever of their columns."""
+    wanted = words.casefold().split()
+    if not wanted:
+        return groups
+    found = []
+    for group in groups:
+        rows = [row for row in group.rows if all(word in _text_of(row) for word in wanted)]
+        if rows:
+            found.append(Group(group.title, group.about, rows))
+    return found
+
+
+def _text_of(row: Row) -> str:
+    parts = (row.key, row.name, row.who, row.executor, row.state, row.note)
+    return " ".join(parts).casefold()
+
+
+class CommandOutput(Static):
+    """The output of the last command; hidden after Escape."""
+
+    DEFAULT_CSS = """
+    CommandOutput { height: auto; max-height: 5; display: none; }
+    CommandOutput.shown { display: block; }
+    """
+
+    class Ended(Message):
+        """A command has ended."""
+
+        def __init__(self, ran: Ran) -> None:
+            super().__init__()
+            self.ran = ran
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__()
+        self._caller = caller
+
+    def run(self, argv: Sequence[str]) -> None:
+        """Run a command beside the view; it goes on if the view is left."""
+        self._show(Text(f"$ {command_line(argv)}  …", NOTE))
+
+        def run() -> None:
+            self.post_message(self.Ended(run_command(argv, caller.cwd, caller.environ)))
+
+        caller = self._caller
+        Thread(target=run, daemon=True).start()
+
+    def run_on_terminal(self, argv: Sequence[str]) -> None:
+        """Give the terminal to a command until it has ended."""
+        with self.app.suspend():
+            ran = _on_terminal(argv, self._caller)
+        self.post_message(self.Ended(ran))
+
+    def on_command_output_ended(self, event: Ended) -> None:
+        """Show how a command has ended, and its first lines."""
+        ran = event.ran
+        text = Text(f"$ {command_line(ran.argv)}", BOLD)
+        if ran.code:
+            text.append(f"  (exit {ran.code})", BAD)
+        for line in ran.lines[:MOST_LINES]:
+            text.append(f"\n{line}", BAD if ran.code else "")
+        if len(ran.lines) > MOST_LINES:
+            text.append(f"\n… and {len(ran.lines) - MOST_LINES} lines more", NOTE)
+        self._show(text)
+
+    def leave(self) -> bool:
+        """Put it away; return whether it was there."""
+        is_shown = self.has_class("shown")
+        self.remove_class("shown")
+        return is_shown
+
+    def _show(self, text: Text) -> None:
+        self.update(text)
+        self.add_class("shown")
+
+
+def _on_terminal(argv: Sequence[str], caller: Caller) -> Ran:
+    launch = Launch(tuple(own_process("sow", *argv)), "", caller.cwd)
+    try:
+        print(f"$ {command_line(argv)}", flush=True)
+        code = run_in_foreground(launch, own_environment(caller.environ))
+    except OSError as error:
+        return cannot_start(argv, error)
+    with suppress(OSError):  # the terminal may be gone
+        print("Enter leads back to the view.", end="", flush=True)
+        os.read(0, 1024)
+    return Ran(argv, code, ())
 
 
 class WatchApp(App[None]):

@@ -12,7 +12,7 @@ from sow.calls.batch_cancel import cancel_batch
 from sow.errors import StateError
 from sow.ids import JobId, TaskId
 from sow.jobs import batches, leases, messages
-from sow.jobs.events import event_of
+from sow.jobs.notifications import event_of
 from sow.schema.amounts import Amounts
 from sow.schema.batch import Action, BatchState
 from sow.schema.job import JobState

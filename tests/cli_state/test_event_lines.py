@@ -2,7 +2,7 @@
 
 import pytest
 
-from sow.cli.event_lines import lines_of
+from sow.cli.attempt_logs import lines_of
 from sow.reports.agent_events import Event, Kind
 
 

@@ -17,7 +17,7 @@ from sow.calls.batch_wait import BatchLook
 from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter
 from sow.cli import failing_requests, worker_screen
-from sow.cli.batch_progress import BatchProgress
+from sow.cli.batch_words import BatchProgress
 from sow.cli.job_rows import JobRows
 from sow.cli.live_block import LiveBlock
 from sow.cli.progress import WaitingView

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from sow.cli.status_screen import Part, fitting, run_row
+from sow.cli.status import Part, fitting, run_row
 from sow.schema.output.situation import Run
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.cli.service_files import (
+from sow.cli.worker_unit import (
     launchd_list,
     service_name,
     systemd_unit,

@@ -6,7 +6,7 @@ import os
 import pytest
 from clones.clone_site import make_site
 
-from sow.clones.large_files import bring_large_files
+from sow.clones.bring_back import bring_large_files
 from sow.git.inert_refs import UnsafeClone
 
 

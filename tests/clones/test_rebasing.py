@@ -9,7 +9,7 @@ from clones.test_merge_tasks import STEPS, status
 from proving import drawn
 
 from sow.clones.merge_tasks import MergeConflict
-from sow.clones.rebasing import NotOneByOne
+from sow.clones.merging import NotOneByOne
 from sow.clones.update import update_clone
 from sow.schema.job_terms import MergeWay
 from sow.schema.task import TaskStatus

@@ -1,6 +1,6 @@
 """The lines of `--verbose`."""
 
-from sow.config.trace import resolution_trace
+from sow.cli.preview import resolution_trace
 
 
 def test_the_trace_without_a_file(load, config_path):

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.install.agents_block import Unclear, find_block, text_of_skill, with_block, without_block
-from sow.install.agents_md import wanted_text
+from sow.install.agents_md import (
+    Unclear,
+    find_block,
+    text_of_skill,
+    wanted_text,
+    with_block,
+    without_block,
+)
 
 TEXT = "# Sow\n\nRun `sow next`.\n"
 CONTENT = st.text("ab \n#-<!", max_size=30)

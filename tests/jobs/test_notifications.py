@@ -9,7 +9,7 @@ from recorded_changes import read_after
 from sow.ids import JobId, TaskId
 from sow.jobs import changes, jobs, leases, notifications
 from sow.jobs.database import Database
-from sow.jobs.events import event_of
+from sow.jobs.notifications import event_of
 from sow.paths import Workspace
 from sow.schema.batch import PAUSED_BY_PERSON
 from sow.schema.change import Change, ChangeData

@@ -19,8 +19,7 @@ from sow.jobs import (
     records,
     waiters,
 )
-from sow.jobs.database import Database
-from sow.jobs.overview import ACTIVE
+from sow.jobs.database import ACTIVE, Database
 from sow.paths import Workspace
 from sow.schema.job import LIVE_STATES, HeldFor
 

@@ -17,8 +17,8 @@ from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
 from own_queue import outdate
 from standins import read_runs
 
-from sow.jobs.noted_place import put_place
 from sow.jobs.queue_form import FORMAT
+from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 

@@ -76,7 +76,7 @@ def test_a_reviewers_and_an_orchestrators_are_known_as_well(
 ASKING = """
 import json, os
 from pathlib import Path
-from sow.cli.mcp_caller import environment_of_caller
+from sow.cli.mcp import environment_of_caller
 print(json.dumps(dict(environment_of_caller(os.environ, Path.cwd()))))
 """
 

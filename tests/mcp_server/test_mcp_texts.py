@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_server.place import call, make_place, run
 
 from sow.mcp_server.escrow import Escrows
-from sow.mcp_server.messages import Output, pass_out
+from sow.mcp_server.stdio import Output, pass_out
 
 NO_TEXT = os.fsdecode(b"caf\xe9")
 READABLE = "caf\ufffd"

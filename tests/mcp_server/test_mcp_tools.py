@@ -14,7 +14,7 @@ from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
 from sow.commands import CALLABLE, Right
 from sow.errors import UsageError
-from sow.mcp_server.fitting import fitting
+from sow.mcp_server.server import fitting
 from sow.mcp_server.tool import Line, Tool
 
 BOUND = 50.0

@@ -12,8 +12,7 @@ from refs.remotes import Remote
 
 from sow.git.run import git
 from sow.refs.cache import cached, locked
-from sow.refs.exporting import tree_of
-from sow.refs.git_names import heads_of_bare
+from sow.refs.exporting import heads_of_bare, tree_of
 from sow.refs.repository import repository_in
 from sow.schema.references import Reference
 

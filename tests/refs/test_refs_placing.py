@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.refs.placing import write_links
+from sow.refs.exporting import write_links
 
 
 def written(top: Path, links: dict[str, str]) -> list[str]:

@@ -48,7 +48,7 @@ FEATURES_SUMS = "sow/budgets/accounts.py"
 """The sums of a feature, which go with it."""
 
 
-DOOR_OF_MCP = {f"sow/mcp_server/{name}.py" for name in ("server", "stdio", "messages")}
+DOOR_OF_MCP = {f"sow/mcp_server/{name}.py" for name in ("server", "stdio")}
 """The modules that import the SDK of the Model Context Protocol, which may not be installed."""
 BEHIND_IT = {"sow/mcp_server/calls.py", "sow/mcp_server/escrow.py", *DOOR_OF_MCP}
 """Those that import what comes with it."""

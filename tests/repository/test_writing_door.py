@@ -38,7 +38,6 @@ ELSEWHERE = {
     "sow/clones/copying.py": "a clone, by open folders",
     "sow/clones/deleting.py": "the clones' own place, by open folders",
     "sow/clones/keeping.py": "the clones' own place, which refuses links",
-    "sow/clones/large_files.py": "git's folder",
     "sow/clones/locks.py": "the clones' own place, which refuses links",
     "sow/clones/made_by_setup.py": "git's folder of a clone",
     "sow/clones/make.py": "the clones' own place",
@@ -61,13 +60,12 @@ ELSEWHERE = {
     "sow/git/settings_text.py": "git's folder of a clone",
     "sow/install/record.py": "beside the user's configuration",
     "sow/jobs/user_secret.py": "the user's state folder",
-    "sow/mcp_server/messages.py": "standard streams",
+    "sow/mcp_server/stdio.py": "standard streams",
     "sow/processes/cgroup.py": "the system's control groups",
     "sow/refs/cache.py": "the cache of references",
     "sow/refs/exporting.py": "the cache of references",
     "sow/refs/linking.py": "`.sow/refs`, by the open folder",
     "sow/refs/folder.py": "`.sow/refs`, by the open folder",
-    "sow/refs/placing.py": "the cache of references",
     "sow/refs/record.py": "the cache of references",
     "sow/refs/repository.py": "the cache of references",
     "sow/state/kept/copies.py": "git's folder",
@@ -78,7 +76,7 @@ ELSEWHERE = {
 IN_WORKING_TREE = {
     "sow/clones/bringing_along.py": "`_in_the_way` names what is no folder of its own on the way",
     "sow/install/documents.py": "it removes empty folders that sow has put on its own record",
-    "sow/install/old_agents.py": "`refuse_leading_out` comes before each move",
+    "sow/install/claude.py": "`refuse_leading_out` comes before each move",
 }
 """Modules that write in a working tree, with what keeps them from following a link."""
 IN_RUN = {
@@ -86,7 +84,7 @@ IN_RUN = {
     "sow/calls/wait.py",
     "sow/jobs/attempt_evidence.py",
     "sow/jobs/doorbell.py",
-    "sow/jobs/giving_back.py",
+    "sow/jobs/unproven_queue.py",
     "sow/jobs/making.py",
     "sow/jobs/private_folders.py",
     "sow/jobs/pruning.py",

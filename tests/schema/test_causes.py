@@ -24,7 +24,7 @@ from sow.schema.causes import (
     RetryRule,
     SessionRule,
 )
-from worker.steps.failed import failure_result
+from worker.steps.result_file import failure_result
 
 ROOT = Path(__file__).resolve().parents[2]
 OPEN_TO_REMEDIES = {"executor", "settings", "job", "task"}

@@ -118,7 +118,7 @@ def test_while_git_holds_its_lock_nothing_is_decided(workspace, task, alive, mon
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     before = task.state.read_bytes()
     begin(workspace)
-    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
     with (git / "index.lock").open("w"):
         task.state.write_bytes(before)
         assert read_task(workspace, "010").status is TaskStatus.PENDING
@@ -135,7 +135,7 @@ def test_a_lock_that_a_killed_git_has_left_keeps_nobody_from_the_state(
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     before = task.state.read_bytes()
     begin(workspace)
-    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
     (git / "index.lock").touch()
     task.state.write_bytes(before)
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
@@ -159,8 +159,8 @@ def test_a_git_that_never_rests_keeps_nobody_from_the_state(
         os.utime(git / "index", (now, now + next(written) / 1e6))
         (git / "HEAD").write_text(f"ref: refs/heads/{head}\n")
 
-    monkeypatch.setattr("sow.state.kept.git_rest.MANY_SECONDS", 0.05)
-    monkeypatch.setattr("sow.state.kept.git_rest.time.sleep", write_index)
+    monkeypatch.setattr("sow.state.kept.putback.MANY_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.putback.time.sleep", write_index)
     task.state.write_bytes(before)
     expected = TaskStatus.IN_PROGRESS if head == "main" else TaskStatus.PENDING
     assert read_task(workspace, "010").status is expected
@@ -313,7 +313,7 @@ def test_nothing_is_kept_for_the_first_time_while_git_is_at_work(workspace, task
     folder.mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
     kept = kept_at(workspace.root)
-    monkeypatch.setattr("sow.state.kept.git_rest.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sow.state.kept.putback.PATIENCE_SECONDS", 0.05)
     (folder / "index.lock").touch()
     adopt(kept)  # and be it a lock that a killed git has left
     assert not Path(kept.folder).exists()

@@ -10,10 +10,9 @@ from timeline import random_records
 from sow.schema.change import Change
 from sow.schema.job import Attempt, Job
 from sow.schema.output.report import WORKING, SpanKind, TaskStory
-from sow.timeline.changed_files import own_base
+from sow.timeline.building import Bar, lanes_of, longest_chain
 from sow.timeline.critical_path import critical_path
-from sow.timeline.lanes import Bar, lanes_of
-from sow.timeline.longest_chain import longest_chain
+from sow.timeline.gathering import own_base
 from sow.timeline.scale import scale_of
 from sow.timeline.spans import Stay, job_stays, spans_of, turns_of
 

@@ -8,14 +8,16 @@ import pytest
 from sow.config.checks import read_repository
 from sow.paths import Workspace
 from sow.trust.accepted import (
+    CommandLine,
     NotTrusted,
     TrustFileBroken,
     accept,
+    command_lines,
     is_accepted,
     refuse_untrusted,
+    text_of,
     trust_file,
 )
-from sow.trust.command_lines import CommandLine, command_lines, text_of
 
 FIRST = "checks: {unit: make test, lint: {run: make lint, timeout: 5m}, default: [unit]}"
 

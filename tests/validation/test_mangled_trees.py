@@ -19,7 +19,7 @@ from validation.trees import MARKS, make_tree
 
 from sow.paths import Workspace
 from sow.validation.kinds import Kind
-from sow.validation.leftovers import is_leftover
+from sow.validation.reading import is_leftover
 
 pytestmark = pytest.mark.slow
 

@@ -19,10 +19,8 @@ from sow.paths import Workspace
 from sow.state.projects import new_project
 from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
-from sow.watching.app import WatchApp
-from sow.watching.command_output import CommandOutput
+from sow.watching.app import CommandOutput, Filter, WatchApp
 from sow.watching.contents import Tab
-from sow.watching.filtering import Filter
 from sow.watching.listing import Listing
 from sow.watching.pane import Pane
 

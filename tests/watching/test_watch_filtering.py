@@ -4,7 +4,7 @@ import pytest
 from watching.rows_cases import ended, live, resting
 
 from sow.schema.task import TaskStatus
-from sow.watching.filtering import filtered
+from sow.watching.app import filtered
 from sow.watching.snapshot import Group
 
 SIGN_IN = live(key="010", name="Sign in", note="reads Search.py")

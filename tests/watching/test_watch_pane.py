@@ -11,8 +11,7 @@ from sow.ids import JobId
 from sow.paths import Workspace
 from sow.watching.commands import Ran
 from sow.watching.contents import MOST_LETTERS, MOST_LINES, Look, Tab, harmless, read_tab
-from sow.watching.following import LAST_EVENTS, LATEST_EVENTS, Following
-from sow.watching.pane import title_of
+from sow.watching.pane import LAST_EVENTS, LATEST_EVENTS, Following, title_of
 
 HOSTILE = "\x1b[31mred\x1b[2J\x1b]0;title\x07 [b]bold[/b] \u202eback\u202c \x9b31m"
 

@@ -35,8 +35,7 @@ from sow.schema.job_terms import CheckTerms, ReviewTerms
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state.places import find_task
 from sow.state.tasks import change_task, read_task
-from sow.trust.accepted import accept
-from sow.trust.command_lines import command_lines
+from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext

@@ -17,8 +17,7 @@ from sow.jobs import jobs, leases
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import add_task
-from sow.trust.accepted import accept
-from sow.trust.command_lines import command_lines
+from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.monitor import Monitor
 from worker.next_supervisor import Standby

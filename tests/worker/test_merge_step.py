@@ -26,8 +26,8 @@ from sow.schema.job import STEP_RETRIES, Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms, MergeWay
 from sow.schema.task import TaskStatus
 from worker.kinds.merge.program import merge
-from worker.steps.failed import failure_result
 from worker.steps.program_input import MergeOrders
+from worker.steps.result_file import failure_result
 
 pytestmark = pytest.mark.slow  # process after process
 

@@ -25,7 +25,7 @@ from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
 from worker import at_work, output
 from worker import monitor as monitor_module
-from worker.attempt_over import ask_to_end, has_ended
+from worker.at_work import ask_to_end, has_ended
 from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")

@@ -28,11 +28,10 @@ from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
-from sow.trust.accepted import accept
-from sow.trust.command_lines import command_lines
-from worker.holding import release_if_trusted
-from worker.kinds.review import sweep, tree
+from sow.trust.accepted import accept, command_lines
+from worker.kinds.review import kind, sweep
 from worker.monitor import Monitor
+from worker.postponing import release_if_trusted
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -366,13 +365,13 @@ def test_the_making_of_its_clone_keeps_no_other_job_from_its_start(site: ReviewS
 def test_a_slow_look_at_the_tree_keeps_no_other_job_from_its_end(
     rooted: ReviewSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, may_look = tree.look_at_tree, threading.Event()
+    look, may_look = kind.look_at_tree, threading.Event()
 
     def slow(root: Path) -> Look | None:
         assert may_look.wait(60.0)
         return look(root)
 
-    monkeypatch.setattr(tree, "look_at_tree", slow)
+    monkeypatch.setattr(kind, "look_at_tree", slow)
     rooted.script([ACCEPT])
     review = rooted.place()
     running = rooted.start(review)

@@ -31,8 +31,8 @@ from sow.schema.step_result import StepResult
 from sow.schema.task import TaskClone, TaskStatus
 from sow.state.tasks import add_task
 from worker.adopt import adopt
-from worker.holding import release_if_trusted
-from worker.kinds.step_end import result_of
+from worker.kinds.step import result_of
+from worker.postponing import release_if_trusted
 
 pytestmark = pytest.mark.slow  # process after process
 

@@ -18,9 +18,8 @@ from sow.jobs.stalls import quiet_since, waits_for_others
 from sow.schema.job import Cause, Job, JobState
 from sow.schema.task import TaskStatus
 from worker import watchdog
-from worker.quiet import note_quiet
 from worker.running import Running, Signs
-from worker.watchdog import HANG_SECONDS, overdue
+from worker.watchdog import HANG_SECONDS, note_quiet, overdue
 
 INIT = {"type": "system", "subtype": "init", "session_id": SESSION}
 RESULT = {"type": "result", "is_error": False, "num_turns": 1, "result": "Done."}

@@ -18,8 +18,7 @@ import msgspec
 from sow.errors import SowError
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
-from worker.steps.failed import failure_result
-from worker.steps.result_file import leave_result
+from worker.steps.result_file import failure_result, leave_result
 
 
 class Orders(msgspec.Struct):

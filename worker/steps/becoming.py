@@ -19,8 +19,7 @@ from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
-from worker.steps.failed import failure_result
-from worker.steps.result_file import leave_result
+from worker.steps.result_file import failure_result, leave_result
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores, and an agent's CLI must not."""

@@ -13,9 +13,8 @@ from sow.calls.request import Request
 from sow.clones.candidates import candidates, in_order
 from sow.clones.main_checkout import main_checkout
 from sow.config.checks import read_repository
-from sow.config.clones import clone_settings
+from sow.config.clones import clone_settings, merge_commands
 from sow.config.configuration import Configuration
-from sow.config.merge_check import merge_commands
 from sow.git.repository import refuse_old_git
 from sow.ids import TaskId
 from sow.jobs.database import Database

@@ -10,8 +10,7 @@ import msgspec
 
 from sow.clones.copying import files_to_copy
 from sow.config.checks import checks_of, chosen, read_repository
-from sow.config.clones import clone_settings
-from sow.config.merge_check import setup_commands
+from sow.config.clones import clone_settings, setup_commands
 from sow.config.source import Source
 from sow.errors import StateError
 from sow.faults import passing_fault

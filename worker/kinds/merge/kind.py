@@ -4,9 +4,8 @@ Owns what is merged, and which command lines the result has to pass.
 """
 
 from sow.config.checks import read_repository
-from sow.config.clones import clone_settings
-from sow.config.merge_check import merge_commands
-from sow.executors.resuming import can_resume
+from sow.config.clones import clone_settings, merge_commands
+from sow.executors.registry import can_resume
 from sow.ids import TaskId
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
