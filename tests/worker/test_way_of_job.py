@@ -18,7 +18,8 @@ from sow.yamlfile import REMOVE
 
 LAYERS = ("sow.calls.", "worker.")
 """Where it is decided what happens to a job; what lies below is read, not followed."""
-MOST_MODULES = 46
+MOST_MODULES = 50
+"""Four of them are opened only where the agent still runs when it is looked at."""
 MOST_TURNS = 2
 REPORT = {"sow": ["task", "set", "{task}", "status", "needs_review"]}
 
