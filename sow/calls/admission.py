@@ -42,11 +42,12 @@ class NothingAsked(StateError):
     """An answer was given to a task that asks nothing."""
 
     INSTEAD: ClassVar[Mapping[TaskStatus, str]] = {
-        TaskStatus.PENDING: "Nobody has begun it: `sow agent spawn {id}`.",
+        TaskStatus.PENDING: "It has not been started yet. Start it: `sow agent spawn {id}`.",
         TaskStatus.IN_PROGRESS: "Its agent is at work: `sow agent wait {id}` waits for it.",
-        TaskStatus.NEEDS_REVIEW: "Its work waits for a verdict: `sow agent review {id}`. To say"
-        ' more to its agent: `sow agent resume {id} "…"`.',
-        TaskStatus.FAILED: 'To say what its agent should do now: `sow agent resume {id} "…"`.',
+        TaskStatus.NEEDS_REVIEW: "Its work waits for a review: `sow agent review {id}` starts"
+        " one. To send its agent a message: `sow agent resume {id}"
+        ' "…"`.',
+        TaskStatus.FAILED: 'Write what its agent should do next: `sow agent resume {id} "…"`.',
         TaskStatus.COMPLETED: "`sow task reopen {id}` makes it pending again.",
         TaskStatus.ABANDONED: "`sow task reopen {id}` makes it pending again.",
     }
@@ -55,9 +56,9 @@ class NothingAsked(StateError):
         instead = self.INSTEAD[task.status]
         if task.status is TaskStatus.IN_PROGRESS and not has_job:
             words = "spawn {id}" if not task.session_started else 'resume {id} "Go on."'
-            instead = f"Nobody is at work on it: `sow agent {words}` goes on."
+            instead = f"No agent is working on it. Continue it: `sow agent {words}`."
         super().__init__(
-            f"task {task.id} is {task.status}: it asks nothing, and takes no answer",
+            f"task {task.id} is {task.status}: there is no question to answer",
             hint=instead.format(id=task.id),
         )
 
@@ -82,15 +83,15 @@ def admit_spawn(
             options = " --fresh --reassign" if fresh else " --reassign"
             raise StateError(
                 f"task {task.id} is for {task.assigned_agent}, not for {agent}",
-                hint=f"As the task says: `sow agent spawn {task.id}`. To give it to {agent}: "
-                f"`sow agent spawn {agent} {task.id}{options}`.",
+                hint=f"To start {task.assigned_agent}: `sow agent spawn {task.id}`. To give it"
+                f" to {agent}: `sow agent spawn {agent} {task.id}{options}`.",
             )
     if task.status is TaskStatus.PENDING or fresh:
         return
     if task.session_started and not _always_respawns(task, executor):
         raise RefusedCall(
             task,
-            "spawned, for its session has started",
+            "spawned, because its session has started",
             f'Resume it: `sow agent resume {task.id} "…"`. '
             "To start over with a new session, spawn with --fresh.",
         )
@@ -133,8 +134,9 @@ def refuse_unmet(task: Task, others: Sequence[Task]) -> None:
         names = ", ".join(f"{task.id} ({task.status})" for task in unmet)
         raise StateError(
             f"task {task.id} depends on tasks that are not completed: {names}",
-            hint="Complete them first; --when-ready queues it until they are, --ignore-deps runs it"
-            " now. `sow task list` shows what each task waits for.",
+            hint="Complete them first. Or add --when-ready: sow starts it when they are"
+            " completed. Or add --ignore-deps: sow starts it now. `sow task list` shows"
+            " what each task waits for.",
         )
 
 
@@ -165,7 +167,7 @@ class ProjectIsEnding(StateError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the project is ended, or about to be: nothing more is placed for it",
+            "the project has ended or is ending, so sow queues no more jobs for it",
             hint="`sow project list` shows the projects of this repository.",
         )
 

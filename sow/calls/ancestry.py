@@ -23,8 +23,9 @@ class WaitsForItself(StateError):
     def __init__(self, task_id: str, chain: Sequence[Job]) -> None:
         way = " → ".join(f"{job.task_id} (job {job.id})" for job in chain)
         super().__init__(
-            f"task {task_id} cannot wait on itself or on an ancestor: {way}",
-            hint="Report with `sow task set status …` and end; your caller decides what follows.",
+            f"task {task_id} cannot wait for itself, nor for a task that waits for it: {way}",
+            hint="Set your task's status with `sow task set status …` and stop. Your caller"
+            " then decides what to do next.",
         )
 
 
@@ -34,9 +35,10 @@ class WouldEndItself(StateError):
     def __init__(self, job: Job, chain: Sequence[Job]) -> None:
         way = " → ".join(f"{step.task_id} (job {step.id})" for step in chain)
         super().__init__(
-            f"job {job.id} of task {job.task_id} is the caller's own, or above it: {way}",
-            hint="Name the task that you mean; without an id a command means your own. To end "
-            "yourself, report with `sow task set status …` and stop.",
+            f"job {job.id} of task {job.task_id} is your own job, or one that started it: {way}",
+            hint="Give the id of the task to cancel; without an id the command means your own"
+            " task. To end your own job, set your task's status with `sow task set status"
+            " …` and stop.",
         )
 
 
@@ -55,8 +57,8 @@ def refuse_when_cancelled(caller: Caller, database: Database) -> None:
         if own.cancel_requested_at is not None and not over_by_itself:
             job = own
             raise StateError(
-                f"nothing is queued for job {job.id} (task {job.task_id}): it was cancelled",
-                hint="Its agent is being ended, and what it has queued with it.",
+                f"job {job.id} (task {job.task_id}) was cancelled, so it cannot queue other jobs",
+                hint="sow ends its agent and the jobs that it has queued.",
             )
 
 

@@ -24,9 +24,10 @@ def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Aut
     if who and (is_other_agent or config.approve is not ApproveRule.AGENTS):
         config_path = display_path(config.path)
         raise StateError(
-            f"a person at a terminal approves, and this is {who}",
-            hint="Ask the person whose project it is to run this command in a terminal; or they"
-            f" let orchestrating agents approve: `approve: agents` in {config_path}.",
+            f"only a person at a terminal can approve; this call comes from {who}",
+            hint="Ask the project's owner to run this command in a terminal. To let"
+            " orchestrating agents approve, the owner sets `approve: agents` in"
+            f" {config_path}.",
         )
     if at_terminal or caller.job_id is not None:
         return author
@@ -40,7 +41,7 @@ def who_is_no_person(caller: Caller, *, at_terminal: bool) -> str:
         return f"the agent of a job ({role})"
     if role == ORCHESTRATOR:
         return "an orchestrator's session"
-    return "" if at_terminal else "no terminal"
+    return "" if at_terminal else "a program without a terminal"
 
 
 def refuse_override(caller: Caller, *, at_terminal: bool) -> None:
@@ -48,9 +49,9 @@ def refuse_override(caller: Caller, *, at_terminal: bool) -> None:
     who = who_is_no_person(caller, at_terminal=at_terminal)
     if who:
         raise StateError(
-            f"--before-approval is for a person at a terminal, and this is {who}",
-            hint="Call again without it. Where the plan is not approved yet, ask the person whose"
-            " project it is to run `sow approve plan && sow advance` in a terminal.",
+            f"only a person at a terminal can use --before-approval; this call comes from {who}",
+            hint="Run the command again without it. If the plan is not approved yet, ask the"
+            " project's owner to run `sow approve plan && sow advance` in a terminal.",
         )
 
 

@@ -40,8 +40,8 @@ class NoWorker(QueueError):
     def __init__(self) -> None:
         super().__init__(
             "the job is queued, but no worker runs and worker.autostart is off",
-            hint="Start one with `sow worker` in another terminal; the job is then taken. "
-            "The same call again waits for it.",
+            hint="Start one with `sow worker` in another terminal; it then runs the job. Run"
+            " the same command again to wait for the job.",
         )
 
 
@@ -64,7 +64,7 @@ class Staffing(Struct):
             where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
             raise QueueError(
                 f"the job is queued, but its worker has died {MOST_STARTS} times",
-                hint=f"{where}\nThe job is taken when a worker runs: `sow worker`.",
+                hint=f"{where}\nThe job starts when a worker runs: `sow worker`.",
             )
         with _one_at_a_time(self.caller.workspace) as ours:
             if ours and not self._is_staffed():
@@ -135,8 +135,9 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started now: {error.strerror}",
-            hint="The system has no room for it. The job is taken when a worker runs: the same "
-            "call again starts one and waits, and so does `sow worker`.",
+            hint="The system cannot start another process now. Run the same command again"
+            " later: it starts a worker and waits for the job. `sow worker` starts a"
+            " worker too.",
         ) from error
 
 

@@ -32,8 +32,8 @@ class BatchHasEnded(StateError):
     def __init__(self, batch: Batch) -> None:
         super().__init__(
             f"batch {batch.id} is {batch.state.value}",
-            hint=f"`sow batch show {batch.id}` shows how it ended;"
-            " `sow batch run` makes a new one of what is not finished.",
+            hint=f"`sow batch show {batch.id}` shows how it ended; `sow batch run` starts a new"
+            " batch with the unfinished tasks.",
         )
 
 

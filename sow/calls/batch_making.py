@@ -38,7 +38,8 @@ class NothingToCheck(StateError):
 
     def __init__(self) -> None:
         super().__init__(
-            "--accept check needs --check", hint="Without checks only a person, or a reviewer, can."
+            "--accept check needs --check",
+            hint="Without checks, only a person or a reviewer can accept work.",
         )
 
 
@@ -72,8 +73,8 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     """
     if wanted.name.isdecimal():
         raise UsageError(
-            f"a batch cannot be called {wanted.name}: that would be the number of one",
-            hint=f"Add a letter: --name b{wanted.name}.",
+            f"a batch cannot be named {wanted.name}: a number alone is the id of a batch",
+            hint=f"Add a letter to the name: --name b{wanted.name}.",
         )
     project_id = ProjectId(read_project(caller.workspace).id)
     found = batches.open_batch(database, project_id, wanted.selection)
@@ -82,8 +83,9 @@ def make_or_attach(caller: Caller, database: Database, wanted: Wanted) -> Made |
     for other in batches.going_on(database, project_id) if wanted.name else ():
         if other.name == wanted.name:
             raise StateError(
-                f"batch {other.id}, which goes on, is called {other.name} already",
-                hint=f"Give another --name; `sow batch add {other.label} TASK` adds to that one.",
+                f"batch {other.id} is still running and already has the name {other.name}",
+                hint="Choose another --name, or add tasks to that batch: `sow batch add"
+                f" {other.label} TASK`.",
             )
     refuse_policy(caller, wanted.policy)
     meant = tasks_of(caller, database, project_id, wanted.selection)
@@ -114,13 +116,13 @@ def _attached(caller: Caller, database: Database, batch: Batch, wanted: Wanted) 
     notes = []
     if wanted.name not in ("", batch.name):
         known = f"is called {batch.name}" if batch.name else "has no name"
-        notes.append(f"batch {batch.id} {known}, as it was made")
+        notes.append(f"batch {batch.id} {known}; --name does not change it")
     if wanted.asked:
         ask_features(database, batch, wanted.asked)
         workers.wake(caller.workspace)
     kept = {name: getattr(policy, name) for name in ("before_approval", *OPTIONS)}
     if policy != msgspec.structs.replace(batch.policy, **kept):
-        notes.append(f"batch {batch.id} goes on with the policy that it was made with")
+        notes.append(f"batch {batch.id} keeps the options that it was started with")
     return Made(batch, attached=True, notes=tuple(notes))
 
 

@@ -36,7 +36,7 @@ class EndlessTurn(Exception):
 
     def __init__(self, task: str, action: Action) -> None:
         super().__init__(
-            f"`{action}` of task {task} was done {MOST_LOOKS} times and led to nothing"
+            f"`{action}` of task {task} was done {MOST_LOOKS} times and changed nothing"
         )
 
 

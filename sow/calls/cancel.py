@@ -36,12 +36,12 @@ class NothingToCancel(StateError):
     def __init__(
         self, task_id: str, ended: Job | None = None, children: Sequence[Job] = ()
     ) -> None:
-        what = _how_it_ended(ended) if ended else "it has no job that runs or waits"
-        had = f"`sow job list --task {task_id}` shows the jobs it had."
+        what = _how_it_ended(ended) if ended else "it has no running or waiting job"
+        had = f"`sow job list --task {task_id}` shows its past jobs."
         if ended is not None and not ended.task_id:
             had = f"`sow job show {ended.id}` shows how it ended."
         super().__init__(
-            f"nothing to cancel of {subject_of(ended) if ended else f'task {task_id}'}: {what}",
+            f"nothing to cancel for {subject_of(ended) if ended else f'task {task_id}'}: {what}",
             hint=_on_children(children) or had,
         )
         self.ended = ended
@@ -52,7 +52,11 @@ class TooLate(StateError):
     """The agent has reported already, and its report stands; or the job has ended by itself."""
 
     def __init__(self, job: Job, status: TaskStatus | None, children: Sequence[Job] = ()) -> None:
-        how = f"its agent has already left {status}" if status else f"it has ended ({job.state})"
+        how = (
+            f"its agent has already set the status {status}"
+            if status
+            else f"it has ended ({job.state})"
+        )
         wait = f"`{wait_for_job(job)}` {'waits until' if status else 'prints how'} it has ended."
         super().__init__(
             f"too late to cancel job {job.id} of {subject_of(job)}: {how}",
@@ -67,7 +71,7 @@ class OpenOnTerminal(StateError):
         where = f" by process {job.caller.pid}" if job.caller else ""
         super().__init__(
             f"the session of task {job.task_id} is open on a terminal (job {job.id}{where})",
-            hint="Close it there; the task is free again then.",
+            hint="Close it in that terminal; after that the task is free.",
         )
 
 
@@ -78,13 +82,14 @@ class NotGivenBack(StateError):
         super().__init__(
             f"job {job.id} of task {job.task_id} is cancelled, "
             f"but its task is still in progress: {error.message}",
-            hint=f"{error.hint} `sow agent cancel {job.task_id}`, or a worker, tries it again.",
+            hint=f"{error.hint} A worker tries again by itself; `sow agent cancel {job.task_id}`"
+            " tries again now.",
         )
 
 
 def _how_it_ended(job: Job) -> str:
     if job.state is JobState.CANCELLED:
-        left = f", left {job.outcome_status}" if job.outcome_status else ""
+        left = f", with the status {job.outcome_status}" if job.outcome_status else ""
         return f"job {job.id} is cancelled already{left}"
     return f"job {job.id} has ended"
 
@@ -99,7 +104,7 @@ def _on_children(children: Sequence[Job]) -> str:
     )
     numbered = zip(ends, children, strict=True)
     commands = ", ".join(f"{end} (job {job.id})" for end, job in numbered)
-    return f"What it has queued goes on; to end that: {commands}."
+    return f"The jobs that it queued still run; to cancel them: {commands}."
 
 
 @dataclass(frozen=True)

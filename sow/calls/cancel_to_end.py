@@ -29,7 +29,7 @@ class NotEnded(StateError):
     def __init__(self, job: Job) -> None:
         super().__init__(
             f"{_asked(job)}, but its agent has not ended in {CANCEL_SECONDS:.0f} s",
-            hint=f"`{wait_for_job(job)}` goes on waiting; `sow worker logs` may say why.",
+            hint=f"`{wait_for_job(job)}` waits longer; `sow worker logs` may show why.",
         )
 
 
@@ -39,13 +39,13 @@ class EndIsUnverifiable(StateError):
     def __init__(self, job: Job) -> None:
         super().__init__(
             f"{_asked(job)}, but its agent was started in another pid namespace",
-            hint="If it is gone (its container was removed, say), then "
-            f"`sow job resolve {job.id} --gone`.",
+            hint="If you know that it no longer runs (for example, its container was removed),"
+            f" run `sow job resolve {job.id} --gone`.",
         )
 
 
 def _asked(job: Job) -> str:
-    return f"job {job.id} of {subject_of(job)} is asked to end"
+    return f"job {job.id} of {subject_of(job)} was asked to end"
 
 
 def cancel_to_end(

@@ -38,9 +38,9 @@ def with_clone(
         if request.clone is False:
             task_id = resolved.task.id
             raise UsageError(
-                f"task {task_id} has a clone of its own, in which its work lies",
-                hint="Spawn it without --no-clone."
-                f" `sow clone path {task_id}` shows where that is.",
+                f"task {task_id} has its work in a clone of its own",
+                hint=f"Spawn it without --no-clone. `sow clone path {task_id}` prints where the"
+                " clone is.",
             )
         return True
     if not _is_wanted(database, config, resolved):
@@ -50,8 +50,9 @@ def with_clone(
             return False
         cwd = resolved.cwd
         raise UsageError(
-            f"--cwd names {cwd}, which lies outside the workspace, so no clone has that folder",
-            hint="Name a folder of the workspace, or spawn with --no-clone.",
+            f"--cwd names {cwd}, which is outside the workspace, so a clone does not contain"
+            " that folder",
+            hint="Give a folder inside the workspace, or spawn with --no-clone.",
         )
     _refuse_impossible(caller, config, resolved)
     return True
@@ -66,8 +67,8 @@ def notes_on_tree(config: Configuration, resolved: Resolved) -> tuple[str, ...]:
         return ()
     anew = f"`sow agent cancel {task}`, then `sow agent spawn {task} --fresh --clone`"
     return (
-        f"task {task} is done in your working tree, and this repository's batches use clones."
-        f" To have it in one: {anew}",
+        f"task {task} runs in your working tree, although this repository's batches use clones."
+        f" To run it in a clone: {anew}",
     )
 
 

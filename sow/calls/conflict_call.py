@@ -41,23 +41,23 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
     found = conflict_in(main, place)
     if found is None:
         raise StateError(
-            f"no merge is under way in the clone of task {task.id}",
-            hint=f"`sow clone update {task.id}` brings the project's branch into it.",
+            f"no merge is in progress in the clone of task {task.id}",
+            hint=f"`sow clone update {task.id}` merges the project's branch into the clone.",
         )
     if task.status is TaskStatus.COMPLETED:
         raise StateError(
             f"task {task.id} is completed, and its session is over",
-            hint="Reopen it, and a new session of its agent takes the work over:"
+            hint="Reopen the task and start a new session to solve the conflict:"
             f" {solving(task.id, is_completed=True)}.",
         )
     if not anew and not can_resume(config, task):
         files = ", ".join(map(_readable, found.unsolved)) or "files that are solved already"
         raise StateError(
-            f"the work of task {task.id} conflicts with {found.branch} in {files}, and its executor"
-            " does not continue its session",
-            hint="Have a new session solve it in the same clone:"
-            f" `{solving_now(task.id, resumes=False)}`."
-            f" Or solve it yourself in {printable(str(place.path))}, and commit.",
+            f"the work of task {task.id} conflicts with {found.branch} in {files}, and its"
+            " executor cannot resume its session",
+            hint="Start a new session to solve the conflict in the same clone:"
+            f" `{solving_now(task.id, resumes=False)}`. Or solve it yourself in"
+            f" {printable(str(place.path))}, and commit.",
         )
     return conflict_message(found.branch, [_readable(path) for path in found.unsolved], more)
 

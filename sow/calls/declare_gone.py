@@ -20,8 +20,8 @@ class NothingToResolve(StateError):
     def __init__(self, job: Job, why: str) -> None:
         super().__init__(
             f"nothing to resolve: {why}",
-            hint=f"`sow job explain {job.id}` tells where it stands, "
-            f"`sow job cancel {job.id}` ends it.",
+            hint=f"`sow job explain {job.id}` shows its state; `sow job cancel {job.id}` cancels"
+            " it.",
         )
 
 
@@ -34,7 +34,7 @@ def declare_gone(caller: Caller, database: Database, job: Job) -> Job:
     if job.state.is_final:
         raise NothingToResolve(job, f"job {job.id} has ended ({job.state})")
     if not is_in_doubt(caller.workspace, database, job):
-        raise NothingToResolve(job, f"sow can tell by itself how job {job.id} stands")
+        raise NothingToResolve(job, f"sow can see by itself whether job {job.id} still runs")
     if job.state is JobState.PREPARING:
         finish(caller.workspace, database, job, now=caller.now())
     else:
@@ -50,7 +50,7 @@ def _give_up(workspace: Workspace, database: Database, job: Job) -> None:
     if attempt is None or attempt.number <= job.settled:
         return  # it was claimed, and nothing of it was begun
     if not attempt_evidence.declare_void(workspace.attempt(job.id, attempt.number), attempt.id):
-        raise NothingToResolve(job, f"the agent of job {job.id} holds its lock: it lives")
+        raise NothingToResolve(job, f"the agent of job {job.id} still runs: it holds its lock")
 
 
 def _strike_off_worker(workspace: Workspace, database: Database, job: Job) -> None:

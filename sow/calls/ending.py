@@ -63,7 +63,7 @@ class NotCompleted(StateError):
     def __init__(self, project: Project) -> None:
         super().__init__(
             f"the project is not completed: it is {project.standing}",
-            hint="`sow next` says what is missing. An unwanted project ends with"
+            hint="`sow next` says what is missing. To end the project without completing it:"
             " `sow project abandon`.",
         )
 
@@ -74,7 +74,8 @@ class JobsLive(StateError):
     def __init__(self, job_id: int) -> None:
         super().__init__(
             f"job {job_id} of the project has not ended",
-            hint="`sow job list` shows the jobs; wait for them, or `sow agent cancel --all`.",
+            hint="`sow job list` shows the jobs. Wait until they end, or cancel them: `sow"
+            " agent cancel --all`.",
         )
 
 

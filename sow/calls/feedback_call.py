@@ -34,8 +34,8 @@ def feedback_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
         return prompt
     raise StateError(
         f"task {task.id} has no open feedback",
-        hint=f"`sow review correct {task.id} --file FILE` asks for corrections."
-        f' To say something else to its agent: `sow agent resume {task.id} "…"`.',
+        hint=f"`sow review correct {task.id} --file FILE` asks for corrections. To send its"
+        f' agent another message: `sow agent resume {task.id} "…"`.',
     )
 
 

@@ -40,9 +40,9 @@ class TaskHasJob(StateError):
         if job.task_id:
             end = f"End it: `sow agent cancel {job.task_id}`."
         if kind_of(job).is_interactive:
-            end = "Nobody else can end it: close the session on its terminal."
+            end = "Only its user can end it, by closing the session in its terminal."
         elif status is not None and has_reported(job, status):
-            end = f"Its agent has left {status}, and is only ending."
+            end = f"Its agent has set the status {status} and ends soon."
         by = f" by {job.executor_name}" if job.executor_name else ""
         super().__init__(
             f"{has_a_job(job)} that has not ended: job {job.id} ({job.verb}{by}, {job.state})",
@@ -55,12 +55,12 @@ class OutcomeIsOwed(StateError):
     """A call that will not wait would queue nothing: what it asks for has ended, untold."""
 
     def __init__(self, job: Job, anew_with: str | None, *, now: float) -> None:
-        ended = f", which ended at {clock_time(job.ended_at, now)}" if job.ended_at else ""
-        anew = f" To run it anew, make the same call with {anew_with}." if anew_with else ""
+        ended = f" at {clock_time(job.ended_at, now)}" if job.ended_at else ""
+        anew = f" To run it again, add {anew_with}." if anew_with else ""
         how = job.outcome_status or job.state
         super().__init__(
-            f"nothing was queued for {subject_of(job)}: the same call placed job {job.id}"
-            f"{ended} ({how}), and its outcome is still owed",
+            f"no job was queued for {subject_of(job)}: job {job.id} of an earlier identical call"
+            f" has ended{ended} ({how}), and its result was not shown yet",
             hint=f"`{wait_for_job(job)}` prints it.{anew}",
         )
         self.job_id = job.id

@@ -87,8 +87,8 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
     if not is_author:
         return
     hint = (
-        "Leave `needs_review`: `sow task set status needs_review`."
-        " Whoever gave you the task has it reviewed."
+        "Ask for a review: `sow task set status needs_review`. Your caller then has the work"
+        " reviewed."
     )
     if read_task(caller.workspace, task_id).judges_whole:
         hint = (
@@ -96,7 +96,7 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
             ' `sow review accept --project --summary "…"`, or `sow review correct --project`.'
         )
     raise StateError(
-        f"the agent of task {task_id} is the author of its work, and cannot {deed} it", hint=hint
+        f"the agent of task {task_id} wrote this work, so it cannot {deed} it", hint=hint
     )
 
 

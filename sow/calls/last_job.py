@@ -31,15 +31,15 @@ class NoJobOnRecord(StateError):
     def __init__(self, task: Task) -> None:
         status = task.status
         if status is TaskStatus.IN_PROGRESS:
-            goes_on = f'Nobody is at work on it; `sow agent resume {task.id} "…"` goes on'
+            goes_on = f'No agent is working on it; `sow agent resume {task.id} "…"` continues it'
             if not task.session_started:
-                goes_on += f", or `sow agent spawn {task.id}` begins"
+                goes_on += f", or `sow agent spawn {task.id}` starts it"
         else:
-            goes_on = "Go on by its status"
+            goes_on = "`sow next` shows what to do next"
         super().__init__(
-            f"there is no job of task {task.id} on record any more; the task is {status}",
-            hint="The records were pruned, or removed with the queue's file. "
-            f"`sow task show {task.id}` and the log beside it tell what was done. {goes_on}.",
+            f"the job records of task {task.id} no longer exist; the task is {status}",
+            hint="They were pruned, or deleted together with the queue file. `sow task show"
+            f" {task.id}` and its log show what was done. {goes_on}.",
         )
 
 
@@ -102,6 +102,6 @@ def refuse_after_jobs(workspace: Workspace, task: Task) -> None:
         job = last
         end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
         raise StateError(
-            f"task {task.id} is not removed: job {job.id} of it is on record ({job.state})",
-            hint=f"{end}`sow task abandon {task.id}` gives the task up.",
+            f"task {task.id} cannot be removed: it has had a job ({job.id}, {job.state})",
+            hint=f"{end}`sow task abandon {task.id}` abandons the task instead.",
         )

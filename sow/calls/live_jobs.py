@@ -31,9 +31,9 @@ class TaskIsRunning(StateError):
         if not has_option:
             end = f", or end it: `sow agent cancel {job.task_id}`"
         if kind_of(job).is_interactive:
-            end = "; nobody else can end it: close the session on its terminal"
+            end = "; only its user can end it, by closing the session in its terminal"
         elif has_reported(job, status):  # it would be too late for either
-            end = f": its agent has left {status}, and is only ending"
+            end = f": its agent has set the status {status} and ends soon"
         super().__init__(
             f"{has_a_job(job)} that has not ended: job {job.id} ({job.state})",
             hint=f"Wait for it (`sow agent wait {job.task_id}`){end}.",

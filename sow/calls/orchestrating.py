@@ -70,9 +70,9 @@ def orchestrator_task(workspace: Workspace, goal: str, *, now: float) -> Task:
         if task is not None:
             if goal and task.metadata.get("goal") != goal:
                 raise StateError(
-                    f"task {task.id} orchestrates this project already, for another goal",
-                    hint=f'To say more to it: `sow agent resume {task.id} "…"`. To begin another'
-                    f" one: `sow task abandon {task.id}`.",
+                    f"task {task.id} already orchestrates this project, with another goal",
+                    hint=f'To send it a message: `sow agent resume {task.id} "…"`. To start with'
+                    f" the new goal, abandon this task first: `sow task abandon {task.id}`.",
                 )
             return task
         return add_task(
@@ -108,16 +108,17 @@ def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
     match task.status:
         case TaskStatus.PAUSED if last is None or not last.was_cut_off:
             raise StateError(
-                f"task {task.id}, which orchestrates this project, is paused: it asks something",
-                hint=f"`sow task log {task.id}` has its question. Answer:"
-                f' `sow agent answer {task.id} "…"`.',
+                f"task {task.id}, which orchestrates this project, is paused because its agent"
+                " asks a question",
+                hint=f"`sow task log {task.id}` shows the question. Answer it: `sow agent answer"
+                f' {task.id} "…"`.',
             )
         case TaskStatus.NEEDS_REVIEW:
             raise StateError(
-                f"task {task.id}, which orchestrates this project, says that it is done",
-                hint=f"`sow task log {task.id}` tells what it did. To end it:"
-                f" `sow task set {task.id} status completed`; to have it go on:"
-                f' `sow agent resume {task.id} "…"`.',
+                f"task {task.id}, which orchestrates this project, reports that it is done",
+                hint=f"`sow task log {task.id}` shows what it did. To complete it: `sow task set"
+                f" {task.id} status completed`. To continue it: `sow agent resume {task.id}"
+                ' "…"`.',
             )
         case status if status is not TaskStatus.PENDING and task.session_started:
             return Request(verb=Verb.RESUME, task_id=task_id, prompt=GO_ON)

@@ -37,9 +37,10 @@ class AgentIsEnding(StateError):
 
     def __init__(self, task_id: TaskId, job_id: JobId, status: TaskStatus, waited: float) -> None:
         super().__init__(
-            f"nothing was queued for task {task_id}: the agent of job {job_id} has left {status}, "
-            f"but its program has not ended ({format_duration(waited)} waited)",
-            hint=f"`sow agent wait {task_id}` waits for its end. Then make the same call again.",
+            f"no job was queued for task {task_id}: the agent of job {job_id} has set the status"
+            f" {status}, but its program still runs after {format_duration(waited)}",
+            hint=f"`sow agent wait {task_id}` waits until it ends. Then run the same command"
+            " again.",
         )
 
 

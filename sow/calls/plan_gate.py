@@ -28,22 +28,23 @@ class BeforeApproval(StateError):
         override: str,
     ) -> None:
         tasks = f"task{'s' if len(task_ids) > 1 else ''} {', '.join(task_ids)}"
-        plan = "approved, and not begun" if is_approved else "not approved as it stands"
+        plan = "approved, but not started" if is_approved else "not approved in its current form"
         super().__init__(
             f"{tasks} cannot begin: the project is {project.standing}, and its plan is {plan}",
-            hint=f"{_way_on(phases, is_approved=is_approved)} Only tasks that the plan rests on"
-            " begin before it, in a phase such as discovery. A person at a terminal can override"
-            f" that: `{override} {' '.join(task_ids)} --before-approval`.",
+            hint=f"{_way_on(phases, is_approved=is_approved)} Before that, only tasks that"
+            " prepare the plan can start (those of a phase such as discovery). A person at"
+            f" a terminal can start it anyway: `{override} {' '.join(task_ids)}"
+            " --before-approval`.",
         )
         self.task_ids = tuple(task_ids)
 
 
 def _way_on(phases: Sequence[str], *, is_approved: bool) -> str:
     if phases:
-        return f"First finish the phase {phases[0]}: `sow next` says how."
+        return f"First finish the phase {phases[0]}; `sow next` shows how."
     if is_approved:
-        return "Begin the plan: `sow advance`."
-    return "Approve the plan and begin it: `sow approve plan && sow advance`."
+        return "Start the plan: `sow advance`."
+    return "Approve and start the plan: `sow approve plan && sow advance`."
 
 
 def refuse_before_approval(

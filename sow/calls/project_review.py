@@ -41,9 +41,9 @@ def refuse_unjudged(project: Project) -> None:
     """Raise StateError unless the project stands where the whole is judged."""
     if project.kind is not ProjectType.STANDARD or project.standing not in JUDGED:
         raise StateError(
-            f"the project is {project.standing}: it is not judged as a whole now",
-            hint="`sow advance --list` shows what comes next; a standard project is judged when all"
-            " its tasks have ended.",
+            f"the project is {project.standing}, so there is nothing to review now",
+            hint="`sow advance --list` shows what comes next; a standard project is reviewed"
+            " after all its tasks have ended.",
         )
 
 
@@ -92,9 +92,9 @@ def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, n
     if REFUSED not in task.metadata:
         change_task(workspace, task.id, lambda _: {f"metadata.{REFUSED}": True}, now=now)
         raise StateError(
-            "the work has changed since this review of the whole began",
+            "the work has changed since this review of the project began",
             hint="Undo what you have changed yourself (`git status` shows it), then give your"
-            " verdict again. If others have changed the work, sow ends this review then.",
+            " verdict again. If others have changed the work, sow then ends this review.",
         )
     change_task(
         workspace,
@@ -104,9 +104,9 @@ def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, n
         by=by,
     )
     raise StateError(
-        "the work is still not what this review of the whole began with: sow has ended the"
-        " review, without a verdict",
-        hint="Nothing is left for you to do: end your run. The whole is reviewed anew.",
+        "the work still differs from the work at the start of this project review, so sow has"
+        " ended the review without a verdict",
+        hint="You have nothing more to do: stop now. sow has the project reviewed again.",
     )
 
 

@@ -218,7 +218,8 @@ def _alone(workspace: Workspace) -> Iterator[int]:
         if not try_lock(descriptor):
             raise StateError(
                 "another process is publishing from this folder",
-                hint="Wait until it has ended, then call again: nothing is published twice.",
+                hint="Wait until it has ended, then run the command again. sow publishes"
+                " nothing twice.",
                 passes=True,
             )
         yield descriptor

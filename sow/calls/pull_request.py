@@ -70,7 +70,7 @@ class NothingFinished(StateError):
     def __init__(self, branch: str, standing: str | None) -> None:
         why = f"its project is {standing}" if standing else "no project has been finished on it"
         super().__init__(
-            f"there is nothing to ask for on the branch {branch}: {why}",
+            f"no pull request can be opened for the branch {branch}: {why}",
             hint="`sow next` says what is missing; `sow project list` shows what has ended.",
         )
 
@@ -79,10 +79,10 @@ class NoBranch(StateError):
     """No branch is checked out, or the one that everything goes into."""
 
     def __init__(self, branch: str | None, base: str) -> None:
-        what = f"{branch} is the base itself" if branch else "no branch is checked out here"
+        what = f"{branch} is the base branch itself" if branch else "no branch is checked out here"
         super().__init__(
-            f"a pull request leads from a branch into {base}, and {what}",
-            hint="Check the project's branch out, or name another base by --base.",
+            f"a pull request needs a branch other than {base}, but {what}",
+            hint="Check out the project's branch, or name another base branch with --base.",
         )
 
 
@@ -121,11 +121,12 @@ def open_pull(
         what = (
             f"has no branch {branch}"
             if tip is None
-            else f"has the branch {branch} at {tip[:12]}, and that is not the commit here"
+            else f"has the branch {branch} at commit {tip[:12]}, which is not the commit here"
         )
         raise StateError(
             f"{head} {what}",
-            hint=f"sow pushes nothing. Push it, then call again: git push -u {remote} {branch}",
+            hint="sow never pushes. Push the branch, then run the command again: git push -u"
+            f" {remote} {branch}",
         )
     owner = head.partition("/")[0]
     uncommitted = _uncommitted(workspace)
@@ -158,7 +159,7 @@ def pull_standing(workspace: Workspace, place: Place, branch: str | None) -> Pul
     found = pulls_of(place, head.partition("/")[0], name, "all")
     if not found:
         raise StateError(
-            f"{place.name} has no pull request of the branch {name}",
+            f"{place.name} has no pull request for the branch {name}",
             hint="`sow pr create` opens one for the finished project.",
         )
     pull = read_pull(place, found[0].number)

@@ -30,7 +30,7 @@ from sow.state.status_notes import version_of
 from sow.state.tasks import read_task, read_task_at, scan_tasks
 from sow.state.waiting import MISSING, Among
 
-ENDING = "its agent is only ending"
+ENDING = "completed, but its agent still runs"
 UNMERGED = "completed, but not merged"
 MOST_NAMED = 5
 
@@ -104,7 +104,7 @@ def reason_of(task: Task, unmet: Mapping[str, str], in_vain: Mapping[str, str]) 
     merges = [other for other, word in unmet.items() if word == UNMERGED]
     if in_vain:
         first = next(iter(in_vain))
-        return f"{waits}; {first} is not completed by itself: {_frees(task, first, in_vain[first])}"
+        return f"{waits}; task {first} needs your help first: {_frees(task, first, in_vain[first])}"
     return f"{waits}: `sow merge {' '.join(merges)}`" if merges else waits
 
 

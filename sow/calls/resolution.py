@@ -67,7 +67,9 @@ def _executor_for(
     bound = config.bindings.get(agent)
     if bound == maker.name:
         return make_executor(maker), ()
-    note = f"{agent} is bound to {bound} by now; the session is {maker.name}'s, which resumes it"
+    note = (
+        f"{agent} now uses the executor {bound}, but {maker.name} made this session and resumes it"
+    )
     return make_executor(maker), (note,)
 
 
@@ -79,7 +81,9 @@ def _folder(caller: Caller, request: Request, task: Task) -> str:
         return task.session.cwd
     folder = Path(os.path.abspath(caller.cwd / request.cwd))  # noqa: PTH100 - keeps links
     if not folder.is_dir():
-        raise StateError(f"no such folder: {folder}", hint="--cwd names where the agent runs.")
+        raise StateError(
+            f"no such folder: {folder}", hint="--cwd sets the folder in which the agent runs."
+        )
     return os.path.relpath(folder, caller.workspace.root)
 
 

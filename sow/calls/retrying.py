@@ -23,7 +23,7 @@ class NotRetried(StateError):
     """A job that is not made again as it was."""
 
     def __init__(self, job: Job, reason: str, hint: str) -> None:
-        super().__init__(f"job {job.id} is not made again: {reason}", hint=hint)
+        super().__init__(f"job {job.id} cannot be retried: {reason}", hint=hint)
         self.job_id = job.id
 
 
@@ -36,7 +36,7 @@ def request_again(
     kind = kind_of(job)
     begins = kind.session is SessionUse.BEGINS
     if fresh and not begins:
-        raise NotRetried(job, "it begins no session, so there is none to begin anew", _plainly(job))
+        raise NotRetried(job, "its kind of job has no session to start again", _plainly(job))
     in_clone = job.works_in_clone
     return Request(
         verb=job.verb,
@@ -80,8 +80,9 @@ def _refuse_moved_on(caller: Caller, database: Database, job: Job) -> None:
             whose = f"task {task_id}" if task_id else "the project"
             raise NotRetried(
                 job,
-                f"{whose} has moved on: job {last.id} ({last.verb}, {last.state}) came after it",
-                f"`sow job explain {last.id}` tells how that stands.",
+                f"{whose} has changed since: it has a newer job {last.id} ({last.verb},"
+                f" {last.state})",
+                f"`sow job explain {last.id}` shows its state.",
             )
     if kind_of(job).marks_task:
         _refuse_other_status(job, read_task(caller.workspace, job.task_id).status)
@@ -93,9 +94,9 @@ def _refuse_other_status(job: Job, status: TaskStatus) -> None:
     if job.outcome_status is not None and status is not job.outcome_status:
         raise NotRetried(
             job,
-            f"task {job.task_id} has moved on: the job left it {job.outcome_status}, and it is"
-            f" {status} now",
-            f"`sow task show {job.task_id}` tells how it stands.",
+            f"task {job.task_id} has changed since: it was {job.outcome_status} after the job,"
+            f" and is {status} now",
+            f"`sow task show {job.task_id}` shows its state.",
         )
 
 
@@ -104,7 +105,7 @@ def _refuse_other_commit(caller: Caller, job: Job, judged: str) -> None:
     if commit != judged:
         raise NotRetried(
             job,
-            f"task {job.task_id} has moved on: it reviewed commit {judged[:12]}, and the work"
-            f" is at {(commit or '')[:12]} now",
-            f"To have that reviewed: `sow agent review {job.task_id}`.",
+            f"task {job.task_id} has changed since: the job reviewed commit {judged[:12]}, and"
+            f" the work is at {(commit or '')[:12]} now",
+            f"To review the new commit: `sow agent review {job.task_id}`.",
         )

@@ -97,6 +97,6 @@ def run_command(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> s
         words = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise ExecutorError(
             f"`{' '.join(argv)}` failed with exit code {done.returncode}: {words[:500]}",
-            hint="Run it yourself to see why; the CLI may need a login.",
+            hint="Run it yourself to see why. You may need to log in to the CLI.",
         )
     return done.stdout.decode("utf-8", "replace")

@@ -49,7 +49,8 @@ def prepare_opening(
     if len(goal.encode()) > MOST_BYTES:
         raise UsageError(
             f"the goal has more than {MOST_BYTES // 1000} kB",
-            hint="Write it into a file of the repository, and name that file.",
+            hint="Write the goal into a file of the repository, and give the name of that file"
+            " as the goal.",
         )
     session = _session(executor)
     root = caller.workspace.root

@@ -34,10 +34,10 @@ class TaskIsCarried(StateError):
         names = ", ".join(stray.attempt_id for stray in strays)
         of = "process" if len(pids) == 1 else "processes"
         super().__init__(
-            f"an agent that the queue knows nothing of is at work on task {task_id}: "
-            f"{of} {', '.join(map(str, pids))} (attempt {names})",
-            hint="The queue's file was removed or replaced while it ran. Wait until it has ended, "
-            f"or end it: `{_kill(pids)}`. Then call again.",
+            f"an agent that is not in the queue works on task {task_id}: {of}"
+            f" {', '.join(map(str, pids))} (attempt {names})",
+            hint="The queue file was removed or replaced while the agent ran. Wait until the"
+            f" agent ends, or end it: `{_kill(pids)}`. Then run the command again.",
         )
         self.task_id = task_id
         self.strays = strays

@@ -113,7 +113,7 @@ class Waiter:
         except OSError as error:
             raise QueueError(
                 f"cannot wait: {path}: {error.strerror}",
-                hint="Nothing was queued. Check the folder, then call again.",
+                hint="No job was queued. Check the folder, then run the command again.",
             ) from error
 
     def printed(self, job_id: JobId) -> None:

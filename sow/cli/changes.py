@@ -188,7 +188,7 @@ def _of_batch(change: Change, paint: Callable[[str], str]) -> str:
     """Return what has become of a batch, or of a task in it."""
     state = paint(change.data.status or "")
     if change.kind == ChangeKind.VERDICT:
-        return f"judged; it is {state}"
+        return f"reviewed; the status is {state}"
     reason = (change.data.reason or "").strip().partition("\n")[0]
     about = "batch" if change.kind == ChangeKind.BATCH else "item of batch"
     return _joined(f"{about} {change.batch}: {state}", reason)

@@ -47,8 +47,8 @@ def publish(
     what. A unit that is one already stays it, and what it says there is left
     as people may have changed it. The same call again goes on where one ended.
 
-    Exit: 0 written, 4 refused: there is no unit, one is not approved as it
-    stands, or GitHub cannot be asked.
+    Exit: 0 written, 4 refused: there is no unit, one is not approved in
+    its current form, or GitHub cannot be asked.
     """
     workspace = here()
     current = read_project(workspace)
@@ -110,7 +110,7 @@ def _approved(workspace: "Workspace", current: "Project") -> "list[Task]":
     ]
     if unapproved:
         raise StateError(
-            f"not approved as they stand: {', '.join(unapproved)}",
+            f"not approved in their current form: {', '.join(unapproved)}",
             hint=f"`sow approve {' '.join(unapproved)}` approves them.",
         )
     return wanted

@@ -62,6 +62,7 @@ def accept(
     from sow.calls.judging import judgement_of
     from sow.cli.this_caller import this_caller
     from sow.state import verdicts
+    from sow.state.authors import PERSON
 
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
@@ -75,7 +76,10 @@ def accept(
 
         release_and_say()
     touch_batch(caller, judged)
-    line = f"Task {task_id}: accepted by {judgement.by}; it is {shown_state(judged.status)}"
+    who = "a person" if judgement.by == PERSON else f"the {judgement.by}"
+    line = (
+        f"{who.capitalize()} accepted task {task_id}. Its status is {shown_state(judged.status)}."
+    )
     _print(judged, line, as_json=as_json)
 
 
@@ -165,7 +169,9 @@ def _one_text(text: str, option: str) -> str:
 
 def _story(task: "Task") -> list[str]:
     if task.review is UNSET:
-        return [f"Nobody has judged task {task.id} yet; it is {shown_state(task.status)}."]
+        return [
+            f"Nobody has reviewed task {task.id} yet. Its status is {shown_state(task.status)}."
+        ]
     review = task.review
     of = f", of commit {review.commit[:12]}" if review.commit is not UNSET else ""
     at = local_time(review.at.timestamp())

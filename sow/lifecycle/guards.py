@@ -135,7 +135,10 @@ def _has_output(facts: Facts) -> Sequence[Remedy]:
 
 def _outputs_approved(facts: Facts) -> Sequence[Remedy]:
     return [
-        Remedy(f"sow approve {_quoted(output.path)}", f"{output.path} is not approved as it stands")
+        Remedy(
+            f"sow approve {_quoted(output.path)}",
+            f"{output.path} is not approved in its current form",
+        )
         if output.is_there
         else _gone(output)
         for output in facts.outputs
@@ -180,7 +183,7 @@ def _has_unit(facts: Facts) -> Sequence[Remedy]:
 
 def _units_approved(facts: Facts) -> Sequence[Remedy]:
     return [
-        Remedy(f"sow approve {unit.id}", f"unit {unit.id} is not approved as it stands")
+        Remedy(f"sow approve {unit.id}", f"unit {unit.id} is not approved in its current form")
         for unit in _units(facts)
         if not unit.is_approved
     ]

@@ -78,7 +78,7 @@ def of_leader(task: Task, last: "Job | None") -> Remedy:
             why = f"task {task.id}, the orchestrator, asks: `sow task log {task.id}` has it"
             return Remedy(f'sow agent answer {task.id} "<your answer>"', why)
         case TaskStatus.NEEDS_REVIEW:
-            why = f"task {task.id}, the orchestrator, says that it is done"
+            why = f"task {task.id}, the orchestrator, reports that it is done"
             return Remedy(f"sow task set {task.id} status completed", why)
         case _:
             return Remedy("sow start --headless", f"nobody is at task {task.id}, the orchestrator")

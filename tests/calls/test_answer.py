@@ -44,7 +44,7 @@ def test_a_task_that_asks_nothing_names_what_it_takes_instead(
         desk.with_session()
     with pytest.raises(NothingAsked) as refused:
         put(desk)
-    assert f"task 010 is {status}: it asks nothing" in refused.value.message
+    assert f"task 010 is {status}: there is no question to answer" in refused.value.message
     assert f"`{command}`" in refused.value.hint
     assert "Yes." not in desk.log()
 

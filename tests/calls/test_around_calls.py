@@ -80,7 +80,7 @@ def test_a_task_that_never_had_one_is_told_from_one_whose_records_are_gone(desk:
     desk.change(status=TaskStatus.PAUSED)
     with pytest.raises(NoJobOnRecord) as reported:
         newest(desk)
-    assert "Go on by its status" in reported.value.hint
+    assert "`sow next` shows what to do next" in reported.value.hint
 
 
 def test_without_a_queue_no_task_has_a_job(desk: Desk) -> None:
@@ -174,7 +174,7 @@ def test_an_agent_of_which_nobody_can_tell_is_given_up_on_a_person_s_word(desk: 
     assert folder.void.exists()
     with pytest.raises(NothingToResolve) as refusal:
         gone(desk, job)
-    assert "can tell by itself" in refusal.value.message
+    assert "can see by itself" in refusal.value.message
 
 
 def test_a_held_lock_is_stronger_than_a_person_s_word(desk: Desk) -> None:
@@ -236,7 +236,7 @@ def test_it_waits_no_longer_than_the_call_may(desk: Desk) -> None:
     job = reported(desk)
     with pytest.raises(AgentIsEnding) as refusal:
         resume(desk, seconds=0.0)
-    assert f"job {job.id} has left needs_review" in refusal.value.message
+    assert f"job {job.id} has set the status needs_review" in refusal.value.message
     assert not desk.is_owed(job.id)
 
 

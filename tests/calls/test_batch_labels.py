@@ -67,7 +67,7 @@ def test_no_two_batches_that_go_on_have_one_name(desk: Desk) -> None:
     desk.task("010")
     desk.task("020")
     make(desk, "night", "010")
-    with pytest.raises(StateError, match=", which goes on, is called") as caught:
+    with pytest.raises(StateError, match=" is still running and already has the name") as caught:
         make(desk, "night", "020")
     assert "`sow batch add night TASK`" in caught.value.hint
     make(desk, "night", "010")  # the same call finds its own

@@ -30,7 +30,7 @@ def found(desk: Desk, name: str) -> BatchId:
 
 def test_no_batch_is_called_by_what_would_be_the_number_of_one(desk: Desk) -> None:
     desk.task("010")
-    with pytest.raises(UsageError, match=": that would be the number of one") as refused:
+    with pytest.raises(UsageError, match=": a number alone is the id of a batch") as refused:
         call(desk, name="2026")
     assert isinstance(refused.value, UsageError)
     assert "--name b2026" in refused.value.hint
@@ -62,7 +62,7 @@ def test_another_name_for_a_batch_that_goes_on_is_not_taken_silently(desk: Desk)
     assert again is not None
     assert other is not None
     assert again.notes == ()
-    assert other.notes == ("batch 1 is called night, as it was made",)
+    assert other.notes == ("batch 1 is called night; --name does not change it",)
 
 
 def test_a_phase_that_the_project_does_not_have_is_no_phase_without_work(desk: Desk) -> None:

@@ -86,7 +86,7 @@ def test_an_agent_that_has_reported_is_not_ended_any_more(desk: Desk) -> None:
     desk.change("010", status=TaskStatus.NEEDS_REVIEW)
     with pytest.raises(TooLate) as refusal:
         cancel(desk, job)
-    assert "has already left needs_review" in refusal.value.message
+    assert "has already set the status needs_review" in refusal.value.message
     assert "sow agent cancel 020" in refusal.value.hint
 
 
@@ -165,7 +165,7 @@ def test_the_same_cancel_goes_on_where_one_broke_off(desk: Desk) -> None:
     jobs.change_job(desk.database, child.id, cancel_requested_at=None)
     with pytest.raises(NothingToCancel) as refusal:
         cancel(desk, desk.job(top.id))
-    assert "is cancelled already, left pending" in refusal.value.message
+    assert "is cancelled already, with the status pending" in refusal.value.message
 
 
 def step(desk: Desk, terms: JobTerms | None = None, **fields: Any) -> Job:
@@ -193,12 +193,12 @@ def test_a_step_that_is_cancelled_already_has_left_no_status(desk: Desk) -> None
         refused.append((refusal.value.message, refusal.value.hint))
     assert refused == [
         (
-            "nothing to cancel of the project: job 1 is cancelled already",
+            "nothing to cancel for the project: job 1 is cancelled already",
             "`sow job show 1` shows how it ended.",
         ),
         (
-            "nothing to cancel of task 010 and task 020: job 2 is cancelled already",
-            "`sow job list --task 010` shows the jobs it had.",
+            "nothing to cancel for task 010 and task 020: job 2 is cancelled already",
+            "`sow job list --task 010` shows its past jobs.",
         ),
     ]
 
@@ -275,7 +275,7 @@ def test_the_job_to_cancel_is_the_live_one_else_one_whose_cancel_may_have_broken
     desk.task()
     with pytest.raises(NothingToCancel) as never:
         find(desk)
-    assert "it has no job that runs or waits" in never.value.message
+    assert "it has no running or waiting job" in never.value.message
     job = desk.queue()
     assert find(desk).id == job.id
     jobs.change_job(desk.database, job.id, state=JobState.CANCELLED)
@@ -367,7 +367,7 @@ def test_a_task_with_a_live_job_is_not_ended_by_hand(desk: Desk) -> None:
     desk.change(status=TaskStatus.FAILED)
     with pytest.raises(TaskIsRunning) as refusal:
         refuse_while_live(desk.workspace, TaskId("010"), has_option=True)
-    assert "its agent has left failed, and is only ending" in refusal.value.hint
+    assert "its agent has set the status failed and ends soon" in refusal.value.hint
 
 
 def test_a_live_job_is_ended_with_all_that_it_has_queued_and_shown(desk: Desk) -> None:

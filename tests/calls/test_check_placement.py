@@ -139,7 +139,7 @@ def test_an_agent_whose_end_was_asked_for_queues_no_check(desk: Desk) -> None:
     desk.task("020")
     job = desk.run(task_id=TaskId("020"))
     jobs.change_job(desk.database, job.id, cancel_requested_at=NOW)
-    with pytest.raises(StateError, match="nothing is queued for job"):
+    with pytest.raises(StateError, match="so it cannot queue other jobs"):
         place(desk.as_agent_of(job), desk.database, desk.config, check())
     assert jobs.newest_id(desk.database) == job.id
 
@@ -208,7 +208,7 @@ def test_a_check_of_the_project_is_one_of_the_projects_branch(desk: Desk) -> Non
     plain(root, "switch", "-q", "-c", "other")  # it is the same commit
     end(desk, put(desk, check(task="")).job)
     plain(root, "commit", "-q", "--allow-empty", "-m", "Elsewhere")
-    with pytest.raises(StateError, match="other is checked out, and the project's branch is main"):
+    with pytest.raises(StateError, match="other is checked out, but the project's branch is main"):
         put(desk, check(task=""))
     desk.task()
     put(desk, check())

@@ -34,7 +34,7 @@ def test_an_author_is_known_by_its_job_whatever_task_its_variables_name(work: De
     job = work.insert(task_id=TASK, state=JobState.DONE, ended_at=NOW)
     for named in ("010", "020", "", "999"):
         caller = work.as_agent_of(job, SOW_TASK_ID=named, SOW_AGENT="orchestrator")
-        with pytest.raises(StateError, match="is the author of its work, and cannot"):
+        with pytest.raises(StateError, match="wrote this work, so it cannot"):
             judgement_of(caller, TASK, "Good.")
 
 

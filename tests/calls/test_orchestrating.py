@@ -48,7 +48,7 @@ def test_it_is_an_ordinary_task_that_no_guard_counts(desk: Desk) -> None:
 def test_there_is_one_at_a_time(desk: Desk) -> None:
     task = begin(desk)
     assert begin(desk) == begin(desk, "") == task
-    with pytest.raises(StateError, match="orchestrates this project already, for another"):
+    with pytest.raises(StateError, match="already orchestrates this project, with another"):
         begin(desk, "Sign out")
     desk.change(status=TaskStatus.COMPLETED)
     assert begin(desk, "Sign out").id == "020"
@@ -65,12 +65,14 @@ def test_the_same_call_goes_on_with_it(desk: Desk) -> None:
     assert request_for(task, None, is_owed=False).verb is Verb.RESUME
     task = desk.change(status=TaskStatus.PAUSED)
     with pytest.raises(
-        StateError, match=", which orchestrates this project, is paused: it"
+        StateError, match=", which orchestrates this project, is paused because its"
     ) as asks:
         request_for(task, None, is_owed=False)
     assert "sow agent answer 010" in (asks.value.hint or "")
     task = desk.change(status=TaskStatus.NEEDS_REVIEW)
-    with pytest.raises(StateError, match=", which orchestrates this project, says that it") as done:
+    with pytest.raises(
+        StateError, match=", which orchestrates this project, reports that it"
+    ) as done:
         request_for(task, None, is_owed=False)
     assert "sow task set 010 status completed" in (done.value.hint or "")
 
@@ -83,7 +85,9 @@ def test_one_that_is_at_work_is_found_and_one_that_was_missed_is_told(desk: Desk
     ended: Job = replace(job, state=JobState.DONE, outcome_status=TaskStatus.PAUSED)
     paused = replace(task, status=TaskStatus.PAUSED)
     assert request_for(paused, ended, is_owed=True).prompt == "Yes."
-    with pytest.raises(StateError, match=", which orchestrates this project, is paused: it"):
+    with pytest.raises(
+        StateError, match=(", which orchestrates this project, is paused because its")
+    ):
         request_for(paused, ended, is_owed=False)
 
 
@@ -101,7 +105,9 @@ def test_one_that_was_cancelled_asks_nothing_and_is_begun_again_by_the_same_call
     asked = desk.insert(
         task_id=TaskId("010"), prior_status=TaskStatus.PAUSED, state=JobState.CANCELLED
     )
-    with pytest.raises(StateError, match=", which orchestrates this project, is paused: it"):
+    with pytest.raises(
+        StateError, match=(", which orchestrates this project, is paused because its")
+    ):
         request_for(task, asked, is_owed=False)
 
 

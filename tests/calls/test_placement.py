@@ -317,7 +317,7 @@ def test_an_agent_whose_job_is_to_end_queues_nothing_more(
     own = desk.insert(task_id="010", state=state, cancel_requested_at=1.0)
     caller = desk.as_agent_of(own)
     if is_refused:
-        with pytest.raises(StateError, match="nothing is queued for job"):
+        with pytest.raises(StateError, match="so it cannot queue other jobs"):
             place(caller, desk.database, desk.config, desk.spawn("020"))
         assert desk.read("020").status is TaskStatus.PENDING
     else:

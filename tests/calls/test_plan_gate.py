@@ -119,7 +119,7 @@ def test_an_open_phase_comes_first_and_its_tasks_may_begin(desk: Desk) -> None:
     stand(desk, phases=["discovery", "implementation"])
     add_task(desk.workspace, name="Look", agent="researcher", now=NOW, phase="discovery")
     refused = sow(desk, "agent spawn 010 --detach")
-    assert "First finish the phase discovery: `sow next` says how." in refused.err
+    assert "First finish the phase discovery; `sow next` shows how." in refused.err
     step = sow(desk, "next").out.splitlines()[0].partition("  # ")[0]
     assert step.startswith("sow agent spawn 020")
     assert sow(desk, f"{step.removeprefix('sow ')} --detach".replace("--wait 100s ", "")).code == 0
@@ -148,7 +148,7 @@ def test_what_has_begun_goes_on(desk: Desk) -> None:
         ({"SOW_JOB_ID": "7", "SOW_AGENT": "implementer"}, True, "the agent of a job (implementer)"),
         ({"SOW_JOB_ID": "7", "SOW_AGENT": "orchestrator"}, True, "the agent of a job"),
         ({"SOW_AGENT": "orchestrator"}, True, "an orchestrator's session"),
-        ({}, False, "no terminal"),
+        ({}, False, "a program without a terminal"),
     ],
 )
 def test_only_a_person_at_a_terminal_overrides(desk: Desk, environ, at_terminal, who) -> None:
@@ -167,7 +167,10 @@ def test_a_person_begins_tasks_before_the_plan(desk: Desk) -> None:
     stand(desk)
     line = "agent spawn 010 --before-approval --detach"
     refused = sow(desk, line, is_person=False)
-    assert (refused.code, "this is no terminal" in refused.err) == (ExitCode.STATE, True)
+    assert (refused.code, "this call comes from a program without a terminal" in refused.err) == (
+        ExitCode.STATE,
+        True,
+    )
     assert (sow(desk, line).code, jobs_of(desk)) == (0, ["010"])
     assert sow(desk, "batch run 020 --before-approval --detach", is_person=False).code == 4
     work = begin(desk, "020", before_approval=True)
@@ -231,7 +234,7 @@ def test_a_quick_project_goes_from_its_tasks_to_its_end(desk: Desk) -> None:
     assert sow(desk, "task add Refuse --agent implementer").code == 0
     refused = sow(desk, "approve plan")
     assert (refused.code, "has no plan" in refused.err) == (ExitCode.STATE, True)
-    assert "whole" in sow(desk, "agent review --project --detach").err
+    assert "nothing to review now" in sow(desk, "agent review --project --detach").err
     step = sow(desk, "next").out.partition(" --wait")[0].partition("  # ")[0]
     assert step == "sow agent spawn 010"
     assert sow(desk, "agent spawn 010 --detach").code == 0

@@ -72,7 +72,7 @@ def test_the_work_of_an_agent_that_is_only_ending_is_waited_for(pair: Desk) -> N
     held = hold(pair)
     pair.change("010", status=TaskStatus.COMPLETED)
     assert release(pair) == []
-    assert "its agent is only ending" in pair.job(held.id).reason
+    assert "completed, but its agent still runs" in pair.job(held.id).reason
     pair.end(first.id, TaskStatus.COMPLETED)
     assert release(pair) == [held.id]
 
@@ -122,7 +122,7 @@ def test_what_waits_for_a_blocked_task_is_told_so(pair: Desk) -> None:
     pair.task("030", depends_on=["020"])
     pair.change("010", status=TaskStatus.ABANDONED)
     reason = hold(pair, "030").reason
-    assert "020 is not completed by itself: `sow task list --blocked` says why" in reason
+    assert "task 020 needs your help first: `sow task list --blocked` says why" in reason
 
 
 def test_each_command_that_is_named_frees_it(pair: Desk) -> None:

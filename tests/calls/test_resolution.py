@@ -52,7 +52,7 @@ def test_a_resume_goes_to_who_made_the_session_and_says_so(desk: Desk) -> None:
     desk.configure(CURSOR)
     resolved = resolve(desk.caller, desk.config, desk.resume())
     assert resolved.executor.name == "claude-code"
-    assert "implementer is bound to cursor by now" in resolved.notes[0]
+    assert "implementer now uses the executor cursor" in resolved.notes[0]
     spawned = resolve(desk.caller, desk.config, desk.spawn())
     assert (spawned.executor.name, spawned.notes) == ("cursor", ())
 
@@ -81,7 +81,7 @@ def test_the_same_call_attaches_to_its_job_while_that_lives(desk: Desk) -> None:
         ({"fresh": True}, "`sow agent cancel 010`"),
         ({"agent": "tester"}, "`sow agent cancel 010`"),
         ({"verb": Verb.RESUME}, "`sow agent cancel 010`"),
-        ({"verb": Verb.OPEN}, "close the session on its terminal"),
+        ({"verb": Verb.OPEN}, "closing the session in its terminal"),
     ],
 )
 def test_another_call_is_refused_while_a_job_lives(
@@ -106,7 +106,7 @@ def test_a_job_whose_agent_has_reported_is_said_to_be_ending(desk: Desk) -> None
     desk.change(status=TaskStatus.NEEDS_REVIEW)
     with pytest.raises(TaskHasJob) as refusal:
         look(desk, desk.spawn())
-    assert "Its agent has left needs_review, and is only ending." in refusal.value.hint
+    assert "Its agent has set the status needs_review and ends soon." in refusal.value.hint
 
 
 def test_the_job_of_another_project_s_task_is_no_other_call(desk: Desk) -> None:

@@ -65,7 +65,7 @@ def test_a_resume_is_made_again_with_its_answer(desk: Desk) -> None:
     assert (request.agent, request.prompt, request.priority) == (None, "Use RS256.", 9)
     assert place(desk.caller, desk.database, desk.config, request).job.verb is Verb.RESUME
     desk.end(2, TaskStatus.FAILED, JobState.FAILED)
-    with pytest.raises(NotRetried, match="begins no session"):
+    with pytest.raises(NotRetried, match="has no session to start again"):
         again(desk, desk.job(2), fresh=True)
 
 
@@ -87,7 +87,8 @@ def test_a_later_job_is_named(desk: Desk) -> None:
     desk.change("010", status=TaskStatus.PENDING)
     later = desk.queue(task_id="010")
     with pytest.raises(
-        NotRetried, match=rf"task 010 has moved on: job {later.id} \(spawn, queued\)"
+        NotRetried,
+        match=rf"task 010 has changed since: it has a newer job {later.id} \(spawn, queued\)",
     ):
         again(desk, job)
 
@@ -95,7 +96,7 @@ def test_a_later_job_is_named(desk: Desk) -> None:
 def test_another_status_is_named(desk: Desk) -> None:
     job = failed(desk)
     desk.change("010", status=TaskStatus.COMPLETED)
-    with pytest.raises(NotRetried, match="left it failed, and it is completed now"):
+    with pytest.raises(NotRetried, match="was failed after the job, and is completed now"):
         again(desk, job)
 
 
@@ -119,7 +120,9 @@ def test_a_review_of_another_commit_is_not_made_again(
 
     monkeypatch.setattr(retrying, "judged_commit", lambda *_: "b" * 40)
     job = failed(desk, verb=Verb.REVIEW, agent="reviewer", terms=ReviewTerms(commit="a" * 40))
-    with pytest.raises(NotRetried, match="it reviewed commit aaaaaaaaaaaa, and the work is at bbb"):
+    with pytest.raises(
+        NotRetried, match=("the job reviewed commit aaaaaaaaaaaa, and the work is at bbb")
+    ):
         again(desk, job)
     monkeypatch.setattr(retrying, "judged_commit", lambda *_: "a" * 40)
     assert again(desk, job).agent == "reviewer"

@@ -330,7 +330,10 @@ def test_by_default_a_person_at_a_terminal_approves(sow, tmp_path, monkeypatch, 
     sow("task", "add", "One", "--agent", "implementer")
     refused = sow("approve", "plan")
     assert refused.code == 4
-    assert "a person at a terminal approves, and this is no terminal" in refused.err
+    assert (
+        "only a person at a terminal can approve; this call comes from a program without a terminal"
+        in refused.err
+    )
     assert "a person has to, in a terminal" in sow("next").out
     monkeypatch.setattr("sow.cli.approve.is_somebody_there", lambda: True)
     as_agent("010", "orchestrator")
@@ -460,7 +463,7 @@ def test_the_whole_is_judged_when_it_is_there_to_be_judged(sow, agents_may):
     begin(sow)
     refused = sow("review", "accept", "--project", "--summary", "Good.")
     assert refused.code == 4
-    assert "the project is planning: it is not judged as a whole now" in refused.err
+    assert "the project is planning, so there is nothing to review now" in refused.err
     assert sow("agent", "review", "--project").code == 4
     assert sow("review", "accept", "010", "--project", "--summary", "x").code == 2
 
@@ -488,7 +491,7 @@ def test_asked_for_by_an_agent_the_end_is_recorded(begun, as_agent, monkeypatch,
     for words in (("project", "check", "unit"), ("task", "check", "010", "unit")):
         refused = begun(*words, "--detach")
         assert refused.code == 4
-        assert "the project is ended, or about to be" in refused.err
+        assert "the project has ended or is ending" in refused.err
     assert begun("job", "list", "--json").lines == []
 
 

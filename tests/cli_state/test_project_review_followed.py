@@ -111,7 +111,7 @@ def test_where_others_change_the_work_sow_ends_it(
     (tmp_path / FILE).write_text("another's\n")
     assert begun(*accept).code == 4
     over = begun(*accept)
-    assert (over.code, "Nothing is left for you to do" in over.err) == (4, True)
+    assert (over.code, "You have nothing more to do" in over.err) == (4, True)
     assert standing(tmp_path, reviewer) == ("failed", None)
 
 

@@ -41,7 +41,7 @@ def head(folder):
 
 def test_a_person_accepts_and_completes(reviewed, tmp_path):
     done = reviewed("review", "accept", "010", "--summary", "Good.")
-    assert (done.code, done.out) == (0, "Task 010: accepted by person; it is needs_review\n")
+    assert (done.code, done.out) == (0, "A person accepted task 010. Its status is needs_review.\n")
     shown = reviewed("review", "show", "010", "--json").json
     assert shown["verdict"] == "accepted"
     assert shown["commit"] == head(tmp_path)
@@ -64,7 +64,7 @@ def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
 
 
 def test_nobody_has_judged_yet(reviewed):
-    assert "Nobody has judged task 010 yet" in reviewed("review", "show", "010").out
+    assert "Nobody has reviewed task 010 yet" in reviewed("review", "show", "010").out
     assert reviewed("review", "show", "010", "--json").json["verdict"] is None
     done = reviewed("agent", "resume", "010", "--feedback")
     assert done.code == 4
@@ -103,7 +103,10 @@ def test_an_author_judges_nothing_of_its_own_and_a_reviewer_what_others_made(rev
     assert (done.code, "cannot judge it" in done.err) == (4, True)
     as_agent("020", role="reviewer")
     done = reviewed("review", "accept", "010", "--summary", "Good.")
-    assert (done.code, done.out) == (0, "Task 010: accepted by reviewer; it is needs_review\n")
+    assert (done.code, done.out) == (
+        0,
+        "The reviewer accepted task 010. Its status is needs_review.\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_a_task_that_had_a_job_stays(begun: Callable[..., Any], tmp_path: Path) 
         )
     done = begun("task", "remove", "020")
     assert done.code == 4
-    assert "job 1 of it is on record (cancelled)" in done.err
+    assert "it has had a job (1, cancelled)" in done.err
     assert begun("task", "show", "020").code == 0
 
 

@@ -27,7 +27,7 @@ def test_an_answer_reaches_the_agent(asked: Site) -> None:
     assert "Use RS256." in read_runs(asked.root)[-1].prompt
     assert "Use RS256." in (asked.task_folder("010") / "log.md").read_text()
     refused = asked.sow("agent", "answer", "010", "Use HS256.", expect=4)
-    assert "task 010 is needs_review: it asks nothing" in refused.err
+    assert "task 010 is needs_review: there is no question to answer" in refused.err
 
 
 def test_whoever_answers_may_be_killed(asked: Site) -> None:

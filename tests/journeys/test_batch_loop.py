@@ -174,7 +174,7 @@ def test_a_second_conflict_names_its_files_and_what_that_agent_can_do(site: Site
     assert item["reason"].endswith("in file; its agent has tried once"), item
     assert item["command"].startswith(f"sow agent spawn {task} --fresh --prompt ")
     refused = site.sow("agent", "resume", task, "--conflict", expect=4)
-    assert "in file, and its executor does not continue its session" in refused.err
+    assert "in file, and its executor cannot resume its session" in refused.err
     assert f"sow agent spawn {task} --fresh" in refused.err
     assert f"spawn {task} --fresh" in site.sow("clone", "update", task, expect=4).err
     conflict = site.sow("merge", task, expect=4)

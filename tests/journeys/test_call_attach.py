@@ -204,9 +204,9 @@ def test_a_resume_waits_for_that_end_no_longer_than_the_call_may(site: Site, opt
     refused = site.sow("agent", "resume", "010", "Use RS256.", *words, env=shell, expect=4)
     assert refused.out == ""
     assert refused.err == (
-        "Error: nothing was queued for task 010: the agent of job 1 has left needs_review, "
-        "but its program has not ended (1.0s waited)\n\n"
-        "`sow agent wait 010` waits for its end. Then make the same call again.\n"
+        "Error: no job was queued for task 010: the agent of job 1 has set the status"
+        " needs_review, but its program still runs after 1.0s\n\n`sow agent wait 010` waits"
+        " until it ends. Then run the same command again.\n"
     )
     open_gate(site, "exit")
     assert site.sow("agent", "wait", "010").out.startswith("010 needs_review (spawn")

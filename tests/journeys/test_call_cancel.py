@@ -151,8 +151,8 @@ def test_it_is_too_late_once_the_agent_has_reported(site: Site) -> None:
     wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
     late = site.sow(*CANCEL, "010", expect=4)
     assert late.err == (
-        "Error: too late to cancel job 1 of task 010: its agent has already left needs_review\n\n"
-        "`sow agent wait 010` waits until it has ended.\n"
+        "Error: too late to cancel job 1 of task 010: its agent has already set the status"
+        " needs_review\n\n`sow agent wait 010` waits until it has ended.\n"
     )
     open_gate(site, "exit")
     caller.communicate(timeout=240)
@@ -190,8 +190,8 @@ def test_there_is_nothing_to_cancel(site: Site, before: str) -> None:
         site.sow(*SPAWN, "010")
     refused = site.sow(*CANCEL, "010", expect=4)
     assert refused.err == (
-        "Error: nothing to cancel of task 010: it has no job that runs or waits\n\n"
-        "`sow job list --task 010` shows the jobs it had.\n"
+        "Error: nothing to cancel for task 010: it has no running or waiting job\n\n`sow job"
+        " list --task 010` shows its past jobs.\n"
     )
 
 
@@ -282,7 +282,8 @@ def test_the_same_cancel_again_says_that_it_is_cancelled_and_that_is_owed_no_mor
     cancelled_without_a_word(site)
     again = site.sow(*CANCEL, "010", expect=4)
     assert again.err.startswith(
-        "Error: nothing to cancel of task 010: job 1 is cancelled already, left pending\n"
+        "Error: nothing to cancel for task 010: job 1 is cancelled already, with the status"
+        " pending\n"
     )
     assert site.sow(*SPAWN, "010", "--detach").out == "010 queued (job 2)\n"
 
@@ -306,7 +307,7 @@ def test_nobody_is_sent_to_a_cancel_that_comes_too_late(site: Site, words: tuple
     assert "task 010 has a job that has not ended: job 1" in refused.err
     assert "cancel" not in refused.err
     assert "`sow agent wait 010`" in refused.err
-    assert "and is only ending.\n" in refused.err
+    assert "and ends soon.\n" in refused.err
     open_gate(site, "exit")
     site.sow("agent", "wait", "010")
 

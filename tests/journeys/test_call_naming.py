@@ -27,7 +27,10 @@ def test_by_option(two: Site) -> None:
     assert "Use RS256." in read_runs(two.root)[-1].prompt
     assert two.sow("agent", "wait", "--id", "010", "--json").json["job"] == 2
     assert two.sow("agent", "wait", "010", "--id", "020").out.count("needs_review") == 2
-    assert "it has no job that runs" in two.sow("agent", "cancel", "--id", "010", expect=4).err
+    assert (
+        "it has no running or waiting job"
+        in two.sow("agent", "cancel", "--id", "010", expect=4).err
+    )
 
 
 def test_by_the_environment(two: Site) -> None:
@@ -41,7 +44,7 @@ def test_by_the_environment(two: Site) -> None:
     assert "Use RS256." in prompts[1]
     assert "Rotate the keys." in prompts[2]
     assert two.sow("agent", "wait", "--json", env=mine).json["job"] == 3
-    assert "it has no job that runs" in two.sow("agent", "cancel", env=mine, expect=4).err
+    assert "it has no running or waiting job" in two.sow("agent", "cancel", env=mine, expect=4).err
 
 
 def test_a_number_alone_is_a_task_and_one_with_the_task_told_is_a_prompt(two: Site) -> None:

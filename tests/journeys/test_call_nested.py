@@ -106,7 +106,10 @@ def test_a_task_cannot_wait_on_itself(site: Site, words: list[str]) -> None:
     site.sow("agent", "spawn", "orchestrator", "010")
     refused = run_of(site, "010").tools[0]
     assert refused.exit == 4
-    assert "task 010 cannot wait on itself or on an ancestor: 010 (job 1)" in refused.output
+    assert (
+        "task 010 cannot wait for itself, nor for a task that waits for it: 010 (job 1)"
+        in refused.output
+    )
     assert len(all_jobs(site)) == 1
 
 
@@ -186,6 +189,8 @@ def test_an_agent_does_not_cancel_itself_or_what_is_above_it(
     site.sow("agent", "spawn", "orchestrator", "010")
     refused = [run_of(site, task).tools[0] for task in ("010", "020")]
     assert [tool.exit for tool in refused] == [4, 4]
-    assert all("job 1 of task 010 is the caller's own, or above it" in t.output for t in refused)
+    assert all(
+        "job 1 of task 010 is your own job, or one that started it" in t.output for t in refused
+    )
     assert statuses(site, ("010", "020")) == ["needs_review"] * 2
     assert not any(job.cancel_requested_at for job in all_jobs(site))

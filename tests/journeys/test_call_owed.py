@@ -381,8 +381,8 @@ def test_detach_queues_nothing_where_an_outcome_is_owed_and_says_so(site: Site) 
     for words in ((*RESUME, "--detach"), (*RESUME, "--detach", "--json")):
         refused = site.sow(*words, expect=4)
         assert refused.out == "" or refused.json["error"]["exit_code"] == 4
-        assert "nothing was queued for task 010" in refused.err
-        assert "job 2, which ended at " in refused.err
+        assert "no job was queued for task 010" in refused.err
+        assert "job 2 of an earlier identical call has ended at " in refused.err
         assert "(needs_review)" in refused.err
         assert "`sow agent wait 010` prints it" in refused.err
         assert "--again" in refused.err
@@ -401,7 +401,7 @@ def test_detach_of_several_exits_by_the_first_that_was_refused(site: Site) -> No
     await_end(site, "010")
     both = site.sow(*SPAWN, "020", "--detach", expect=4)
     assert re.fullmatch(r"020 (queued|running) \(job 2\)\n", both.out)  # it may be taken at once
-    assert "nothing was queued for task 010" in both.err
+    assert "no job was queued for task 010" in both.err
     attached = site.sow("agent", "spawn", "implementer", "020", "--detach")
     assert attached.out.startswith("020 ")
     assert "attached to job 2, which the same call queued" in attached.err
@@ -434,7 +434,7 @@ def test_the_option_that_is_named_for_a_spawn_whose_session_has_started_runs_it(
     """A session is spawned once: `--again` alone would be refused."""
     owed_spawn(site)
     refused = site.sow(*SPAWN, "--detach", expect=4)
-    assert "To run it anew, make the same call with --fresh.\n" in refused.err
+    assert "To run it again, add --fresh.\n" in refused.err
     assert "; `--fresh` would run it anew" in site.sow(*SPAWN, "--dry-run").out
     assert "; `--fresh` runs it anew: 010 needs_review (spawn" in site.sow(*SPAWN).out
     assert site.sow(*SPAWN, "--fresh").out.startswith("010 needs_review (spawn")

@@ -214,7 +214,7 @@ def test_cancelled_while_its_session_is_made(site: Site) -> None:
     open_gate(site, "chat")
     out, err = caller.communicate(timeout=240)
     assert (caller.returncode, out) == (7, "")
-    assert "job 1 of task 010 was cancelled before it was queued" in err
+    assert "job 1 of task 010 was cancelled before sow had queued it" in err
     assert site.task("010")["status"] == "pending"
     assert read_runs(site.root) == []
     assert site.sow(*SPAWN).out.startswith("010 needs_review")

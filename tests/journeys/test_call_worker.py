@@ -34,9 +34,9 @@ def test_without_autostart_the_call_says_how_to_start_a_worker(site: Site) -> No
     site.script([good()])
     refused = site.sow(*SPAWN, expect=6)
     assert refused.err == (
-        "Error: the job is queued, but no worker runs and worker.autostart is off\n\n"
-        "Start one with `sow worker` in another terminal; the job is then taken. "
-        "The same call again waits for it.\n"
+        "Error: the job is queued, but no worker runs and worker.autostart is off\n\nStart one"
+        " with `sow worker` in another terminal; it then runs the job. Run the same command"
+        " again to wait for the job.\n"
     )
     assert [job.state for job in all_jobs(site)] == [JobState.QUEUED]
     assert site.workers() == []

@@ -162,7 +162,7 @@ def test_an_agent_that_is_being_ended_queues_nothing_more(site: Site) -> None:
     wait_until((site.root / "up").exists, "the agent")
     site.sow(*CANCEL)
     said = (site.root / "again").read_text()
-    assert "nothing is queued for job 1 (task 010): it was cancelled" in said
+    assert "job 1 (task 010) was cancelled, so it cannot queue other jobs" in said
     assert said.endswith("exit 4\n")
     assert job_of(site, "020") is None
     assert site.task("020")["status"] == "pending"
@@ -229,7 +229,7 @@ def test_what_an_ended_job_has_queued_is_named_when_there_is_nothing_to_cancel(s
     site.sow("agent", "spawn", "orchestrator", "010")
     refused = site.sow(*CANCEL, expect=4)
     assert refused.err.endswith(
-        "What it has queued goes on; to end that: `sow agent cancel 020` (job 2).\n"
+        "The jobs that it queued still run; to cancel them: `sow agent cancel 020` (job 2).\n"
     )
     open_gate(site, "go")
     assert await_end(site, "020").state is JobState.DONE

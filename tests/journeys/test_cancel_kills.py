@@ -145,7 +145,9 @@ def test_the_same_cancel_again_goes_on(site: Site, state: JobState) -> None:
     assert (again["task"], again["state"], again["status"]) == ("010", "cancelled", left_by(state))
     assert site.task("010")["status"] == left_by(state)
     refused = site.sow("agent", "cancel", "010", expect=4)
-    assert "nothing to cancel of task 010: job 1 is cancelled already, left" in refused.err
+    assert (
+        "nothing to cancel for task 010: job 1 is cancelled already, with the status" in refused.err
+    )
 
 
 def test_who_waits_for_the_job_gives_its_task_back(site: Site) -> None:
@@ -410,7 +412,7 @@ def test_a_task_whose_agent_is_only_ending_is_not_reopened(site: Site) -> None:
     worker = start_worker(site)
     wait_until(lambda: site.task("010")["status"] == "abandoned", "the report")
     refused = site.sow("task", "reopen", "010", expect=4)
-    assert "its agent has left abandoned, and is only ending" in refused.err
+    assert "its agent has set the status abandoned and ends soon" in refused.err
     go.write_text("on\n")
     assert await_end(site, "010").outcome_status == "abandoned"
     site.sow("task", "reopen", "010")

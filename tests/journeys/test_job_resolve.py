@@ -126,12 +126,12 @@ def test_a_held_lock_proves_life(by_hand: Site) -> None:
 
 def test_what_sow_can_tell_is_not_for_a_person_to_say(by_hand: Site) -> None:
     by_hand.sow("agent", "spawn", "implementer", "010", "--detach")
-    assert "sow can tell by itself" in by_hand.sow(*RESOLVE, expect=4).err
+    assert "sow can see by itself" in by_hand.sow(*RESOLVE, expect=4).err
     assert "--gone" in by_hand.sow("job", "resolve", "1", expect=2).err
     assert "no job 7" in by_hand.sow("job", "resolve", "7", "--gone", expect=4).err
     drained = start_worker(by_hand)
     (run,) = await_runs(by_hand)
-    assert "sow can tell by itself" in by_hand.sow(*RESOLVE, expect=4).err
+    assert "sow can see by itself" in by_hand.sow(*RESOLVE, expect=4).err
     kill(await_supervisor(by_hand, 1), run.pid, drained.pid)
 
 
@@ -140,7 +140,7 @@ def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
     record = {"attempt": attempt_of(doubtful, 1).id, "code": 0, "signal": None}
     paths.exit.write_text(json.dumps(record))
     assert doubtful.job(1)["unverifiable"] is False
-    assert "sow can tell by itself" in doubtful.sow(*RESOLVE, expect=4).err
+    assert "sow can see by itself" in doubtful.sow(*RESOLVE, expect=4).err
     assert not attempt_evidence.is_locked(paths)
 
 

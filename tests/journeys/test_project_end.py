@@ -82,7 +82,7 @@ def test_a_command_that_is_killed_is_gone_on_with(site: Site, point: str) -> Non
         if point != "before change_project":
             assert steps == ["sow project abandon"]
             refused = site.sow("agent", "spawn", "010", expect=4)
-            assert "is ended, or about to be" in refused.err
+            assert "has ended or is ending" in refused.err
         site.sow("project", "abandon")
     is_ended_once(site)
     site.sow("project", "new", "Next")

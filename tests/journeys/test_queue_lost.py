@@ -405,14 +405,12 @@ def test_a_task_whose_records_are_gone_is_told_by_its_status(site: Site) -> None
     shutil.rmtree(run_folder(site))
     for words in (("agent", "wait", "010"), ("agent", "cancel", "010"), ("task", "explain", "010")):
         refused = site.sow(*words, expect=4)
-        assert "an agent that the queue knows nothing of is at work on task 010" in refused.err
+        assert "an agent that is not in the queue works on task 010" in refused.err
         assert f"`kill {run.pid}`" in refused.err
     open_gate(site, "go")
     wait_until(lambda: not exists(run.pid), "the agent ends")
     for words in (("agent", "wait", "010"), ("task", "output", "010")):
         gone = site.sow(*words, expect=4)
-        assert (
-            "there is no job of task 010 on record any more; the task is needs_review" in gone.err
-        )
+        assert "the job records of task 010 no longer exist; the task is needs_review" in gone.err
         assert "`sow task show 010`" in gone.err
         assert "sow agent spawn" not in gone.err

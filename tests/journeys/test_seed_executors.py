@@ -207,7 +207,8 @@ def test_a_resume_uses_the_executor_that_made_the_session_and_says_so(site: Site
     assert (resumed.cli, resumed.session_id) == ("claude", spawned.session_id)
     assert "opus" in resumed.argv
     assert besides_news(told.err) == (
-        "Note: implementer is bound to cursor by now; the session is opus's, which resumes it\n"
+        "Note: implementer now uses the executor cursor, but opus made this session and resumes"
+        " it\n"
     )
     assert "(resume implementer by opus, job 2" in told.out
 

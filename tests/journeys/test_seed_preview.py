@@ -81,7 +81,7 @@ def test_verbose_on_a_resume_shows_the_executor_that_will_run(site: Site) -> Non
     result = site.sow("agent", "resume", "010", "go on", "-v")
     assert "Agent: implementer" in result.err
     assert "Executor: claude-code (made the session)" in result.err.splitlines()
-    assert result.err.count("implementer is bound to cursor by now") == 1
+    assert result.err.count("implementer now uses the executor cursor") == 1
 
 
 def test_a_warning_is_shown_once(site: Site) -> None:

@@ -91,7 +91,7 @@ def test_it_survives_asks_and_is_answered(planned: Site) -> None:
     assert 'sow agent answer 010 "…"' in refused.err
     assert planned.sow("next").out.startswith('sow agent answer 010 "<your answer>"')
     other = planned.sow("start", "--headless", "People sign out.", expect=4)
-    assert "for another goal" in other.err
+    assert "with another goal" in other.err
     planned.sow("agent", "answer", "010", "config/keys", "--detach")
     again = planned.start("start", "--headless")
     await_waiters(planned, "010")
@@ -99,7 +99,7 @@ def test_it_survives_asks_and_is_answered(planned: Site) -> None:
     out, _ = again.communicate(timeout=240)
     assert "010 needs_review (resume orchestrator by claude-code" in out
     refused = planned.sow("start", "--headless", expect=4)
-    assert "says that it is done" in refused.err
+    assert "reports that it is done" in refused.err
 
 
 def test_an_outcome_that_nobody_was_told_is_told_to_the_same_call(planned: Site) -> None:

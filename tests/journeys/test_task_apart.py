@@ -215,7 +215,7 @@ def test_an_option_decides_and_what_cannot_be_is_refused(site: Site) -> None:
     write_settings(site, {"use": "never"})
     site.sow("agent", "spawn", "020", "--clone")
     refused = site.sow("agent", "spawn", "020", "--no-clone", "--fresh", expect=2)
-    assert "has a clone of its own" in refused.err
+    assert "in a clone of its own" in refused.err
     outside = site.sow("agent", "spawn", "010", "--clone", "--fresh", "--cwd", "..", expect=2)
     assert "outside the workspace" in outside.err
 

@@ -138,7 +138,7 @@ def test_a_dependency_in_vain_is_told_and_each_command_frees_the_job(site: Site)
     site.sow("task", "abandon", "010")
     (job,) = site.sow("job", "list", "--task", "020", "--json").json_lines
     assert job["state"] == "held"
-    assert "010 is not completed by itself: `sow task reopen 010`" in job["reason"]
+    assert "task 010 needs your help first: `sow task reopen 010`" in job["reason"]
     assert "it waits for task 010 (abandoned)" in site.sow("job", "explain", "1").out
     waited = site.sow("agent", "wait", "020", "--wait", "1s", expect=75)
     assert "`sow agent spawn 020 --ignore-deps`" in waited.err
@@ -176,7 +176,7 @@ def test_a_held_job_is_cancelled_at_once_and_made_again_as_it_was(site: Site) ->
     job = await_state(site, "020", JobState.HELD)
     assert (job.id, job.prompt, job.held_for) == (2, "Mind it.", HeldFor.DEPENDENCIES)
     refused = site.sow("job", "retry", "1", expect=4)
-    assert "task 020 has moved on: job 2 (spawn, held) came after it" in refused.err
+    assert "task 020 has changed since: it has a newer job 2 (spawn, held)" in refused.err
 
 
 def test_a_job_that_failed_is_made_again_once_its_fault_is_mended(site: Site) -> None:

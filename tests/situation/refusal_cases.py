@@ -268,7 +268,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "belongs to batch": (_of_batches("batch", "run", "010", "020", "--detach"),),
     "is not in batch": (_of_batches("batch", "remove", "1", "020"),),
     "UnknownBatch": (_of_batches("batch", "resume", "7"),),
-    "a batch cannot be called": (_of_batches("batch", "run", "020", "--name", "7"),),
+    "a batch cannot be named": (_of_batches("batch", "run", "020", "--name", "7"),),
     "BatchHasEnded": (batch_has_ended,),
     "TaskHasJob": (task_has_job,),
     "NotYet": (_advance("review"),),

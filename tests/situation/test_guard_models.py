@@ -103,7 +103,7 @@ UNIT = {"unit": LINE}
             World(BREAKDOWN, "publishing", outputs=(Output(DRAFT),)),
             "outputs_approved",
             f"sow approve {DRAFT}",
-            "is not approved as it stands",
+            "is not approved in its current form",
         ),
         (
             World(BREAKDOWN, "publishing", outputs=(Output(DRAFT, approved="now"),)),

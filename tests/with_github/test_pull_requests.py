@@ -119,7 +119,7 @@ def test_it_leads_from_a_branch_into_another(site: GithubSite, words) -> None:
     site.finished()
     site.git(*words)
     ended = site.run("pr", "create")
-    assert (ended.code, "leads from a branch into main" in ended.err) == (4, True)
+    assert (ended.code, "needs a branch other than main" in ended.err) == (4, True)
 
 
 def test_nothing_between_the_branches_is_told(site: GithubSite) -> None:
@@ -185,7 +185,7 @@ def test_a_branch_that_git_pushes_to_another_host_is_asked_for_on_github(
 def test_its_state_is_read_back(site: GithubSite) -> None:
     site.finished()
     ended = site.run("pr", "status")
-    assert (ended.code, "no pull request of the branch topic" in ended.err) == (4, True)
+    assert (ended.code, "no pull request for the branch topic" in ended.err) == (4, True)
     site.sow("pr", "create")
     fresh = site.row("pr", "status")
     hold("pr status", [fresh])

@@ -33,11 +33,10 @@ class CheckKind(StepKind):
             there = commit_of(here.top, f"refs/heads/{branch}")
             if there not in (None, here.commit):
                 raise StateError(
-                    f"{here.branch or 'no branch'} is checked out, and the project's branch is"
+                    f"{here.branch or 'no branch'} is checked out, but the project's branch is"
                     f" {branch}",
-                    hint=f"A check of the project judges that branch: `git switch {branch}`, then"
-                    " call"
-                    " again.",
+                    hint=f"The check runs on the project's branch: `git switch {branch}`, then run"
+                    " the command again.",
                 )
 
 

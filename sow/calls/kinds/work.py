@@ -49,8 +49,8 @@ class JobWasCancelled(StateError):
 
     def __init__(self, job: Job) -> None:
         super().__init__(
-            f"job {job.id} of {subject_of(job)} was cancelled before it was queued",
-            hint="Call again to queue a new one.",
+            f"job {job.id} of {subject_of(job)} was cancelled before sow had queued it",
+            hint="Run the command again to queue a new job.",
         )
 
 
