@@ -37,6 +37,10 @@ LEAST_FREE = 1 << 20
 WITHOUT_COMMIT = "belongs to a repository without a commit"
 LONGEST_QUOTE = 400
 """How many characters of git's own words an error repeats."""
+REASONS = ("fatal: ", "error: ")
+"""How a line of git begins that says why it failed; advice follows."""
+GUESSES = ("Please make sure you have the correct access rights", "and the repository exists.")
+"""What git advises whatever a remote's fault is."""
 
 
 def git_fault_passes(code: int, complaint: str, folder: Path) -> bool:
@@ -58,6 +62,26 @@ def _is_full(folder: Path) -> bool:
         no_files_left = disk.f_files > 0 and disk.f_favail == 0
         return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < LEAST_FREE or no_files_left)
     return False
+
+
+def quote_of(complaint: str) -> str:
+    """Return what git says; of a long text the part from its reason on, cut between two words."""
+    lines = [line for line in complaint.strip().splitlines() if line.strip()]
+    text = "\n".join(lines)
+    if len(text) <= LONGEST_QUOTE:
+        return text
+    reasons = (number for number, line in enumerate(lines) if line.startswith(REASONS))
+    first = next(reasons, None)
+    if first is None:
+        return f"… {text[-LONGEST_QUOTE:].partition(' ')[2]}"
+    rest = "\n".join(lines[first:])
+    return rest if len(rest) <= LONGEST_QUOTE else f"{rest[:LONGEST_QUOTE].rpartition(' ')[0]} …"
+
+
+def line_of(complaint: str) -> str:
+    """Return why git says that a remote gives nothing, in one line."""
+    lines = quote_of(complaint).splitlines()
+    return "; ".join(line.strip() for line in lines if not line.startswith(GUESSES))
 
 
 class GitMissing(StateError):
@@ -84,8 +108,7 @@ class GitRefused(StateError):
     """Git ended with an error. `words` are the arguments, `complaint` what it printed on stderr."""
 
     def __init__(self, folder: Path, words: Sequence[str], code: int, complaint: str) -> None:
-        lines = [line for line in complaint.strip().splitlines() if line.strip()]
-        quote = "\n".join(lines)[-LONGEST_QUOTE:] or f"it ended with exit code {code}"
+        quote = quote_of(complaint) or f"it ended with exit code {code}"
         super().__init__(
             f"git {_command(words)} failed in {folder}: {quote}",
             hint="Put right what git says, then call again.",

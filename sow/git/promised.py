@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular
 from sow.files.scratch import scratch_folder
-from sow.git.git_errors import GitTookTooLong
+from sow.git.git_errors import GitTookTooLong, line_of
 from sow.git.own_bare import NETWORK, REMOTE, make_bare, network_environment
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git, git_answer
@@ -28,8 +28,7 @@ class PromisedNotFetched(StateError):
     """What a partial clone of a repository lacks cannot be fetched now."""
 
     def __init__(self, repository: Repository, remote: str, complaint: str) -> None:
-        lines = [line for line in complaint.strip().splitlines() if line.strip()]
-        why = lines[-1] if lines else "it gives no answer"
+        why = line_of(complaint) or "it gives no answer"
         super().__init__(
             f"{repository.top} is a partial clone, and files of it lie on its remote {remote}"
             f" alone, from which sow cannot fetch them: {why}",

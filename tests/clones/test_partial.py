@@ -56,6 +56,8 @@ def test_without_its_remote_the_error_says_so_and_the_remedy_works(
     with pytest.raises(PromisedNotFetched) as caught:
         partial.make()
     assert "is a partial clone, and files of it lie on its remote origin alone" in str(caught.value)
+    assert "does not appear to be a git repository" in str(caught.value)
+    assert "and the repository exists" not in str(caught.value)
     assert "`git fetch origin` works there" in caught.value.hint
     assert "(--no-clone)" in caught.value.hint
     assert not partial.place().path.exists()

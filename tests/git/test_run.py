@@ -9,12 +9,14 @@ import pytest
 
 from sow.faults import passing_fault
 from sow.git.git_errors import (
+    LONGEST_QUOTE,
     GitMissing,
     GitRefused,
     GitTookTooLong,
     GitTooOld,
     NoRepository,
     git_fault_passes,
+    quote_of,
 )
 from sow.git.identity import identity_of, is_unknown
 from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
@@ -211,6 +213,25 @@ def test_an_error_of_git_names_the_folder_and_gits_own_words(repository):
     assert str(repository) in caught.value.message
     assert "no-such-branch" in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["part", "of/a/team/" + 60 * "long/" + "name"])
+def test_a_long_text_of_git_is_quoted_from_its_reason_on(repository: Path, name: str) -> None:
+    git(repository, "branch", name)
+    lock = repository / f".git/refs/heads/{name}.lock"
+    lock.touch()
+    with pytest.raises(GitRefused) as caught:
+        git(repository, "update-ref", f"refs/heads/{name}", "HEAD", "0" * 40)
+    _, _, quote = caught.value.message.partition(": ")
+    assert quote.startswith(f"fatal: update_ref failed for ref 'refs/heads/{name}': ")
+    assert len(quote) <= LONGEST_QUOTE + len(" …")
+    assert caught.value.passes
+
+
+def test_a_text_of_git_without_a_reason_is_cut_between_two_words() -> None:
+    assert quote_of("few words") == "few words"
+    quote = quote_of("word " * 200)
+    assert (quote[:7], set(quote[2:].split())) == ("… word ", {"word"})
 
 
 def test_a_missing_folder_and_a_missing_git_are_told_apart(repository, tmp_path, monkeypatch):
