@@ -27,6 +27,7 @@ TESTS = (
     "tests/journeys/test_cancel_kills.py",
     "tests/journeys/test_from_breakdown_kills.py",
     "tests/journeys/test_worker_kills.py",
+    "tests/jobs/test_queue_storm.py",
     "tests/clones/test_inventory.py",
     "tests/clones/test_make_killed.py",
     "tests/clones/test_merge_tasks.py",

@@ -95,6 +95,12 @@ def move(path: Path, to: Path) -> None:
         os.rename(path.name, to.name, src_dir_fd=source, dst_dir_fd=target)
 
 
+def link(path: Path, to: Path) -> None:
+    """Give a file, or a link itself, a second name that is free. Raises LeadsOut, OSError."""
+    with opened_folder(path.parent) as source, opened_folder(to.parent) as target:
+        os.link(path.name, to.name, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+
+
 def remove_file(path: Path, *, root: Path | None = None, missing_ok: bool = True) -> None:
     """Remove a file or a link. Raises LeadsOut, OSError."""
     try:

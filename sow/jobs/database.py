@@ -21,6 +21,7 @@ from sow.jobs.faults import NewerQueue, QueueDamaged, QueueReplaced, unusable
 from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
 from sow.jobs.queue_files import (
     Marks,
+    are_same,
     connect,
     count_commit,
     look_again,
@@ -28,7 +29,7 @@ from sow.jobs.queue_files import (
     refuse_unfit,
 )
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of, maker_of
-from sow.jobs.queue_owner import is_own, is_signed
+from sow.jobs.queue_owner import has_name, is_own, is_signed, name_here
 from sow.paths import Workspace
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -51,16 +52,19 @@ class Database:
     """One connection to a queue file, shared by the threads of a process.
 
     `transaction()` may be nested: the inner one joins the outer. Whatever is
-    asked for outside of one first looks whether the file is still the queue;
-    QueueChanged says that it is not, and that nothing was read or written.
+    asked for outside of one first looks whether the file is still the queue, and once
+    more afterwards: QueueChanged says that it is not. Then nothing was read, and what was
+    written is perhaps in a file that nobody reads any more.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, marks: Marks, name: str) -> None:
+        """Use a connection. `name`: the second name of the file, without which it is not ours."""
         self.path = path
         self.connection = connection
         self.lock = threading.RLock()
         self._depth = 0
-        self._marks = marks_of(path)
+        self._marks = marks
+        self._name = name
         self._read_in: Marks | None = None  # as they were when the format was looked at last
 
     @contextmanager
@@ -74,10 +78,12 @@ class Database:
             self._execute("begin immediate")
             self._depth = 1
             try:
+                self._look_at_files()  # whoever gives the queue another file has had this lock
                 self._look_at_format()
                 before = self.connection.total_changes
                 yield
                 self._commit(before)
+                self._look_again()
             except BaseException:
                 with suppress(sqlite3.Error):  # the error that led here says more
                     self.connection.rollback()
@@ -135,6 +141,15 @@ class Database:
                     self._look_at_format()
             with self._faults():
                 yield
+            if not self._depth:
+                self._look_again()
+
+    def _look_again(self) -> None:
+        """Raise QueueChanged when the file was swapped while we used it."""
+        before = self._marks
+        self._look_at_files()
+        if self._marks is not before:
+            self._look_at_format()
 
     def _execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         with self._faults():
@@ -146,6 +161,8 @@ class Database:
             self._marks = look_again(self.path, self._marks)
         except OSError as error:
             raise _not_ours_to_use(self.path, error) from error
+        if not has_name(self._marks.file, self._name):
+            raise QueueReplaced(self.path)
 
     def _look_at_format(self) -> None:
         """Raise NewerQueue when a newer sow has brought the file up to its own form.
@@ -153,6 +170,9 @@ class Database:
         Raise QueueReplaced when another file was copied over it.
         """
         with self._faults():
+            if self._read_in is None or self._marks.file_written != self._read_in.file_written:
+                # SQLite does not notice that: it would go on with the pages that it remembers.
+                self.connection.execute("pragma shrink_memory")
             version = format_of(self.connection)
             is_ours = is_signed(self.connection, self.path.parent)
         if version > FORMAT:
@@ -180,16 +200,28 @@ class Database:
     def close(self) -> None:
         """Close the connection.
 
-        SQLite writes the log into the file as the last one closes it. Into one that was copied over
-        ours it must not: pages of ours among those of another file would make it look like ours.
+        Its log goes into the file then, unless that is our queue no more.
         """
-        with self.lock, ExitStack() as kept:
+        with self.lock:
             try:
                 look_again(self.path, self._marks)
             except (QueueError, OSError):
-                with suppress(sqlite3.Error):  # it is gone: then the log goes into our own
-                    kept.callback(_reading(self.path).close)
-            self.connection.close()
+                _close_unwritten(self.path, self.connection)
+            else:
+                self.connection.close()
+
+
+def _close_unwritten(path: Path, connection: sqlite3.Connection) -> None:
+    """Close a connection to a file that is not ours, or perhaps not.
+
+    SQLite writes the log that lies there into the file as the last one closes it, and removes it.
+    The log may be that of ours, and pages of ours among those of another file would make it look
+    like ours.
+    """
+    with ExitStack() as kept:
+        with suppress(sqlite3.Error):  # it is gone: then the log goes into our own
+            kept.callback(_reading(path).close)
+        connection.close()
 
 
 def _reading(path: Path) -> sqlite3.Connection:
@@ -276,6 +308,7 @@ def _open(workspace: Workspace) -> Database | None:
     path = workspace.queue_db
     try:
         refuse_unfit(path)
+        before = marks_of(path)
         connection = connect(path, seconds=BUSY_SECONDS)
         try:
             version = format_of(connection)
@@ -284,18 +317,22 @@ def _open(workspace: Workspace) -> Database | None:
             if version > FORMAT:
                 raise NewerQueue(path, version, FORMAT, maker_of(connection))
             if not is_signed(connection, workspace.run):
-                connection.close()
+                _close_unwritten(path, connection)
                 return None
             if version < FORMAT:
                 # Once after an update of sow.
                 from sow.jobs.making import bring_up_to_date
 
                 bring_up_to_date(connection, path)
-            if not is_own(workspace):  # replaced since we looked, perhaps before it was opened
+            marks = marks_of(path)
+            # Replaced since we looked, perhaps before it was opened.
+            if not are_same(before, marks) or not is_own(workspace):
                 raise QueueReplaced(path)
-            return Database(path, connection)
-        except BaseException:
-            connection.close()
+            return Database(path, connection, marks, name_here(workspace.run))
+        except BaseException as error:
+            _close_unwritten(path, connection)
+            if isinstance(error, sqlite3.Error) and not are_same(before, marks_of(path)):
+                raise QueueReplaced(path) from error
             raise
     except sqlite3.Error as error:
         raise unusable(path, error) from error

@@ -27,6 +27,7 @@ from sow.jobs.queue_owner import JOURNAL, all_names, give_names, sign_content
 from sow.jobs.run_names import job_numbers
 from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
+from sow.state.kept import keeper_hooks
 
 DRAFT = ".queue-draft-"
 NEW_NAME = "update control set value = lower(hex(randomblob(6))) where name = 'file_id'"
@@ -154,7 +155,12 @@ def _put_leftovers_aside(workspace: Workspace) -> None:
     """Move what is left of a file that is gone out of the new one's way: log, index, proofs."""
     path = workspace.queue_db
     left = [path.with_name(path.name + suffix) for suffix in (*SUFFIXES[1:], JOURNAL)]
-    move_aside(path, [*left, *all_names(workspace.run)])
+    names = all_names(workspace.run)
+    was_removed = any(name.lstat().st_nlink <= len(names) for name in names)  # else it was moved
+    folder = move_aside(path, [*left, *names])
+    if was_removed:
+        words = f"was removed: what is left of it was moved to {folder}, and a new queue begins"
+        keeper_hooks.OURS.tell(f"the queue file {path} {words}")
 
 
 def _keep_copy(path: Path, version: int) -> None:

@@ -11,7 +11,7 @@ from shlex import quote
 
 from sow.errors import QueueError, StateError
 from sow.files import LeadsOut, locked_folder
-from sow.files.inside import PRIVATE, move, open_folder
+from sow.files.inside import PRIVATE, link, move, open_folder
 from sow.jobs.faults import QueueLeadsOut, aside_folder
 
 LOCK_SECONDS = 20.0
@@ -40,13 +40,32 @@ def move_aside(queue: Path, files: Iterable[Path], *, kind: str = "") -> Path | 
     there = [file for file in files if os.path.lexists(file)]
     if not there:
         return None
+    folder = _make_folder(queue, kind)
+    for file in there:
+        move(file, folder / file.name)
+    return folder
+
+
+def keep_aside(queue: Path, *, kind: str) -> Path:
+    """Keep the file under the queue's name aside, and return the folder; it keeps its name, too.
+
+    So the name is never free before another file takes it. A folder cannot have two names: it
+    is moved. Raises LeadsOut, QueueError, OSError.
+    """
+    folder = _make_folder(queue, kind)
+    try:
+        link(queue, folder / queue.name)
+    except OSError:
+        move(queue, folder / queue.name)
+    return folder
+
+
+def _make_folder(queue: Path, kind: str) -> Path:
     folder = aside_folder(queue, kind)
     try:
         os.close(open_folder(folder, makes=PRIVATE))
     except OSError as error:
         raise _no_folder(folder.parent, error) from error
-    for file in there:
-        move(file, folder / file.name)
     return folder
 
 

@@ -28,6 +28,7 @@ from sow.jobs.faults import (
     put_aside_command,
     unusable,
 )
+from sow.jobs.open_files import Place, is_open_without, place_of
 
 MOST_COMMITS = 2**31 - 1
 """The count goes on from 1 after this; 0 is the count of a file that never had one."""
@@ -42,8 +43,6 @@ FRAME = struct.Struct(">6I")
 COUNT_AT = 68
 """Where a database's first page holds `application_id` (sqlite.org/fileformat2.html)."""
 BIG_ENDIAN_SUMS = 0x377F0683
-
-Place = tuple[int, int]
 
 
 class Marks(NamedTuple):
@@ -117,6 +116,18 @@ def _stat(name: str) -> os.stat_result | None:
         return None
 
 
+def are_same(before: Marks, after: Marks) -> bool:
+    """Whether SQLite has opened the file that was there, and no log or index of two different ones.
+
+    Both are new where the last one who had the file open has closed it meanwhile.
+    """
+    if None in (before.log, before.wal_index):
+        return before.file == after.file
+    return before.file == after.file and (before.log == after.log) == (
+        before.wal_index == after.wal_index
+    )
+
+
 def look_again(path: Path, before: Marks) -> Marks:
     """Return the marks anew where the files are still the ones that were opened.
 
@@ -149,7 +160,25 @@ def refuse_unfit(path: Path) -> None:
             )
     if found.st_size == 0:
         raise QueueDamaged(path, "is empty: it was cut off; it was left untouched")
+    _refuse_lost_log(path)
     refuse_foreign_log(path)
+
+
+def _refuse_lost_log(path: Path) -> None:
+    """Raise QueueReplaced where the log was removed, and a process goes on with its index.
+
+    SQLite would take that index for one of the new log, and what it wrote there would be lost. It
+    removes the index before the log itself, and one that nobody has open it makes anew.
+    """
+    for _ in range(LOOKS):  # others may be opening and closing it
+        index, log = _stat(f"{path}-shm"), _stat(f"{path}-wal")
+        if index is None or (log is not None and log.st_size):
+            return
+        if log is not None:  # new, or only read so far
+            break
+        time.sleep(CHECKPOINT_LOOK_SECONDS)
+    if index is not None and is_open_without(place_of(index), log and place_of(log)):
+        raise QueueReplaced(path)
 
 
 def refuse_foreign_log(path: Path) -> None:

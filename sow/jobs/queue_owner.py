@@ -19,6 +19,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
+from sow.jobs.open_files import Place
 from sow.jobs.user_secret import code_of
 from sow.paths import Workspace
 from sow.processes.disks import is_on_shared_disk
@@ -43,9 +44,23 @@ def is_own(workspace: Workspace) -> bool:
         folder = os.stat(run)  # noqa: PTH116
     except OSError:
         return False
-    if not is_same(file, f"{run}/{_by_folder(folder, machine_id())}"):
+    if not has_name((file.st_dev, file.st_ino), f"{run}/{_by_folder(folder, machine_id())}"):
         return False
     return not os.path.lexists(f"{run}/queue.db{JOURNAL}")
+
+
+def name_here(run: Path) -> str:
+    """Return the path of the second name by which `is_own` knows a file. Raises OSError."""
+    return f"{run}/{_by_folder(os.stat(run), machine_id())}"  # noqa: PTH116
+
+
+def has_name(file: Place, name: str) -> bool:
+    """Whether a path is a name of this regular file."""
+    try:
+        facts = os.lstat(name)
+    except OSError:
+        return False
+    return stat.S_ISREG(facts.st_mode) and file == (facts.st_dev, facts.st_ino)
 
 
 def names_here(workspace: Workspace) -> tuple[str, ...]:
@@ -68,11 +83,7 @@ def _by_folder(folder: os.stat_result, machine: str) -> str:
 
 def is_same(file: os.stat_result, path: str) -> bool:
     """Whether a path is another name of a regular file."""
-    try:
-        other = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(other.st_mode) and os.path.samestat(file, other)
+    return has_name((file.st_dev, file.st_ino), path)
 
 
 def give_names(file: Path, workspace: Workspace) -> None:

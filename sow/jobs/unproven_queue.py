@@ -10,17 +10,17 @@ a file is believed before. Once for each such file, under the folder's lock.
 import os
 import sqlite3
 import stat
-import time
 from contextlib import closing, suppress
 from pathlib import Path
 
 from sow.errors import QueueError, SowError
-from sow.files import sync_folder, write_atomically
+from sow.files import sync_folder
 from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.run import git
 from sow.jobs.faults import SUFFIXES, put_aside_command
-from sow.jobs.putting_aside import UNPROVEN, locked_run, move_aside
-from sow.jobs.queue_files import connect, count_commit, refuse_foreign_log, refuse_unfit
+from sow.jobs.giving_back import give_back
+from sow.jobs.putting_aside import UNPROVEN, keep_aside, locked_run, move_aside
+from sow.jobs.queue_files import connect, count_commit, refuse_unfit
 from sow.jobs.queue_owner import (
     JOURNAL,
     all_names,
@@ -35,7 +35,6 @@ from sow.jobs.user_secret import made_at_ns
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
-COPY_SECONDS = 5.0
 UNFINISHED = "select 1 from job where state not in ('done', 'failed', 'cancelled') limit 1"
 BUSY_SECONDS = 5.0
 
@@ -68,82 +67,6 @@ def _marks(workspace: Workspace) -> tuple[str, str]:
     """Return what tells a folder from its copies, and the part of it that stays for good."""
     facts = workspace.run.stat()
     return f"{facts.st_dev}:{facts.st_ino}", str(facts.st_ino)
-
-
-def give_back(own: Path, log: list[Path], workspace: Workspace) -> bool:
-    """Give our own file the queue's name, at which nothing lies. The caller holds the lock.
-
-    `log`: the paths of its log and of the log's index. Tell whether all that was committed is
-    there: not where a process has another log. Raises OSError, NoSecret.
-    """
-    path = workspace.queue_db
-    write_atomically(path, own.read_bytes(), mode=0o600)  # is none of ours before it is named
-    try:
-        refuse_foreign_log(path)
-    except QueueError:
-        move_aside(path, log, kind=UNPROVEN)
-    has_other_log = _is_open_with_another(own, log[1])
-    if all(os.path.lexists(file) for file in log) and not has_other_log:
-        _rename(own, path)
-        return True
-    _copy_at_rest(own, path, has_log=os.path.lexists(log[0]))
-    move_aside(path, log if not os.path.lexists(log[0]) else log[1:], kind=UNPROVEN)
-    # That by which the file is proved comes last: nobody commits to it before.
-    for name in reversed(names_here(workspace)):
-        _rename(path, workspace.run / name)
-    return not has_other_log
-
-
-def _is_open_with_another(own: Path, index: Path) -> bool:
-    """Whether a process of ours has a file open, and not this index of its log."""
-    file = _key(own.stat())
-    with_it = _key(index.stat()) if index.exists() else None
-    with os.scandir("/proc") as processes:
-        for process in processes:
-            open_files = _open_files(process) if process.name.isdigit() else set()
-            if file in open_files and with_it not in open_files:
-                return True
-    return False
-
-
-def _open_files(process: "os.DirEntry[str]") -> set[tuple[int, int]]:
-    """Return what a process has open; nothing where we may not look, or it has ended."""
-    found = set()
-    with suppress(OSError), os.scandir(f"{process.path}/fd") as entries:
-        for entry in entries:
-            with suppress(OSError):
-                found.add(_key(entry.stat()))
-    return found
-
-
-def _key(facts: os.stat_result) -> tuple[int, int]:
-    return facts.st_dev, facts.st_ino
-
-
-def _copy_at_rest(own: Path, path: Path, *, has_log: bool) -> None:
-    """Copy a file; while it is written, copy it again. With its log it need not be whole."""
-    deadline = time.monotonic() + COPY_SECONDS
-    while True:
-        before = own.stat()
-        write_atomically(path, own.read_bytes(), mode=0o600)
-        after = own.stat()
-        is_at_rest = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
-        if (is_at_rest and (has_log or _is_whole(path))) or time.monotonic() >= deadline:
-            return  # one that is damaged is told as it is opened
-
-
-def _is_whole(path: Path) -> bool:
-    with suppress(sqlite3.Error), closing(connect(path, seconds=0, immutable=True)) as connection:
-        return [row[0] for row in connection.execute("pragma quick_check(1)")] == ["ok"]
-    return False
-
-
-def _rename(path: Path, name: Path) -> None:
-    """Have a name be one of another file, at once."""
-    draft = name.with_name(f".{name.name}")
-    draft.unlink(missing_ok=True)
-    os.link(path, draft)
-    draft.replace(name)
 
 
 def see_to_unproven(workspace: Workspace) -> None:
@@ -184,9 +107,12 @@ def put_copied_over_aside(workspace: Workspace) -> None:
     Raises QueueError.
     """
     path = workspace.queue_db
+    if not is_own(workspace):
+        see_to_unproven(workspace)  # it has come under the name since we looked: ours is there
+        return
     try:
         with locked_run(workspace.run):
-            if not os.path.lexists(path):
+            if not is_own(workspace):
                 return  # another process was first
             with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
                 if is_signed(connection, workspace.run):
@@ -328,8 +254,11 @@ def _put_aside(workspace: Workspace) -> None:
     """Put the file aside with all that belongs to it; our own takes its place, if there is one."""
     path, own = workspace.queue_db, _own_file(workspace)
     log = [path.with_name(path.name + suffix) for suffix in SUFFIXES[1:]]
-    folder = move_aside(path, [path] if own else [path, *log], kind=UNPROVEN)
-    is_whole = own is None or give_back(own, log, workspace)
+    if own is None:
+        folder, is_whole = move_aside(path, [path, *log], kind=UNPROVEN), True
+    else:
+        folder = keep_aside(path, kind=UNPROVEN)
+        is_whole = give_back(own, log, workspace)
     sync_folder(workspace.run)
     _tell(workspace, folder, is_back=own is not None, is_whole=is_whole)
 

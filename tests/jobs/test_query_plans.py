@@ -20,6 +20,7 @@ from sow.jobs import (
     waiters,
 )
 from sow.jobs.database import ACTIVE, Database
+from sow.jobs.queue_files import marks_of
 from sow.paths import Workspace
 from sow.schema.job import LIVE_STATES, HeldFor
 
@@ -32,7 +33,7 @@ class Noting(Database):
     """The database, with every statement noted."""
 
     def __init__(self, other: Database) -> None:
-        super().__init__(other.path, other.connection)
+        super().__init__(other.path, other.connection, marks_of(other.path), other._name)
         self.noted: list[tuple[str, Any]] = []
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,11 +18,14 @@ from sow.errors import ExitCode, QueueError
 from sow.ids import JobId
 from sow.jobs import jobs, user_secret
 from sow.jobs.database import open_existing_queue, open_queue
+from sow.jobs.queue_form import FORMAT, format_of
 from sow.jobs.queue_owner import PREFIX, ROW, is_own
+from sow.jobs.unproven_queue import put_place
 from sow.jobs.user_secret import NoSecret, secret_path
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
+GOLDEN = Path(__file__).with_name("golden")
 OPENINGS = (open_queue, open_existing_queue)
 HOLDER = """
 import sys
@@ -460,6 +464,61 @@ def test_an_older_file_of_this_folder_is_adopted_once(original: Workspace, told:
     assert prompts(original) == [""]
     assert is_own(original)
     assert told == []
+
+
+@pytest.mark.parametrize("number", range(1, FORMAT))
+def test_a_file_of_an_earlier_form_is_adopted_once_and_upgraded(
+    tmp_path: Path, told: list[str], number: int
+) -> None:
+    """At its noted place; the same file, put there again afterwards, is anybody's."""
+    workspace = Workspace(tmp_path / "repo")
+    with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    file, again = workspace.queue_db, tmp_path / "again.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        put_place(connection, workspace)
+        jobs_before = connection.execute("select id, task_id from job order by id").fetchall()
+    shutil.copyfile(file, again)
+    outdate(file)
+    owners = []
+    for _ in range(2):
+        with closing(open_queue(workspace)) as database:
+            assert format_of(database.connection) == FORMAT
+            found = database.rows("select id, task_id from job order by id")
+            assert [tuple(row) for row in found] == jobs_before
+            owners += [
+                row["value"]
+                for row in database.rows("select value from control where name = ?", (ROW,))
+            ]
+        assert is_own(workspace)
+    assert owners[0] == owners[1], "it was adopted twice"
+    assert [path.name for path in workspace.run.glob("queue.db.format-*")] == [
+        f"queue.db.format-{number}"
+    ]
+    assert told == []
+    file.unlink()
+    shutil.copyfile(again, file)
+    with closing(open_queue(workspace)) as database:
+        assert format_of(database.connection) == FORMAT
+    assert "your own file is back in its place" in told[0]
+    assert (workspace.run / "aside/unproven-1/queue.db").read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("number", range(1, FORMAT))
+def test_a_file_of_an_earlier_form_that_comes_after_the_secret_is_put_aside(
+    tmp_path: Path, told: list[str], number: int
+) -> None:
+    workspace = Workspace(tmp_path / "repo")
+    with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with closing(sqlite3.connect(workspace.queue_db, isolation_level=None)) as connection:
+        put_place(connection, workspace)
+    secret = Path(secret_path())
+    while secret.stat().st_mtime_ns >= workspace.queue_db.stat().st_ctime_ns:
+        os.utime(workspace.queue_db)
+    with closing(open_queue(workspace)) as database:
+        assert database.rows("select * from job") == []
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("place", [None, b"", b"nonsense", b"0:0 /nowhere", b"1:1 \0", "text"])

@@ -84,7 +84,7 @@ IN_RUN = {
     "sow/calls/wait.py",
     "sow/jobs/attempt_evidence.py",
     "sow/jobs/doorbell.py",
-    "sow/jobs/unproven_queue.py",
+    "sow/jobs/giving_back.py",
     "sow/jobs/making.py",
     "sow/jobs/private_folders.py",
     "sow/jobs/pruning.py",

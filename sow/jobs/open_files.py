@@ -1,0 +1,38 @@
+"""Which files the processes of this machine have open, as far as this user may look.
+
+Opens none of them: closing a file frees the locks that SQLite holds on it for this process.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+Place = tuple[int, int]
+"""Device and inode: one file, whatever its names."""
+
+
+def place_of(facts: os.stat_result) -> Place:
+    """Return which file this is."""
+    return facts.st_dev, facts.st_ino
+
+
+def is_open_without(file: Place, other: Place | None) -> bool:
+    """Whether a process has a file open, and another one not. None: one that is not there."""
+    return any(file in files and other not in files for files in _each_process())
+
+
+def _each_process() -> Iterator[set[Place]]:
+    """Give what each has open; nothing where we may not look, or it has ended."""
+    with os.scandir("/proc") as processes:
+        for process in processes:
+            if process.name.isdigit():
+                yield _open_files(process.path)
+
+
+def _open_files(process: str) -> set[Place]:
+    found = set()
+    with suppress(OSError), os.scandir(f"{process}/fd") as entries:
+        for entry in entries:
+            with suppress(OSError):
+                found.add(place_of(entry.stat()))
+    return found

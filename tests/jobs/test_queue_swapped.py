@@ -1,0 +1,299 @@
+"""The queue's files are swapped between two steps: nothing foreign is read, nothing lost untold."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from queue_cases import insert
+
+from sow.errors import QueueError
+from sow.jobs import database as database_module
+from sow.jobs import giving_back, unproven_queue
+from sow.jobs.database import Database, open_queue
+from sow.jobs.faults import QueueReplaced
+from sow.paths import Workspace
+from sow.state.kept import keeper_hooks
+
+HOLDER = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+from queue_cases import insert
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+
+database = open_queue(Workspace(Path(sys.argv[1])))
+insert(database, "020", prompt="in the log")
+print("open", flush=True)
+sys.stdin.read()
+"""
+"""Has the queue's file open, and a job in its log, until its input ends."""
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(keeper_hooks.OURS, "tell", said.append)
+    return said
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Workspace:
+    return made(tmp_path / "mine", "own")
+
+
+@pytest.fixture
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    with monkeypatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path / "somebody"))
+        return made(tmp_path / "theirs", "foreign").queue_db
+
+
+def made(root: Path, prompt: str) -> Workspace:
+    workspace = Workspace(root)
+    workspace.sow.mkdir(parents=True)
+    with closing(open_queue(workspace)) as database:
+        insert(database, "010", prompt=prompt)
+    return workspace
+
+
+def prompts(database: Database) -> list[str]:
+    return [row["prompt"] for row in database.rows("select prompt from job order by id")]
+
+
+def left(workspace: Workspace) -> list[str]:
+    with closing(open_queue(workspace)) as database:
+        assert [row[0] for row in database.rows("pragma integrity_check")] == ["ok"]
+        return prompts(database)
+
+
+def rename_over(theirs: Path, mine: Workspace) -> None:
+    draft = shutil.copyfile(theirs, mine.root / "draft.db")
+    draft.replace(mine.queue_db)
+
+
+def remove_log(mine: Workspace) -> None:
+    for suffix in ("-wal", "-shm"):
+        Path(f"{mine.queue_db}{suffix}").unlink()
+
+
+@contextmanager
+def holder(workspace: Workspace) -> Iterator[subprocess.Popen[str]]:
+    argv = [sys.executable, "-c", HOLDER, str(workspace.root), str(Path(__file__).parent)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(argv, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+
+
+def test_pages_that_are_remembered_prove_no_file_that_was_written_over(
+    mine: Workspace, theirs: Path
+) -> None:
+    with closing(open_queue(mine)) as database:
+        assert prompts(database) == ["own"]
+        mine.queue_db.write_bytes(theirs.read_bytes())
+        with pytest.raises(QueueError):
+            prompts(database)
+        with pytest.raises(QueueError):
+            insert(database, "020")
+
+
+def test_a_file_that_is_swapped_while_it_is_read_is_not_believed(
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_queue(mine)) as database:
+        look = database._look_at_files
+        swaps: list[Callable[[], object]] = [
+            lambda: mine.queue_db.write_bytes(theirs.read_bytes()),
+        ]
+
+        def look_and_swap() -> None:
+            look()
+            while swaps:
+                swaps.pop()()
+
+        monkeypatch.setattr(database, "_look_at_files", look_and_swap)
+        with pytest.raises(QueueError):
+            prompts(database)
+
+
+def test_who_commits_while_the_log_is_removed_is_told(mine: Workspace) -> None:
+    def commit_and_remove(database: Database) -> None:
+        with database.transaction():
+            insert(database, "020")
+            remove_log(mine)
+
+    with closing(open_queue(mine)) as database, pytest.raises(QueueReplaced):
+        commit_and_remove(database)
+
+
+def test_who_waited_for_the_lock_while_the_file_was_replaced_writes_nothing(
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_queue(mine)) as database:
+        execute = database._execute
+
+        def swap_and_execute(sql: str, *more: object) -> object:
+            if sql == "begin immediate":
+                rename_over(theirs, mine)
+            return execute(sql, *more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(database, "_execute", swap_and_execute)
+        with pytest.raises(QueueReplaced), database.transaction():
+            pytest.fail("it went on")
+    assert left(mine) == ["own"]
+
+
+def test_who_is_killed_before_the_own_file_is_back_leaves_it_to_the_next(
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    rename_over(theirs, mine)
+    for module, name in ((unproven_queue, "give_back"), (giving_back, "_rename")):
+        remove_log_of_nobody(mine)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, die)
+            with pytest.raises(Killed):
+                open_queue(mine)
+    assert left(mine) == ["own"]
+    assert "your own file is back" in told[-1]
+    assert {path.name for path in mine.run.iterdir() if path.name.startswith(".")} == set()
+
+
+def remove_log_of_nobody(mine: Workspace) -> None:
+    for suffix in ("-wal", "-shm"):
+        Path(f"{mine.queue_db}{suffix}").unlink(missing_ok=True)
+
+
+def test_who_has_a_file_open_that_was_moved_and_brought_back_over_a_new_one_is_told(
+    mine: Workspace, tmp_path: Path, told: list[str]
+) -> None:
+    """Its name is there, and its second names are with the old proofs: the new one is the queue."""
+    with closing(open_queue(mine)) as database:
+        names = ("queue.db", "queue.db-wal", "queue.db-shm")
+        for name in names:
+            (mine.run / name).rename(tmp_path / name)
+        assert left(mine) == []
+        for name in names:
+            (tmp_path / name).rename(mine.run / name)
+        with pytest.raises(QueueReplaced):
+            insert(database, "020")
+
+
+def test_a_log_that_was_removed_beside_an_index_in_use_is_told_to_who_comes(
+    mine: Workspace,
+) -> None:
+    """SQLite would take the index for one of its new log: what it commits there is lost."""
+    with holder(mine) as process:
+        Path(f"{mine.queue_db}-wal").unlink()
+        with pytest.raises(QueueReplaced):
+            open_queue(mine)
+        process.kill()
+        process.wait()
+    with closing(open_queue(mine)) as database:
+        insert(database, "030", prompt="later")
+    assert left(mine) == ["own", "later"]
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_that_is_removed_while_the_file_is_opened_is_told(
+    mine: Workspace, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    connect = database_module.connect
+
+    def remove_and_connect(path: Path, **more: Any) -> sqlite3.Connection:
+        Path(f"{path}{suffix}").unlink()
+        return connect(path, **more)
+
+    with holder(mine) as process:
+        with monkeypatch.context() as patch:
+            patch.setattr(database_module, "connect", remove_and_connect)
+            with pytest.raises(QueueReplaced):
+                open_queue(mine)
+        if suffix == "-wal":
+            with pytest.raises(QueueReplaced):
+                open_queue(mine)
+        process.kill()
+        process.wait()
+    assert left(mine) == ["own"] if suffix == "-wal" else ["own", "in the log"]
+
+
+def test_a_foreign_file_takes_no_log_of_ours_away(
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+) -> None:
+    """It comes just before SQLite opens it; as SQLite closes it again, no log is written in."""
+    with holder(mine) as process:
+        process.kill()
+        process.wait()
+    assert Path(f"{mine.queue_db}-wal").stat().st_size
+    refuse = database_module.refuse_unfit
+
+    def refuse_and_swap(path: Path) -> None:
+        monkeypatch.setattr(database_module, "refuse_unfit", refuse)
+        refuse(path)
+        rename_over(theirs, mine)
+
+    monkeypatch.setattr(database_module, "refuse_unfit", refuse_and_swap)
+    with closing(open_queue(mine)) as database:
+        assert prompts(database) == ["own", "in the log"]
+    assert left(mine) == ["own", "in the log"]
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_is_not_used(
+    mine: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of ours has the name as SQLite opens it, and ours is back when its name is proved."""
+    own = mine.root / "own.db"
+    refuse, connect = database_module.refuse_unfit, database_module.connect
+
+    def swap_in_a_copy(path: Path) -> None:
+        refuse(path)
+        path.rename(own)
+        shutil.copyfile(own, path)
+
+    def connect_and_swap_back(path: Path, **more: Any) -> sqlite3.Connection:
+        connection = connect(path, **more)
+        connection.execute("pragma user_version").fetchone()
+        own.replace(path)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database_module, "refuse_unfit", swap_in_a_copy)
+        patch.setattr(database_module, "connect", connect_and_swap_back)
+        with pytest.raises(QueueReplaced):
+            open_queue(mine)
+    assert left(mine) == ["own"]
+
+
+@pytest.mark.parametrize("lacks_index", [False, True])
+def test_what_the_log_holds_comes_back_with_the_file(
+    mine: Workspace, theirs: Path, told: list[str], lacks_index: bool
+) -> None:
+    with holder(mine) as process:
+        process.kill()
+        process.wait()
+    if lacks_index:
+        Path(f"{mine.queue_db}-shm").unlink()
+    rename_over(theirs, mine)
+    assert left(mine) == ["own", "in the log"]
+    assert "your own file is back" in told[0]
+
+
+def test_a_removal_is_told_to_who_begins_a_new_queue(mine: Workspace, told: list[str]) -> None:
+    mine.queue_db.unlink()
+    assert left(mine) == []
+    (words,) = told
+    assert "queue.db was removed: what is left of it was moved to" in words
+    assert str(mine.run / "aside/1") in words
