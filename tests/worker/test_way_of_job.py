@@ -20,7 +20,8 @@ LAYERS = ("sow.calls.", "worker.")
 """Where it is decided what happens to a job; what lies below is read, not followed."""
 MOST_MODULES = 50
 """Four of them are opened only where the agent still runs when it is looked at."""
-MOST_TURNS = 2
+MOST_TURNS = 3
+"""The third is that from `settle` to `metering`, which such a look has opened."""
 REPORT = {"sow": ["task", "set", "{task}", "status", "needs_review"]}
 
 
