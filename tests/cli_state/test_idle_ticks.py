@@ -38,7 +38,7 @@ class Counting(Database):
     """The database, with a count of the statements that read and of the rows that they gave."""
 
     def __init__(self, other: Database) -> None:
-        super().__init__(other.path, other.connection)
+        super().__init__(other.path, other.connection, other._marks, other._name)
         self.read: tuple[int, int] = (0, 0)
 
     def rows(self, sql: str, parameters: Any = ()) -> list[Any]:
