@@ -11,6 +11,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from inspect import cleandoc
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -295,7 +296,7 @@ def _commands() -> Iterator[str]:
         arguments = [_place(one) for one in command.params if isinstance(one, click.Argument)]
         yield f"### sow {' '.join(words)}\n"
         yield f"`{' '.join(('sow', *words, '[OPTIONS]', *arguments))}`\n"
-        yield _paragraphs(command.help or "")
+        yield _paragraphs(cleandoc(command.help or ""))
         options = [one for one in command.params if isinstance(one, click.Option)]
         rows = [(f"`{_spelling(one)}`", one.help or "") for one in options]
         yield _table(("option", "meaning"), rows)
