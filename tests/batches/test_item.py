@@ -198,6 +198,23 @@ def test_a_merge_that_a_person_has_forgiven_is_tried_again(
     assert (again.state, again.action) == (S.MERGING, D.MERGE)
 
 
+@pytest.mark.parametrize(
+    ("resumes", "command"),
+    [
+        (True, "sow agent resume 010 --conflict"),
+        (False, 'sow agent spawn 010 --fresh --prompt "Solve the conflicts '),
+    ],
+)
+def test_a_second_conflict_names_its_files_and_what_its_agent_can_do(
+    resumes: bool, command: str
+) -> None:
+    reason = "its work conflicts with main in file, other\nNothing was changed."
+    last = ended(Verb.UPDATE, JobState.FAILED, Cause.MERGE_CONFLICT, reason=reason)
+    found = standing_of(accepted(last=last, conflicts_handed=1, resumes=resumes), ALL)
+    assert found.reason == ("its work conflicts with main in file, other; its agent has tried once")
+    assert found.command.startswith(command)
+
+
 def test_a_second_review_that_comes_to_nothing_asks_a_person_to_judge() -> None:
     once = standing_of(checked(last=NO_VERDICT, vain_reviews=1), ALL)
     assert (once.state, once.command) == (S.NEEDS_PERSON, "")
