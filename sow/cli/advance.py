@@ -16,6 +16,7 @@ from sow.lifecycle.machine import (
     Refusal,
     awaited_event,
     find_event,
+    missing_words,
     next_events,
     obvious_event,
     refusals,
@@ -33,14 +34,9 @@ class NotYet(StateError):
     """Guards of an event are not met."""
 
     def __init__(self, event: Event, unmet: list[Refusal]) -> None:
-        lines = [
-            f"  - {refusal.guard.sentence}: {remedy.why}\n      {remedy.command}"
-            for refusal in unmet
-            for remedy in refusal.remedies
-        ]
         super().__init__(
             f"the project cannot go from {event.source} to {event.target} ({event.name}) yet",
-            hint="\n".join(["What must be true first, and what meets it:", *lines]),
+            hint=missing_words(unmet),
         )
 
 

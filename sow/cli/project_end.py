@@ -8,16 +8,20 @@ from msgspec import UNSET
 from sow.calls.caller import Caller
 from sow.calls.ending import end_project
 from sow.cli.arguments import here
+from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.cli.this_caller import this_caller
 from sow.clock import format_time
 from sow.clones.inner_work import text_of
 from sow.clones.main_checkout import checkout_of, known_settings
 from sow.clones.past_projects import LeftOver, left_of
-from sow.errors import SowError
+from sow.errors import SowError, StateError
+from sow.lifecycle.machine import left_undone, missing_words
+from sow.lifecycle.stages import COMPLETED
 from sow.paths import Workspace, display_path
 from sow.schema.output.projects import ProjectEnded, ProjectRow
 from sow.schema.project import EndingWord, Project
+from sow.situation.looking import look
 from sow.state.archive import archived_folders, read_archived
 from sow.state.authors import author_of
 from sow.state.places import has_project
@@ -41,8 +45,10 @@ def finish(remove: bool, as_json: bool) -> None:
     The branch is free for the next one. Called by an agent of the project's
     own, the end is recorded, and a worker carries it out once that job has ended.
 
-    Exit: 0 ended or recorded, 4 refused: not completed, or a job lives.
+    Exit: 0 ended or recorded, 4 refused: not completed, a task was added or
+    reopened since, or a job lives.
     """
+    _refuse_undone(this_caller())
     _end(EndingWord.FINISHED, remove=remove, as_json=as_json)
 
 
@@ -57,6 +63,18 @@ def abandon(remove: bool, as_json: bool) -> None:
     Exit: 0 ended or recorded, 4 refused: a job lives.
     """
     _end(EndingWord.ABANDONED, remove=remove, as_json=as_json)
+
+
+def _refuse_undone(caller: Caller) -> None:
+    """Raise StateError where a completed project has work that was asked for since then."""
+    now = look(caller, is_at_terminal=is_somebody_there())
+    if now.facts is None or now.facts.state != COMPLETED or now.queue.live:
+        return
+    undone = left_undone(now.facts)
+    if undone and now.project is not None and now.project.ending is UNSET:
+        raise StateError(
+            "the project is completed, and work was added to it since", hint=missing_words(undone)
+        )
 
 
 def _end(how: EndingWord, *, remove: bool, as_json: bool) -> None:

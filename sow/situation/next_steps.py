@@ -18,7 +18,7 @@ from sow.files import NotAFile, read_regular
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, Remedy
-from sow.lifecycle.machine import Refusal, awaited_event, obvious_event, refusals
+from sow.lifecycle.machine import Refusal, awaited_event, left_undone, obvious_event, refusals
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import renamed_branch
 from sow.lifecycle.stages import COMPLETED
@@ -200,6 +200,8 @@ def _ended(now: Situation, ending: Ending) -> Iterator[Remedy]:
 def _completed(now: Situation, facts: Facts) -> Iterator[Remedy]:
     if now.queue.live and now.reader.job is None:
         yield from job_steps.ended(now)
+    elif undone := left_undone(facts):
+        yield from (remedy for refusal in undone for remedy in refusal.remedies)
     else:
         yield Remedy("sow project finish", "the project is completed")
     yield from _left_over(facts)

@@ -480,6 +480,22 @@ def test_only_a_completed_project_is_finished_and_any_is_abandoned(begun, tmp_pa
     assert len(begun("project", "list", "--json").lines) == 1
 
 
+def test_a_completed_project_is_not_finished_with_a_task_that_was_added_since(sow, tmp_path):
+    sow("init")
+    sow("project", "new", "Sign-in", "--type", "quick")
+    change_project(Workspace(tmp_path), lambda _: {"state": "completed"}, now=NOON)
+    assert next_of(sow) == ["sow project finish"]
+    sow("task", "add", "Late", "--agent", "implementer")
+    refused = sow("project", "finish")
+    assert refused.code == 4
+    assert "the project is completed, and work was added to it since" in refused.err
+    assert "every task is completed or abandoned: ready: 010" in refused.err
+    assert next_of(sow) == ["sow agent spawn 010 --wait 100s"]
+    sow("task", "abandon", "010")
+    assert next_of(sow) == ["sow project finish"]
+    assert sow("project", "finish").code == 0
+
+
 def test_asked_for_by_an_agent_the_end_is_recorded(begun, as_agent, monkeypatch, tmp_path):
     as_agent("010", "orchestrator")
     assert begun("project", "abandon", "--json").json["is_recorded_only"] is True

@@ -18,12 +18,15 @@ class Two:
     def __init__(self, workspace: Workspace, git, commit, sow) -> None:
         self.workspace, self.git, self.commit, self.sow = workspace, git, commit, sow
         sow("task", "add", "First", "--agent", "implementer")
+        sow("task", "abandon", "010")
         commit("begun")
         git("checkout", "-q", "-b", "gamma")
         sow("project", "abandon", "--remove")
         sow("project", "new", "Gamma")
         sow("task", "add", "Other", "--agent", "tester")
         sow("task", "add", "Another", "--agent", "tester")
+        sow("task", "abandon", "010")
+        sow("task", "abandon", "020")
         sow("agent", "log", "Of Gamma", "--task", "010")
         commit("Gamma")
         git("checkout", "-q", "main")

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from calls.finishing import finish_anyhow
 from in_process import Ended, run_in_process
 from standins.install import install_gh
 from with_github.rest import begun, issue_of, opened
 
 from sow.paths import Workspace
-from sow.state.projects import change_project
 from sow.state.workspace_init import init_workspace
 
 REMOTE = "https://github.com/octo/app.git"
@@ -118,8 +118,7 @@ class GithubSite:
 
     def end(self) -> None:
         """Complete the project, whatever it lacks, and finish it."""
-        change_project(self.workspace, lambda _: {"state": "completed"}, now=NOON)
-        self.sow("project", "finish")
+        finish_anyhow(self.workspace, self.environment, now=NOON)
 
 
 def _without_gh(binaries: Path) -> str:
