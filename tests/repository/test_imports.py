@@ -27,6 +27,7 @@ HEAVY = frozenset(
         "platformdirs",
         "psutil",
         "socket",
+        "sow.budgets",
         "sow.cli.colour",
         "sow.executors.base",
         "sow.state.tasks",
@@ -50,6 +51,7 @@ MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("agent", "list"): {"msgspec"},
     ("agent", "log", "Did it", "--task", "010"): set(),
     ("job", "list"): QUEUE,
+    ("next",): STATE | QUEUE | {"sow.executors.base"},
     ("prompt", "guidance/implementer/base"): set(),
     ("task", "list"): STATE,
     ("task", "set", "010", "name", "Another"): STATE,
@@ -159,6 +161,7 @@ def test_a_spawn_without_a_clone_imports_nothing_of_clones(
 
 
 NOT_FOR_PLACING = (
+    ("sow.budgets.settings", "sow.budgets.words"),
     ("sow.attempts", "sow.prompts", "sow.refs", "sow.lifecycle.types", "sow.lifecycle.guards"),
     ("sow.jobs.batches", "sow.jobs.changes", "sow.jobs.end_entries", "sow.jobs.making"),
     ("_hashlib", "dataclasses", "logging", "shutil", "subprocess", "tempfile"),
