@@ -76,7 +76,7 @@ class Gathering:
         return self._fault
 
     def give_up(self) -> None:
-        """Take the fault for one that stays: what was found is told, and lies where it lay."""
+        """Treat the fault as lasting: it becomes a warning, and the work stays in its place."""
         if self._fault is not None:
             self._result, self._fault = self._as_warning(self._fault), None
 

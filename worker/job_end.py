@@ -37,7 +37,7 @@ FINAL_STATES_OF = {
 
 
 class Outdated(Exception):
-    """The task, or the wish of a person, is not what the verdict was found on any more."""
+    """The verdict no longer fits: the task or a budget has changed, or the job was cancelled."""
 
 
 def fail_before_start(

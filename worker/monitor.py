@@ -40,7 +40,8 @@ ROUND_FAILED_SECONDS = 1.0
 """How long the thread waits after a round that has failed as a whole."""
 
 MOST_FAILURES = 20
-"""How often in a row a passing fault may keep work from being gathered; then it is told."""
+"""How often in a row a passing fault may prevent the gathering; then the attempt is settled without
+it, and the job's warnings say so."""
 
 WORKER_STOPPED = Verdict(Cause.WORKER_STOPPED, CAUSES[Cause.WORKER_STOPPED].words)
 
@@ -189,7 +190,7 @@ class Monitor:
         return max(SHORTEST_READING_SECONDS, READING_SECONDS / max(1, len(self._watched)))
 
     def _take_incoming(self) -> None:
-        """Take over what has come; an agent that has only just begun has no sign to be seen yet."""
+        """Watch what `watch()` has brought. The first look is a tick later: it has only begun."""
         with self._idle:
             arrivals, self._incoming = self._incoming, []
             if not self._watched:

@@ -42,7 +42,7 @@ class Standby:
         return identity
 
     def give(self, orders: bytes) -> subprocess.Popen[bytes]:
-        """Give orders to the one that `prepare` has told, and return it.
+        """Give orders to the one that `prepare` has returned; return its process.
 
         One that has died meanwhile does nothing; its attempt then ends like any
         whose supervisor died.

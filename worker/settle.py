@@ -1,14 +1,14 @@
-"""From an attempt that has ended to what stands in the records: judge, decide, write, ring.
+"""Settles an attempt that has ended: judge, decide, write the records, ring.
 
 Owns the order of the writes. The cause is recorded first, then the task's
 state, then the job's end with its lease in one commit: a worker that dies in
 between leaves a record from which the next one goes on. Every write is under
 the lease; a fenced worker changes nothing.
 
-State and job are written in one critical section. What was concluded is looked
-at there once more: an attempt whose task stands otherwise by then, or whose job
-somebody has cancelled, is judged again. What an ending is judged by and what it
-does to the task is its kind's (`worker.kinds`).
+State and job are written in one critical section. The verdict is checked there
+once more: if the task's status has changed since, or somebody has cancelled the
+job, the attempt is judged again. By what an ending is judged, and what it changes
+in the task, its kind answers (`worker.kinds`).
 """
 
 from sow.attempts.judge import CANCELLED

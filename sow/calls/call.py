@@ -116,7 +116,7 @@ class Terms(Struct, frozen=True):
     any_one: bool = False
     """Whether one outcome is enough."""
     strikes_all: bool = False
-    """Whether an outcome, once delivered, is owed to nobody any more, whoever else went away."""
+    """Whether an outcome that it delivers is owed no more to the calls that have gone away."""
 
 
 class Listener(Struct, frozen=True):
@@ -143,7 +143,7 @@ class Result(Struct, frozen=True):
     """The jobs that still run: time was up, one outcome was enough, or it would wait in vain."""
     refused: tuple[SowError, ...] = ()
     first: str = ""
-    """The command without which none of those goes on, for all of them are held; else empty."""
+    """The command that all of those wait for, such as `sow trust`; empty where one needs none."""
 
 
 def call(

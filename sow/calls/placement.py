@@ -98,10 +98,11 @@ def place(
 
 
 def _keep_what_stands(caller: Caller, database: Database) -> None:
-    """Take what somebody went back to while nothing lived for what they want, before a job lives.
+    """Take the files of `.sow/project` as they are for what the user means, if no job lives.
 
-    That compares every file of the project, so it is not done for each task of one call: while
-    a job lives, a reader compares what it reads, and the worker looks before an agent starts.
+    The copies in git's folder follow them. While a job lives it is the other way round: what git
+    has taken is put back. This compares every file of the project, so only a call's first task
+    does it: with the second one a job lives, and each reader compares what it reads.
     """
     kept = kept_at(caller.workspace.root)
     if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
@@ -121,7 +122,7 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
     """Settle what an earlier command of the task left half done when it died.
 
     A job half placed, a session left open, a task not given back. It comes
-    first: the task may stand otherwise after it.
+    first, because it may change the task's status.
     """
     project_id = ProjectId(read_project(caller.workspace).id)
     last = jobs.last_job(database, project_id, task_id)

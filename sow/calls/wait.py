@@ -140,7 +140,7 @@ class Waiter:
     ) -> list[Job]:
         """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
 
-        It waits no longer, either, once the jobs that are left wait in vain.
+        It returns, too, once the jobs that are left wait in vain: none goes on by itself.
 
         `on_end` gets each job once, when it has ended; `on_tick` is called before
         each sleep. What they raise passes through. Returns the jobs that have
