@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import msgspec
 
-from sow.config.durations import write_duration
+from sow.config.units import write_duration
 from sow.schema.notification import DeliveryState, NoticeOrders, NoticeResult
 from sow.terminal_text import printable_lines, without_sequences
 from worker.steps.command_line import Ended, Runner, start_shell

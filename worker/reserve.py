@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sow.clones.place import clones_folder
-from sow.config.sizes import round_size, write_size
+from sow.config.units import round_size, write_size
 from sow.errors import QueueError, SowError
 from sow.git.repository import repository_of
 from sow.jobs import leases, workers

@@ -11,9 +11,9 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from sow.config.configuration import Configuration
-from sow.config.durations import parse_duration, write_duration
 from sow.config.origin import FILE, REPOSITORY, Key, Origin, Setting
 from sow.config.source import Source
+from sow.config.units import parse_duration, write_duration
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import BatchPolicy
 from sow.schema.config import (

@@ -8,7 +8,7 @@ import click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.clock import format_duration, utc_now
-from sow.config.durations import parse_duration
+from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.ids import ProjectId
 from sow.jobs import spending

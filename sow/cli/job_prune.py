@@ -8,8 +8,7 @@ import click
 from sow.calls.caller import Caller
 from sow.cli.output import echo_json, json_option
 from sow.cli.this_caller import this_caller
-from sow.config.durations import parse_duration
-from sow.config.sizes import parse_size, round_size
+from sow.config.units import parse_duration, parse_size, round_size
 from sow.errors import UsageError
 from sow.jobs.database import open_existing_queue
 from sow.jobs.pruning import Limits, Pruned, find_prunable

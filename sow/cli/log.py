@@ -24,7 +24,7 @@ PROJECT = "-"
 
 def moment_of(text: str, now: float) -> float:
     """Return the moment that an option names, in seconds since the epoch. Raises UsageError."""
-    from sow.config.durations import parse_duration  # of the configuration, and used here alone
+    from sow.config.units import parse_duration  # of the configuration, and used here alone
 
     try:
         return _within_calendars(now - parse_duration(text))

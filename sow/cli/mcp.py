@@ -12,7 +12,7 @@ import click
 
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json_lines, echo_table, json_option
-from sow.config.durations import parse_duration
+from sow.config.units import parse_duration
 from sow.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:

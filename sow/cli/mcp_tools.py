@@ -14,7 +14,7 @@ import click
 from sow import commands
 from sow.agents.rights import REVIEWING, CallingAgent, may_run
 from sow.commands import CALLABLE, AgentTool, Command, Right
-from sow.config.durations import parse_duration, write_duration
+from sow.config.units import parse_duration, write_duration
 from sow.mcp_server.tool import Arguments, Line, Tool, fit_text, fit_word
 
 MARKS = "!<~"

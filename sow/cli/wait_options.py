@@ -13,7 +13,7 @@ from msgspec import Struct
 from sow import env_vars
 from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
-from sow.config.durations import parse_duration
+from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.reports.wait_commands import waiting_command
 

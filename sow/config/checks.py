@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from sow.config.durations import parse_duration
 from sow.config.origin import Key
 from sow.config.source import Source, read_source
+from sow.config.units import parse_duration
 from sow.digest import sha256
 from sow.errors import StateError
 from sow.ids import SLUG_PATTERN

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET
 
 from sow.config.checks import CheckCommand, checks_of, chosen
-from sow.config.durations import parse_duration
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source
+from sow.config.units import parse_duration
 from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
 
 SECTION = "clones"

@@ -12,14 +12,13 @@ from sow.config.checks import DEFAULT
 from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
-from sow.config.durations import write_duration, write_duration_or_never
 from sow.config.features import of_user
 from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
 from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
-from sow.config.sizes import write_size
+from sow.config.units import write_duration, write_duration_or_never, write_size
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"

@@ -11,9 +11,8 @@ from msgspec import UNSET
 
 from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
-from sow.config.durations import parse_duration, parse_duration_or_never
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
-from sow.config.sizes import parse_size
+from sow.config.units import parse_duration, parse_duration_or_never, parse_size
 from sow.schema.config import ExecutorSection, SettingsSection, WorkerSection
 from sow.schema.executor import ExecutorConfig
 

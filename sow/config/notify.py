@@ -7,9 +7,9 @@ person's machine without a question is that person's own choice.
 import msgspec
 from msgspec import UNSET
 
-from sow.config.durations import parse_duration
 from sow.config.origin import FILE, Key, Origin
 from sow.config.source import Source
+from sow.config.units import parse_duration
 from sow.schema.config import NotifyEntry, NotifySection, UserConfigFile
 from sow.schema.notification import NotifyEvent
 

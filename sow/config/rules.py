@@ -11,9 +11,9 @@ from msgspec import UNSET
 from sow.agent_clis.description import Refusal
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.defaults import BUILT_IN_EXECUTORS
-from sow.config.durations import NEVER, parse_duration
 from sow.config.environment import env_fault
 from sow.config.source import Source
+from sow.config.units import NEVER, parse_duration
 from sow.schema.config import (
     ExecutorSection,
     ExecutorType,

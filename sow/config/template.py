@@ -16,9 +16,8 @@ from sow.config.defaults import (
     DEFAULT_RETRY_WORKER_DEATHS,
     DEFAULT_WORKER,
 )
-from sow.config.durations import write_duration
 from sow.config.features import executor_examples
-from sow.config.sizes import write_size
+from sow.config.units import write_duration, write_size
 from sow.paths import display_path
 from sow.schema.config import ExecutorType
 from sow.schema.notification import MEANINGS

@@ -4,8 +4,12 @@ Starts programs for `--version` and `--help` only, and only those whose answer
 is known to be one: a program of the user's own might do anything.
 """
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,15 +20,70 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
 from sow.doctor.clis import missing_flags, refusal_of_sow, signs_of_login
-from sow.doctor.probe import Answer, ask
+from sow.environment import agent_environment
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.findings import Finding, Level
 
+SECONDS = 15.0
+PLAIN = {"NO_COLOR": "1"}
+"""Keeps the output plain."""
 VERSION = re.compile(r"\d+(\.\d+)+\S*")
 MOST_ROLES = 3
 QUESTIONS = [cli.questions for cli in AGENT_CLIS.values() if cli.questions is not None]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a program said of itself."""
+
+    text: str
+    """Its output, standard error last."""
+    fault: str = ""
+    """Why it is no answer; empty where the program ended well."""
+
+
+def ask(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: Path,
+    *,
+    quiet: Mapping[str, str] = PLAIN,
+    seconds: float = SECONDS,
+) -> Answer:
+    """Run a program for its words, for `seconds` at most; then it and its children are ended.
+
+    `quiet` are variables that keep it from doing anything else meanwhile.
+    """
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env={**agent_environment(environ), **PLAIN, **quiet},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Answer("", f"cannot be run: {error.strerror}")
+    with process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return Answer("", f"did not answer within {seconds:g} s")
+    text = b"\n".join((output, errors)).decode("utf-8", "replace").strip()
+    return Answer(text, _fault(process.returncode, text))
+
+
+def _fault(code: int, text: str) -> str:
+    if code == 0:
+        return ""
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return f"{how}: {text.splitlines()[0][:200]}" if text else f"{how}, without a word"
+
 
 Asked = Callable[..., Answer]
 """Runs a program, once for each command line, and returns what it says."""

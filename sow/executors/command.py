@@ -4,12 +4,8 @@ Owns the placeholders. The prompt comes on standard input; a program that prints
 events in Claude Code's or Cursor's shapes is understood, any other line is text.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Mapping
 from uuid import uuid4
-
-from msgspec import Struct
 
 from sow.agent_clis.command import CLI
 from sow.executors.base import (
@@ -27,28 +23,16 @@ from sow.executors.base import (
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
 from sow.executors.executor_errors import (
-    BeginningNotSupported,
-    OpeningNotSupported,
     ResumptionNotSupported,
 )
-from sow.executors.lines import read_every, skim_text
-from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
-from sow.schema.executor import ExecutorConfig
+from sow.executors.line_executor import HeadlessExecutor
+from sow.executors.plain import read_plain_line, without_sessions
 
 SESSION_ID = "{session_id}"
 
 
-class CommandExecutor(Struct, frozen=True):
+class CommandExecutor(HeadlessExecutor, frozen=True):
     """Drives the program that the user names."""
-
-    config: ExecutorConfig
-    has_terminal_mode: ClassVar[bool] = False
-    isolates: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """Return its name in the configuration."""
-        return self.config.name
 
     @property
     def binary(self) -> str:
@@ -99,38 +83,10 @@ class CommandExecutor(Struct, frozen=True):
             raise ResumptionNotSupported(self.name, request.task_dir.name)
         return self._launch(self.config.resume, request)
 
-    def take_over(self, request: LaunchRequest) -> Launch:
-        """Raise OpeningNotSupported."""
-        raise OpeningNotSupported(self.name, request.task_dir.name)
-
-    def begin_on_terminal(self, request: LaunchRequest) -> Launch:  # noqa: ARG002 - there is none
-        """Raise BeginningNotSupported."""
-        raise BeginningNotSupported(self.name)
-
-    def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
-        """Return nothing: it knows no limit of its own."""
-        return ()
-
-    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
-        """Return nothing: where it keeps sessions is not known."""
-        return ()
-
-    def holds_conversation(self, transcript: bytes) -> bool:
-        """Return whether there is anything at all: its form is not known."""
-        return bool(transcript)
-
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text."""
         events = read_plain_line(line)
         return without_sessions(events) if self.session_source is SessionSource.NONE else events
-
-    def read(self, data: bytes) -> Iterator[Event]:
-        """Return the events of many lines."""
-        return read_every(data, self.read_line)
-
-    def skim(self, data: bytes) -> Iterator[Event]:
-        """Return the events of many lines that an observation needs."""
-        return skim_text(data, EVENT_LINES, self.read_line)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

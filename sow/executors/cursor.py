@@ -6,12 +6,9 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import ClassVar
 from uuid import uuid4
-
-from msgspec import Struct
 
 from sow.agent_clis.cursor import CLI, Dialect
 from sow.errors import ExecutorError
@@ -30,28 +27,21 @@ from sow.executors.base import (
 from sow.executors.binary import require_binary
 from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
 from sow.executors.endings import classify_ending
-from sow.executors.lines import TEXT_BUT_OBJECTS, read_every, skim_text
+from sow.executors.line_executor import LineExecutor
+from sow.executors.lines import TEXT_BUT_OBJECTS, skim_text
 from sow.executors.plain import read_text_line
-from sow.schema.executor import ExecutorConfig
 
 INSTALL = "Install cursor-agent: see https://cursor.com/cli"
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 
 
-class CursorExecutor(Struct, frozen=True):
+class CursorExecutor(LineExecutor, frozen=True):
     """Drives cursor-agent."""
 
-    config: ExecutorConfig
     binary: ClassVar[str] = "cursor-agent"
     supports_resumption: ClassVar[bool] = CLI.resumes
     has_terminal_mode: ClassVar[bool] = True
-    isolates: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.CREATED
-
-    @property
-    def name(self) -> str:
-        """Return its name in the configuration."""
-        return self.config.name
 
     @property
     def remedy(self) -> str:
@@ -112,28 +102,12 @@ class CursorExecutor(Struct, frozen=True):
         argv = (self.binary, *self._options(), *self.config.custom_args, message)
         return Launch(argv=argv, stdin="", cwd=request.cwd)
 
-    def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
-        """Return nothing: it knows no limit of its own."""
-        return ()
-
-    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
-        """Return nothing: where it keeps sessions is not known."""
-        return ()
-
-    def holds_conversation(self, transcript: bytes) -> bool:
-        """Return whether there is anything at all: its form is not known."""
-        return bool(transcript)
-
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line tells; plain text is the seeds' dialect, and an error of today's."""
         events = read_cursor_line(line)
         if events or line.lstrip().startswith(b"{"):
             return events
         return read_text_line(line)
-
-    def read(self, data: bytes) -> Iterator[Event]:
-        """Return the events of many lines."""
-        return read_every(data, self.read_line)
 
     def skim(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines that an observation needs."""

@@ -4,16 +4,11 @@ Owns its command line. Not run by us: no headless `windsurf` could be had.
 `settings.command` names another program and its arguments.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import ClassVar
-
-from msgspec import Struct
 
 from sow.agent_clis.windsurf import CLI
 from sow.executors.base import (
     Ending,
-    Event,
     Executor,
     Launch,
     LaunchRequest,
@@ -25,29 +20,15 @@ from sow.executors.base import (
 )
 from sow.executors.binary import require_binary
 from sow.executors.endings import classify_ending
-from sow.executors.executor_errors import (
-    BeginningNotSupported,
-    OpeningNotSupported,
-    ResumptionNotSupported,
-)
-from sow.executors.lines import read_every, skim_text
-from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
-from sow.schema.executor import ExecutorConfig
+from sow.executors.executor_errors import ResumptionNotSupported
+from sow.executors.line_executor import HeadlessExecutor
 
 
-class WindsurfExecutor(Struct, frozen=True):
+class WindsurfExecutor(HeadlessExecutor, frozen=True):
     """Drives `windsurf`, or what `settings.command` names."""
 
-    config: ExecutorConfig
     supports_resumption: ClassVar[bool] = CLI.resumes
-    has_terminal_mode: ClassVar[bool] = False
-    isolates: ClassVar[bool] = False
     session_source: ClassVar[SessionSource] = SessionSource.NONE
-
-    @property
-    def name(self) -> str:
-        """Return its name in the configuration."""
-        return self.config.name
 
     @property
     def binary(self) -> str:
@@ -79,38 +60,6 @@ class WindsurfExecutor(Struct, frozen=True):
     def resume(self, request: LaunchRequest) -> Launch:
         """Raise ResumptionNotSupported."""
         raise ResumptionNotSupported(self.name, request.task_dir.name)
-
-    def take_over(self, request: LaunchRequest) -> Launch:
-        """Raise OpeningNotSupported."""
-        raise OpeningNotSupported(self.name, request.task_dir.name)
-
-    def begin_on_terminal(self, request: LaunchRequest) -> Launch:  # noqa: ARG002 - there is none
-        """Raise BeginningNotSupported."""
-        raise BeginningNotSupported(self.name)
-
-    def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
-        """Return nothing: it knows no limit of its own."""
-        return ()
-
-    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:  # noqa: ARG002
-        """Return nothing: where it keeps sessions is not known."""
-        return ()
-
-    def holds_conversation(self, transcript: bytes) -> bool:
-        """Return whether there is anything at all: its form is not known."""
-        return bool(transcript)
-
-    def read_line(self, line: bytes) -> tuple[Event, ...]:
-        """Return the events of a known shape, else the line as text."""
-        return without_sessions(read_plain_line(line))
-
-    def read(self, data: bytes) -> Iterator[Event]:
-        """Return the events of many lines."""
-        return read_every(data, self.read_line)
-
-    def skim(self, data: bytes) -> Iterator[Event]:
-        """Return the events of many lines that an observation needs."""
-        return skim_text(data, EVENT_LINES, self.read_line)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

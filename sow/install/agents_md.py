@@ -12,8 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.files import refuse_leading_out
-from sow.install.documents import Written, change_document, read_document
-from sow.install.install_errors import EditedByHand, NothingOnRecord, UnfitFile
+from sow.install.documents import (
+    EditedByHand,
+    NothingOnRecord,
+    UnfitFile,
+    Written,
+    change_document,
+    read_document,
+)
 from sow.install.places import SKILL
 
 BEGIN = re.compile(r"<!-- sow:begin ([0-9a-f]{12}) ([0-2]) -->\n")

@@ -23,6 +23,8 @@ from sow.executors.claude import rule_for
 from sow.executors.claude_folders import PLUGIN, is_trusted
 from sow.files import locked_folder, make_folder, refuse_leading_out, remove_file
 from sow.install.documents import (
+    NothingOnRecord,
+    UnfitFile,
     Written,
     backups_of,
     change_document,
@@ -31,7 +33,6 @@ from sow.install.documents import (
     remove_folders,
 )
 from sow.install.ignoring import ignore_locally, lines_for, missing_lines, stop_ignoring
-from sow.install.install_errors import NothingOnRecord, UnfitFile
 from sow.install.json_text import NotJson, read_object, write_object
 from sow.install.places import MANIFEST, MARKETPLACE, Scope, Target, claude_folder, record_file
 from sow.install.record import open_record

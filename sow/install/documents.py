@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.config.userfile import copy_beside
-from sow.errors import ConfigurationError, SowError
+from sow.errors import ConfigurationError, SowError, StateError
 from sow.files import (
     locked_folder,
     open_folder,
@@ -167,3 +167,34 @@ def _put(target: Path, before: bytes | None, after: bytes | None) -> bool:
 def _may_be_written(path: Path) -> bool:
     """Whether its owner has left it writable; to root, everything is."""
     return bool(path.stat().st_mode & 0o222) and os.access(path, os.W_OK)
+
+
+class UnfitFile(ConfigurationError):
+    """A file is not of the form that its owner reads; it is left as it is."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{display_path(path)} was left as it is: {reason}",
+            hint="Mend that file, or move it away; then run the same again.",
+        )
+
+
+class EditedByHand(ConfigurationError):
+    """What sow would replace is no longer what sow has written."""
+
+    def __init__(self, path: Path, what: str, command: str, difference: str) -> None:
+        super().__init__(
+            f"{what} in {display_path(path)} has been edited, and was left as it is"
+            f"\n\n{difference}",
+            hint=f"`{command} --force` replaces it; what is there now is kept in a backup.",
+        )
+
+
+class NothingOnRecord(StateError):
+    """There is nothing that sow could take away again."""
+
+    def __init__(self, what: str, where: Path) -> None:
+        super().__init__(
+            f"{what} is not on record in {display_path(where)}",
+            hint="`sow install status` shows what is installed, and where.",
+        )

@@ -7,10 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.config.durations import parse_duration, parse_duration_or_never
 from sow.config.load import load_configuration
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
-from sow.config.sizes import parse_size
+from sow.config.units import parse_duration, parse_duration_or_never, parse_size
 
 ROLES = ("orchestrator", "implementer", "security-reviewer")
 DEFAULT_WORKER = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.config.sizes import parse_size, round_size, write_size
+from sow.config.units import parse_size, round_size, write_size
 
 
 @given(st.integers(0, 10**12))

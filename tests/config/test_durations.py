@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sow.config.durations import parse_duration, write_duration
+from sow.config.units import parse_duration, write_duration
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from doctor.clinic import Clinic
 from standins import CursorDialect, install_standins
 
-from sow.doctor.probe import ask
+from sow.doctor.executors import ask
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from sow.agents.rights import CallingAgent
 from sow.cli.mcp import BOUND
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
-from sow.config.durations import parse_duration
+from sow.config.units import parse_duration
 from sow.mcp_server.calls import MOST_WAITS
 from sow.mcp_server.resources import forms_for
 from sow.mcp_server.room import MOST_CHARACTERS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sow import env_vars
 from sow.config.clones import CloneSettings
-from sow.config.durations import write_duration
+from sow.config.units import write_duration
 from sow.errors import SowError
 from sow.paths import AttemptPaths
 from worker.kinds.check.program import last_lines

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from sow.config.checks import CheckCommand, hash_of
-from sow.config.durations import write_duration
+from sow.config.units import write_duration
 from sow.files import read_tail
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
