@@ -137,7 +137,8 @@ def _words(job: Job, state: JobState, reason: str) -> str:
     if state is JobState.DONE:
         how = job.outcome_status.value if job.outcome_status else kind_of(job).well_ended
         return f"{job.verb.value} {job.agent}, {how}" if job.agent else f"{job.verb.value}, {how}"
-    return reason.strip().splitlines()[0] if reason.strip() else ""
+    first = reason.strip().splitlines()[0] if reason.strip() else ""
+    return first if first != state.value else ""
 
 
 def _entry_id(database: Database, job: Job) -> str:

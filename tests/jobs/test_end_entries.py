@@ -66,6 +66,14 @@ def test_each_end_is_told_once(workspace: Workspace, database: Database) -> None
     assert third.action == f"Job {cancelled.id} cancelled: cancelled while it waited"
 
 
+def test_a_reason_that_is_the_state_alone_is_not_repeated(
+    workspace: Workspace, database: Database
+) -> None:
+    job = ended(database, JobState.CANCELLED, reason="cancelled")
+    log_ends(workspace, database)
+    assert told(workspace) == [f"Job {job.id} cancelled"]
+
+
 def test_an_end_that_was_written_before_it_was_noted_is_not_told_twice(
     workspace: Workspace, database: Database
 ) -> None:
