@@ -37,7 +37,7 @@ FINAL_STATES_OF = {
 
 
 class Outdated(Exception):
-    """The verdict no longer fits: the task or a budget has changed, or the job was cancelled."""
+    """The verdict no longer fits: the task or a limit has changed, or the job was cancelled."""
 
 
 def fail_before_start(
