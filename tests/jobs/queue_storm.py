@@ -45,6 +45,7 @@ LOG_LOST = UNTELLABLE | {"moved and brought back", "written over"}
 OF_DAMAGE = (TaskIsTaken, sqlite3.IntegrityError)
 """What the indexes of such a file lead to."""
 MOST_REMEDIES = 4
+BACK, MISSING = "your own file is back in its place", "may be missing"
 
 
 class Event(NamedTuple):
@@ -419,9 +420,12 @@ class QueueStorm:
         for event in events:
             if event.kind in ("foreign", "bug"):
                 self.wrongs.append(f"{about}: {event}")
-        told = [event for event in events if event.kind in ("told", "refused")]
+        told = [event for event in events if event.kind == "refused" or tells_of_loss(event)]
         self.told.update(event.text.split(":")[0][:40] for event in told if event.kind == "refused")
         self.told.update("told" for event in told if event.kind == "told")
+        # After the others a file of ours is aside, and a message names the folder.
+        is_plain = not self.may_be_damaged_now(swaps)
+        is_told = any(map(tells_of_loss, events)) if is_plain else bool(told)
         begun = {event.text: event.at for event in events if event.kind == "begun"}
         reported = [event for event in events if event.kind == "committed"]
         self.committed += len(reported)
@@ -437,11 +441,11 @@ class QueueStorm:
             handle_was_told = any(
                 other.handle == event.handle and other.at >= event.at for other in told
             )
-            if not (handle_was_told or told or is_untellable):
+            if not (handle_was_told or is_told or is_untellable):
                 self.wrongs.append(f"{about}: {event.text} is lost, and nobody was told")
             elif not handle_was_told and self.was_used_later(event, events, last):
                 self.wrongs.append(f"{about}: who had committed {event.text} was not told")
-        if self.known - left and not (told or is_untellable):
+        if self.known - left and not (is_told or is_untellable):
             self.wrongs.append(f"{about}: {len(self.known - left)} earlier ones lost untold")
 
     def may_be_damaged_now(self, swaps: list[Swap]) -> bool:
@@ -465,6 +469,11 @@ class QueueStorm:
 
     def names_left(self) -> set[str]:
         return {path.name for path in self.workspace.run.iterdir()}
+
+
+def tells_of_loss(event: Event) -> bool:
+    """Whether a user is told that records may be gone: not where all of them are back."""
+    return event.kind == "told" and (BACK not in event.text or MISSING in event.text)
 
 
 def mixed_up(aside: Path) -> Iterator[str]:
