@@ -44,8 +44,9 @@ class DependencyConflict(StateError):
         super().__init__(
             f"task {place.task} cannot start: the work of task {task}, which it depends on,"
             f" conflicts with {others} in {named}",
-            hint=f"{merge} task {task} up to date (`sow clone update {task}`), have its agent solve"
-            f" the conflict ({solving(task, is_completed=True)}), complete it, and call again.",
+            hint=f"{merge} task {task} up to date (`sow clone update {task}`), have its agent"
+            f" solve the conflict ({solving(task, is_completed=True)}), complete it, and"
+            " run the command again.",
         )
 
 
@@ -56,9 +57,9 @@ class ProjectBranchGone(StateError):
         self.branch = branch
         self.here = here
         super().__init__(
-            f"{state}: project.branch: there is no branch {branch} in the repository",
-            hint=f"If it was renamed, give its name (`{first_after(self)}`); else make it again"
-            f" (`git branch {branch} COMMIT`).",
+            f"{state}: project.branch names {branch}, but the repository has no such branch",
+            hint=f"If the branch was renamed, set its new name: `{first_after(self)}`. Otherwise"
+            f" create it again: `git branch {branch} COMMIT`.",
         )
 
 

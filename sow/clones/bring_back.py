@@ -66,7 +66,7 @@ def bring_large_files(facts: CloneFacts, main: Repository) -> tuple[str, ...]:
     git_dir = real_git_dir(facts.path)
     source = git_dir / PLACE
     if source.is_symlink() or source.parent.is_symlink():
-        raise UnsafeClone(source, "is a link to elsewhere")
+        raise UnsafeClone(source, "is a symbolic link to another place")
     brought = []
     for folder, _, names in os.walk(source):  # follows no link to a folder
         for name in filter(NAME.fullmatch, names):
@@ -177,9 +177,9 @@ def _refuse_foreign(facts: CloneFacts, main: Repository, former: str) -> None:
     if former not in _own_commits(main, facts.branch) and former != facts.base:
         raise BranchInTheWay(
             facts.branch,
-            "holds commits in the main repository that its clone does not have",
+            "has commits in the main repository that the clone does not have",
             f'git branch -m {facts.branch} "<another name>"',
-            "Keep them under another name (`{}`), and call again.",
+            "Keep them under another name (`{}`), then run the command again.",
         )
 
 
@@ -197,9 +197,9 @@ def _refuse_checked_out(main: Repository, branch: str) -> None:
     if folder is not None:
         raise BranchInTheWay(
             branch,
-            f"is checked out in {folder}, so its new commits cannot be brought there",
+            f"is checked out in {folder}, so sow cannot update it with the new commits",
             f"git -C {quote_word(str(folder))} switch --detach",
-            "Check out another branch there, or the commit alone: `{}`.",
+            "Check out another branch there, or detach it: `{}`.",
         )
 
 

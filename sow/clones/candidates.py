@@ -43,10 +43,10 @@ class NoProjectBranch(StateError):
 
     def __init__(self, main: MainCheckout) -> None:
         super().__init__(
-            f"there is no branch to merge into: {main.workspace.project_state} names none, and none"
-            f" is checked out in {main.repository.top}",
-            hint=f"Check out the branch that the work belongs to (`{first_after(self)}`),"
-            ' or name it: `sow project set branch "<branch>"`.',
+            f"there is no branch to merge into: {main.workspace.project_state} names no branch,"
+            f" and {main.repository.top} has no branch checked out",
+            hint=f"Check out the project's branch (`{first_after(self)}`), or set its name: `sow"
+            ' project set branch "<branch>"`.',
         )
 
 
@@ -112,7 +112,7 @@ def _refuse_unfinished(task: Task) -> None:
         return
     why = f"it is {task.status}" + (", and was not accepted" if task.status in JUDGED else "")
     command = f"sow task show {task.id}"
-    hint = f"Wait until its work is there: `{command}`."
+    hint = f"Wait until its work is finished: `{command}`."
     if task.status in JUDGED:
         command = accepting(task.id)
         hint = (
@@ -137,9 +137,9 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
             raise
         tip = brought.commit if brought is not None else tip
     if tip is None:
-        why = f"it has no clone, and there is no branch {place.branch}"
-        hint = f"What was done without a clone lies in {main.repository.top}: commit it there."
-        raise NotMergeable(task, why, f"{hint} Nothing has to be merged into {project}.")
+        why = f"it has neither a clone nor a branch {place.branch}"
+        hint = f"Work without a clone is in {main.repository.top}: commit it there."
+        raise NotMergeable(task, why, f"{hint} You need not merge it into {project}.")
     return Candidate(task, place, tip)
 
 
@@ -168,8 +168,8 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
     where = "no commit" if accepted is UNSET else f"commit {accepted[:12]}"
     raise NotMergeable(
         task,
-        f"it was accepted at {where}, and {found.place.branch} is at {found.commit[:12]} now",
-        f"Look at what came since (`sow task diff {task.id}`) and judge it anew:"
+        f"it was accepted at {where}, but {found.place.branch} is now at {found.commit[:12]}",
+        f"Read the newer changes (`sow task diff {task.id}`) and accept the work again:"
         f" `{accepting(task.id)}`.",
         command=accepting(task.id),
     )
@@ -181,7 +181,7 @@ def _refuse_taken_back(main: MainCheckout, found: Candidate, project: str, accep
     gone = taken_back(main.repository, facts, project, accepted, found.commit)
     if gone:
         named = ", ".join(commit[:12] for commit in gone)
-        why = f"{found.place.branch} has commits that {main.project_branch} has no more: {named}"
+        why = f"{found.place.branch} has commits that {main.project_branch} no longer has: {named}"
         hint = bringing_back(found.task.id)
         raise NotMergeable(found.task, why, hint, command=accepting(found.task.id))
 
@@ -204,6 +204,6 @@ def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project:
             raise NotMergeable(
                 task,
                 f"it depends on task {task_id}, whose work is not merged",
-                f"Merge that one first, or both: `sow merge {task_id} {task.id}`.",
+                f"Merge that task first, or both: `sow merge {task_id} {task.id}`.",
                 command=f"sow merge {task_id}",
             )

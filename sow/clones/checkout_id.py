@@ -81,10 +81,10 @@ def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:
         return False
     if other.git_dir == repository.git_dir:
         raise StateError(
-            f"{repository.top} and {record.path} share one git folder, so their tasks' clones"
-            " cannot be told apart",
-            hint=f"One of them is a copy of a worktree: remove it, or make it with"
-            f" `git -C {record.path} worktree add`.",
+            f"{repository.top} and {record.path} share one git folder, so sow cannot distinguish"
+            " the clones of their tasks",
+            hint="One of them is a copied worktree. Remove it, or create it properly: `git -C"
+            f" {record.path} worktree add`.",
         )
     found = _read(other.git_dir / CHECKOUT_PLACE)
     return found is not None and found.id == record.id

@@ -75,9 +75,9 @@ def left_out_words(facts: CloneFacts, paths: Sequence[str], commit: str) -> str:
     """
     names = ", ".join(printable(_text(path)) for path in paths[:SHOWN])
     more = f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
-    words = f"left out, for it is sow's own: {names}{more}"
+    words = f"left out, because it belongs to sow: {names}{more}"
     command = taking_command(facts, paths, commit)
-    return f"{words}; to take it all the same: `{command}`" if command else words
+    return f"{words}; to include it anyway: `{command}`" if command else words
 
 
 def taking_command(facts: CloneFacts, paths: Sequence[str], commit: str) -> str:

@@ -130,7 +130,7 @@ def _refuse_unwhole(main: MainCheckout, place: Place) -> None:
         raise NoClone(read_task(main.workspace, place.task), had_one=place.base is not None)
     if found is not CloneState.WHOLE:
         why = {
-            CloneState.UNFINISHED: "it is not made to its end",
-            CloneState.STRANGE: "what lies there is not the clone that sow has made",
+            CloneState.UNFINISHED: "its creation was not finished",
+            CloneState.STRANGE: "the folder is not the clone that sow made",
         }[found]
         raise CannotUpdate(place.facts(place.base or ""), why, hint="`sow clone list` shows it.")

@@ -45,13 +45,13 @@ def files_to_copy(root: Path, patterns: Sequence[str]) -> tuple[list[str], list[
         fitting = list(matches(root, "", PurePosixPath(pattern).parts))
         for path, mode in fitting:
             if stat.S_ISLNK(mode):
-                notes.append(f"clones.copy: {path} is a link, so it was not copied")
+                notes.append(f"clones.copy: {path} is a symbolic link, so it was not copied")
             elif stat.S_ISREG(mode):
                 found[path] = None
             else:
-                notes.append(f"clones.copy: {path} is no regular file, so it was not copied")
+                notes.append(f"clones.copy: {path} is not a regular file, so it was not copied")
         if not fitting:
-            notes.append(f"clones.copy: nothing fits {pattern!r}")
+            notes.append(f"clones.copy: no file matches {pattern!r}")
     return sorted(found), list(dict.fromkeys(notes))
 
 
@@ -79,10 +79,10 @@ def _copy(source: Path, top: Path, target: PurePosixPath) -> str:
     for part in target.parts[:-1]:
         folder /= part
         if os.path.lexists(folder) and not is_real_folder(folder):
-            return f"was not copied: {folder} is no folder of its own in the clone"
+            return f"was not copied: {folder} is not a real folder in the clone"
     path = top / target
     if os.path.lexists(path):
-        return "was not copied: it is in the clone already, because git knows it"
+        return "was not copied: git tracks it, so the clone already has it"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _copy_regular(source, path)

@@ -23,7 +23,7 @@ class NotDeleted(StateError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
             f"{path} was not deleted: {reason}",
-            hint="Put that right, then call `sow clone prune`, which deletes the rest.",
+            hint="Fix this, then run `sow clone prune`, which deletes the rest.",
         )
 
 

@@ -22,11 +22,11 @@ class ClonedElsewhere(StateError):
     def __init__(self, task: str, other: str) -> None:
         self.other = other
         super().__init__(
-            f"task {task} has its clone by the working tree {other},"
-            " which has this project as well",
-            hint="A project belongs to one branch and one working tree. Go on with the task there;"
-            " for this branch, end the project here with `sow project abandon --remove`, and begin"
-            " one of its own with `sow project new NAME`.",
+            f"the clone of task {task} belongs to the working tree {other}, which has the same"
+            " project checked out",
+            hint="A project belongs to one branch and one working tree. Continue the task in"
+            " that working tree. For this branch, end the project here with `sow project"
+            " abandon --remove` and start a new one with `sow project new NAME`.",
         )
 
 

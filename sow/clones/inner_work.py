@@ -117,7 +117,7 @@ def _refuse_links(common_dir: Path) -> None:
     for name in ("objects", "refs"):
         folder = common_dir / name
         if folder.is_symlink() or not folder.is_dir():
-            raise UnsafeClone(folder, "is not a folder of its own")
+            raise UnsafeClone(folder, "is not a real folder")
 
 
 def _commits(
@@ -137,7 +137,7 @@ def _commits(
     logged = logged_commits(found.common_dir)
     logs = lost_from_logs(view, logged, {*named.values(), *elsewhere}, others)
     names = [(name, commit) for name, commit in named.items() if commit in lost]
-    names += [(f"no branch any more ({commit[:12]})", commit) for commit in sorted(logs.left)]
+    names += [(f"on no branch ({commit[:12]})", commit) for commit in sorted(logs.left)]
     names += [(name, "") for name in waiting_patches(found.common_dir)]
     return tuple(names), tuple(sorted(logs.reset))
 

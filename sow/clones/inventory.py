@@ -170,7 +170,7 @@ def inventory(
         uncommitted=tuple(sorted({*found.paths, *not_taken})),
         unbrought=(
             *(name for name, commit in named.items() if commit in lost),
-            *(f"no branch any more ({commit[:12]})" for commit in sorted(logs.left)),
+            *(f"on no branch ({commit[:12]})" for commit in sorted(logs.left)),
             *waiting_patches(git_dir),
         ),
         inner=tuple(work for work in inner if work.commits or work.files or work.unknown),
@@ -204,7 +204,7 @@ def _inner(
     places = inner_places(clone)
     unknown = [f"{folder} cannot be read" for folder in places.unread]
     if places.is_cut_short:
-        unknown.append("it holds too many files to look at")
+        unknown.append("it has too many files to check")
     found: list[InnerWork] = []
     seen: dict[Path, InnerRepository] = {}
     for path in places.work_trees:
@@ -225,9 +225,7 @@ def _inner(
     chosen = sorted(seen.values(), key=lambda each: each.path)
     if len(chosen) > MOST_REPOSITORIES:
         left = len(chosen) - MOST_REPOSITORIES
-        unknown.append(
-            f"{len(chosen)} repositories lie in it, and {left} of them were not looked at"
-        )
+        unknown.append(f"{len(chosen)} repositories are in it, and {left} of them were not checked")
     found += [inner_work(clone, each, main) for each in chosen[:MOST_REPOSITORIES]]
     return tuple(found), unknown
 

@@ -30,10 +30,10 @@ def judged_commit(workspace: Workspace, task: Task) -> str:
     commit = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
     if commit is None:
         raise StateError(
-            f"task {task.id} cannot be judged: {main.repository.top} has no branch {branch}",
-            hint="Its branch is brought there when its agent has ended. Where its clone is whole,"
-            f" `sow clone update {task.id}` brings it; else fetch the branch from where the clone"
-            f' was made, or run its agent again (`sow agent resume {task.id} "…"`).',
+            f"task {task.id} cannot be reviewed: {main.repository.top} has no branch {branch}",
+            hint="sow copies the branch there when the agent ends. If the clone still exists,"
+            f" `sow clone update {task.id}` copies the branch. Otherwise fetch it from the computer"
+            f' that made the clone, or run the agent again: `sow agent resume {task.id} "…"`.',
         )
     return commit
 

@@ -78,7 +78,7 @@ def commit_leftovers(
     on_branch = read_ref(git_dir, f"refs/heads/{facts.branch}")
     for file, what in UNFINISHED.items():
         if (git_dir / file).exists():
-            return _untouched(on_branch, f"{what} is under way in the clone: finish or abort it")
+            return _untouched(on_branch, f"{what} is in progress in the clone: finish or abort it")
     with private_view(facts.path, main) as view:
         here = view.commit_of(head.commit) if head.commit else None
         if here is None:
@@ -93,7 +93,7 @@ def commit_leftovers(
             write_file(git_dir, "index", index_of(view).read_bytes())
         merged = _merge_head(view, git_dir, here)
         if merged and (unsolved := unsolved_paths(view, facts, here, merged)):
-            reason = "a merge is under way in the clone, and these conflicts are not solved"
+            reason = "a merge is in progress in the clone, and these conflicts are not solved"
             return replace(_untouched(on_branch, ""), untaken=(Untaken(reason, unsolved),))
         text = _message(task, name)
         commit = _commit(view, main, found, here, merged, text)
@@ -152,10 +152,10 @@ def _elsewhere(
     commits = view.text("rev-list", "--count", here, f"^{tip}")
     untaken = list(found.untaken)
     if commits != "0":
-        words = f"{commits} commits on {here[:12]}, which does not go on from {facts.branch}"
+        words = f"{commits} commits on {here[:12]}, which is not based on {facts.branch}"
         untaken.append(Untaken(words))
     if found.paths:
-        words = f"uncommitted on {here[:12]}, which does not go on from {facts.branch}"
+        words = f"uncommitted on {here[:12]}, which is not based on {facts.branch}"
         untaken.append(Untaken(words, found.paths))
     return Leftovers(on_branch, untaken=tuple(untaken))
 
@@ -195,10 +195,10 @@ def _moved(
         write_branch(git_dir, facts.branch, commit)
         step("branch moved")
     if on_branch is None:
-        notes.append(f"{facts.branch} was gone from the clone, and was made again")
+        notes.append(f"{facts.branch} was missing in the clone and was created again")
     if checked_out != facts.branch:
         check_out_name(git_dir, facts.branch)
         step("branch checked out")
         was = checked_out or "no branch"
-        notes.append(f"{was} was checked out in the clone; its work is on {facts.branch} now")
+        notes.append(f"{was} was checked out in the clone; its work is now on {facts.branch}")
     return tuple(notes)

@@ -35,13 +35,14 @@ class NoClone(StateError):
             f"task {task.id} has no clone",
             hint=_way_back(task)
             if had_one
-            else "A task gets one when it is spawned, by the setting clones.use or by --clone.",
+            else "A task gets a clone when it is spawned with --clone, or by the setting"
+            " clones.use.",
         )
 
 
 def _way_back(task: Task) -> str:
     """Return what makes a clone again that is gone, as the task stands."""
-    again = "makes it again from its branch"
+    again = "creates it again from its branch"
     if task.status in ENDED:
         reopened = f"`sow task reopen {task.id}` makes the task pending"
         return f"The task is {task.status}. {reopened}; the next spawn {again}."

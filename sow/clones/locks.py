@@ -29,9 +29,9 @@ class CloneLocked(StateError):
 
     def __init__(self, place: Place, seconds: float) -> None:
         super().__init__(
-            f"the clone of task {place.task} is being made or removed by another process"
-            f" (waited {seconds:g} s)",
-            hint=f"Try again later. `fuser {lock_file(place.path)}` names that process.",
+            f"the clone of task {place.task} is in use by another process that creates or"
+            f" removes it (sow waited {seconds:g} s)",
+            hint=f"Try again later. `fuser {lock_file(place.path)}` prints the id of that process.",
         )
 
 
@@ -40,8 +40,9 @@ class LinkedFolder(StateError):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            f"{folder} is a link, where sow made a folder for clones: nothing in it is touched",
-            hint="Look at where it leads, and remove the link; the clones are made again from"
+            f"{folder} is a symbolic link where sow expects its folder of clones, so sow changed"
+            " nothing in it",
+            hint="Check where it points, and remove the link. sow creates the clones again from"
             " their branches.",
         )
 

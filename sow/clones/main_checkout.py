@@ -124,7 +124,7 @@ def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> P
     mark = own_mark(place)
     if mark is None or mark.stage != Stage.WHOLE:
         raise StateError(
-            f"the clone of task {task.id} is not at {place.path}",
-            hint=f'The next `sow agent resume {task.id} "…"` makes it again from its branch.',
+            f"the clone of task {task.id} is missing: {place.path}",
+            hint=f'The next `sow agent resume {task.id} "…"` creates it again from its branch.',
         )
     return place.root

@@ -36,10 +36,10 @@ WITHOUT_STATE = (("core.sparseCheckout", "true"), ("core.sparseCheckoutCone", "f
 """The settings by which a part of the commit is not checked out."""
 NO_SPACE = "No space left"
 SUBMODULES = (
-    "the repository has submodules, which are not initialised in the clone; let clones.setup do it,"
-    " for example by `git submodule update --init`"
+    "the repository has submodules, which are not initialised in the clone; clones.setup can do"
+    " it, for example with `git submodule update --init`"
 )
-POINTERS = "files of Git LFS whose contents are not on this machine are pointers in the clone"
+POINTERS = "files of Git LFS whose contents are not on this machine are only pointers in the clone"
 
 
 class PlaceTaken(StateError):
@@ -47,10 +47,10 @@ class PlaceTaken(StateError):
 
     def __init__(self, place: Place) -> None:
         super().__init__(
-            f"{place.path} is not the clone of task {place.task} that sow made, and lies in its"
-            " place",
-            hint="Look at it and move it away; sow then makes the clone from its branch"
-            f" {place.branch}, as far as that was brought into the repository.",
+            f"{place.path} is in the place of the clone of task {place.task}, but sow did not"
+            " make it",
+            hint="Look at it and move it away. sow then creates the clone from the commits of"
+            f" its branch {place.branch} that are in the repository.",
         )
 
 

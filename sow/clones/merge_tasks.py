@@ -71,12 +71,12 @@ class MergeConflict(StateError):
         solve = solving(task.id, is_completed=is_completed, resumes=resumes)
         self.first = tuple(other for other in before if other in others)
         *merge, update = (step.command for step in after(self))
-        others_first = f"merge what was named before it (`{merge[0]}`), " if merge else ""
+        others_first = f"merge the tasks before it (`{merge[0]}`), " if merge else ""
         super().__init__(
             f"task {task.id} conflicts with {with_whom} in {names}{more}",
-            hint=f"Nothing was changed. To solve it: {others_first}bring {branch} into the task's"
-            f" clone (`{update}`), and have its agent solve it there ({solve}). Check and review it"
-            " again, then merge.",
+            hint=f"Nothing was changed. To solve the conflict: {others_first}merge {branch} into"
+            f" the task's clone (`{update}`), and let its agent solve the conflict there"
+            f" ({solve}). Check and review the work again, then merge it.",
         )
 
 
@@ -157,7 +157,7 @@ def merge_tasks(
         left += moved.left
         break
     step("moved")
-    notes = [f"{path} was changed there meanwhile, and stays as it is" for path in left]
+    notes = [f"{path} was changed there in the meantime, so it was kept" for path in left]
     if parts:
         notes += note_of_nobody(view_of(main.repository.top), result)
     for part in parts:
@@ -257,8 +257,8 @@ def _removed(main: MainCheckout, candidate: Candidate) -> list[str]:
 
 def _told_of(gone: Removed) -> list[str]:
     """Say what of a clone's files was kept, and what went with it."""
-    notes = [f"gone with the clone of task {gone.task}: {words}" for words in gone.goes_along]
+    notes = [f"deleted with the clone of task {gone.task}: {words}" for words in gone.goes_along]
     if gone.kept is not None:
         names = text_of(gone.kept.files, SHOWN)
-        notes.append(f"kept of the clone of task {gone.task} in {gone.kept.folder}: {names}")
+        notes.append(f"kept from the clone of task {gone.task} in {gone.kept.folder}: {names}")
     return notes

@@ -112,9 +112,10 @@ def _unregistered(candidate: Candidate, path: str, commit: str) -> NotMergeable:
     )
     return NotMergeable(
         candidate.task,
-        f"{path} is a repository of its own in its commit, and .gitmodules has no address for it:"
-        f" the project would get the name of commit {commit[:12]} and none of the files",
-        f"Either add its files to the task's work; its own history goes then: `{add_files}`. Or"
+        f"{path} is a separate repository in the task's commit, and .gitmodules has no address"
+        f" for it. The project would get only the id of commit {commit[:12]} and none of its"
+        " files",
+        f"Either add its files to the task's work, without its own history: `{add_files}`. Or"
         f" make it a submodule: `{add_remote}{_push(candidate, inner)} && git -C {top} submodule"
         f" add --force {quote(address) if address else ADDRESS} {name} && git -C {top} commit -q"
         f" -m 'Make '{name}' a submodule'`. Then `sow merge {candidate.task.id}`.",
@@ -133,7 +134,7 @@ def _not_pushed(
         hint = f"Push it: `{command}`."
         if not within:
             hint += (
-                f" Or give up the change of the submodule: `git -C {top} checkout"
+                f" Or undo the change of the submodule: `git -C {top} checkout"
                 f" {candidate.place.base or 'HEAD^'} -- {name} && git -C {top} commit -q -m 'Take"
                 f" back '{name}`."
             )
@@ -142,13 +143,13 @@ def _not_pushed(
             f"git -C {here} submodule update --init {name} && git -C {here}/{name} fetch origin"
         )
         hint = (
-            f"Fetch it into the project's own submodule, if its address has it: `{command}`. Else"
-            " make that commit there and push it."
+            "If the submodule's remote has the commit, fetch it into the project's own"
+            f" submodule: `{command}`. Otherwise create the commit there and push it."
         )
     return NotMergeable(
         candidate.task,
-        f"its commit names commit {commit[:12]} of the submodule {path}, which no other repository"
-        " is known to have",
+        f"it uses commit {commit[:12]} of the submodule {path}, but sow finds this commit in no"
+        " other repository",
         f"{hint} Then `sow merge {candidate.task.id}`.",
         command=command,
     )

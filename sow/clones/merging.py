@@ -36,8 +36,8 @@ class NotOneByOne(StateError):
         self.task_id = task
         super().__init__(
             f"task {task} cannot be rebased: {why}",
-            hint="Nothing was changed. It can be merged as it is, or as one commit:"
-            f" `{first_after(self)}`, `sow merge {task} --squash`.",
+            hint=f"Nothing was changed. Merge it without a rebase (`{first_after(self)}`) or as"
+            f" one commit (`sow merge {task} --squash`).",
         )
 
 
@@ -79,7 +79,7 @@ def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) 
     with scratch_folder("index") as scratch:
         steps = _steps(view, series, committer, f"{scratch}/index")
     if steps and steps[-1][1] != tree:
-        why = "one by one, its commits come to other files than its merge does"
+        why = "its commits applied one by one give other files than its merge"
         raise NotOneByOne(series.task, why)
     at = series.onto
     for number, (commit, result) in enumerate(steps, 1):
@@ -129,7 +129,7 @@ def _applied(
     merged = merge_trees(view, ours, theirs)
     if merged.conflicts:
         names = ", ".join(merged.conflicts[:SHOWN])
-        why = f"its commit {commit.shown} does not apply alone, because of {names}"
+        why = f"its commit {commit.shown} does not apply on its own, because of {names}"
         raise NotOneByOne(series.task, why)
     return merged.tree
 

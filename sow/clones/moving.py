@@ -45,9 +45,9 @@ class DirtyFiles(StateError):
             f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
         )
         super().__init__(
-            f"the merge touches files that are changed in {folder}: {names}",
+            f"the merge would overwrite uncommitted changes in {folder}: {names}",
             hint="Nothing was changed. Commit them there, then merge again:"
-            f" `{first_after(self)}`. `git stash` puts them aside instead.",
+            f" `{first_after(self)}`. Or put them aside first: `git stash`.",
         )
 
 
@@ -58,8 +58,8 @@ class BranchMoved(StateError):
 
     def __init__(self, branch: str, expected: str) -> None:
         super().__init__(
-            f"the branch {branch} is not at {expected[:12]} any more: somebody has moved it",
-            hint="Merge again: the merge is computed anew. Nothing was changed.",
+            f"the branch {branch} is no longer at {expected[:12]}: it has new commits or was reset",
+            hint="Nothing was changed. Merge again; sow then uses the branch's new commit.",
         )
 
 
@@ -70,9 +70,9 @@ class IndexInUse(StateError):
 
     def __init__(self, lock: Path) -> None:
         super().__init__(
-            f"another git is at work there: {lock} exists",
-            hint="Let it end, then merge again; a batch goes on by itself. If no git is at work"
-            " there, remove that file.",
+            f"another git process works there: {lock} exists",
+            hint="Wait until it ends, then merge again; a batch continues by itself. If no git"
+            " process runs there, remove that file.",
         )
 
 

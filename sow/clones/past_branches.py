@@ -41,7 +41,7 @@ class PastBranch(Struct, frozen=True):
             found.append("it is checked out")
         if self.alone:
             some = f"{self.alone} commit{'s' * (self.alone != 1)}"
-            found.append(f"{some} on no other branch, the last: {self.subject}")
+            found.append(f"{some} on no other branch, the newest: {self.subject}")
         return tuple(found)
 
 

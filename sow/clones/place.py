@@ -32,10 +32,10 @@ class FolderInRepository(ConfigurationError):
     def __init__(self, folder: Path, workspace: Workspace, repository: Repository) -> None:
         self.path = workspace.repository_config
         super().__init__(
-            f"{workspace.repository_config}: clones.folder: {folder} lies inside the repository"
+            f"{workspace.repository_config}: clones.folder: {folder} is inside the repository"
             f" {repository.top}",
-            hint="Name a folder outside it, such as ../clones or ~/clones: agents' CLIs read the"
-            " instructions of every folder above the one in which they work.",
+            hint="Set a folder outside it, such as ../clones or ~/clones. Agent CLIs read the"
+            " instruction files of every folder above their working folder.",
         )
 
 
@@ -45,8 +45,8 @@ class BranchInPlaceOfFolder(StateError):
     def __init__(self, branch: str, wanted: str) -> None:
         self.branch = branch
         super().__init__(
-            f"there is a branch named {branch}, so git can make no branch {wanted}",
-            hint=f"Rename it (`{first_after(self)}`), or run the task without a clone"
+            f"a branch {branch} exists, so git cannot create a branch {wanted}",
+            hint=f"Rename the branch (`{first_after(self)}`), or run the task without a clone"
             " (--no-clone).",
         )
 
@@ -156,8 +156,8 @@ def _checked(place: Place) -> Place:
         str(place.path).encode()
     except UnicodeEncodeError:
         raise StateError(
-            f"a clone cannot lie at {os.fsencode(place.path)!r}: the path is no UTF-8",
-            hint="Set clones.folder in .sow/config.yaml to a folder whose path is.",
+            f"a clone cannot be at {os.fsencode(place.path)!r}: the path is not valid UTF-8",
+            hint="Set clones.folder in .sow/config.yaml to a folder with a UTF-8 path.",
         ) from None
     return place
 

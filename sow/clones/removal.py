@@ -101,10 +101,9 @@ def remove_clone_at(
             remove = f"sow clone remove {place.task}{of_project} --discard"
             raise StateError(
                 f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
-                hint=f"Look at it in {place.path}, merge the task, or remove the clone with what"
-                " is in"
-                f" it: `{remove}`. The branch {place.branch} stays in"
-                " the repository, as far as it was brought there.",
+                hint=f"Look at it in {place.path} and merge the task. Or remove the clone and"
+                f" all that is in it: `{remove}`. The repository keeps the commits of"
+                f" {place.branch} that it already has.",
             )
         removed = take_away(settings, repository, place, found, keeps=not discard)
         forget_lock(place.path)

@@ -64,7 +64,7 @@ class RemovalRisks(Struct, frozen=True):
         found = []
         for unknown in (self.unknown, *self.inventory.unknown):
             if unknown:
-                found.append(f"cannot be judged: {unknown}")
+                found.append(f"cannot be checked: {unknown}")
         if self.uncommitted:
             found.append(f"uncommitted: {text_of(self.uncommitted, most)}")
         if self.unbrought:
@@ -89,7 +89,7 @@ class RemovalRisks(Struct, frozen=True):
             found.append(f"commits that were reset: {text_of(commits, MOST_TOLD)}")
         if self.inventory.staged:
             files = text_of(self.inventory.staged, MOST_TOLD)
-            found.append(f"staged versions that no file has any more: {files}")
+            found.append(f"staged versions that are in no file: {files}")
         return tuple(found)
 
 
@@ -97,12 +97,12 @@ def _words_of(work: InnerWork, most: int) -> list[str]:
     """Return in words what a repository inside a clone holds."""
     found, path = [], text_of([work.path], 1)
     if work.unknown:
-        found.append(f"the repository {path} cannot be judged: {work.unknown}")
+        found.append(f"the repository {path} cannot be checked: {work.unknown}")
     if work.files:
         found.append(f"uncommitted in {path}: {text_of(work.files, most)}")
     if work.commits:
         names = [name for name, _ in work.commits]
-        found.append(f"commits of {path} that only it has: {text_of(names, most)}")
+        found.append(f"commits that only {path} has: {text_of(names, most)}")
     return found
 
 

@@ -75,7 +75,7 @@ def make_review_clone(
         _make(Making(draft_path(place.path), place, main, commit, copy, without), step)
     meant = Path(os.path.realpath(place.path)) / place.inside
     if Path(os.path.realpath(place.root)) != meant:
-        raise UnsafeClone(place.root, "is a link in the commit that is reviewed")
+        raise UnsafeClone(place.root, "is a symbolic link in the reviewed commit")
     place.root.mkdir(parents=True, exist_ok=True)  # a commit need not know the workspace's folder
     return place.root
 

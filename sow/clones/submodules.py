@@ -73,9 +73,9 @@ def move_along(
             why = str(error).splitlines()[0]
         if why:
             notes.append(
-                f"the submodule {path} was not moved to {link.after[:12]}: {why}. Move it"
-                f" before anybody commits with `git commit -a`: `git -C {quote(str(clone / above))}"
-                f" submodule update {quote(link.path)}`"
+                f"the submodule {path} was not moved to {link.after[:12]}: {why}. Move it before"
+                f" anybody runs `git commit -a`: `git -C {quote(str(clone / above))} submodule"
+                f" update {quote(link.path)}`"
             )
         notes += move_along(clone, main, below, path)
     return tuple(notes)

@@ -29,8 +29,8 @@ class NothingToTakeUp(StateError):
 
     def __init__(self, place: Place, why: str) -> None:
         super().__init__(
-            f"the work of task {place.task} cannot be taken out of its clone: {why}",
-            hint=f"See what lies in {place.path}; `sow clone list` shows how it stands.",
+            f"sow cannot read the work of task {place.task} from its clone: {why}",
+            hint=f"Look at {place.path}; `sow clone list` shows its state.",
         )
 
 
@@ -61,7 +61,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         mark = own_mark(place)
         if mark is None or state_of(place) is not CloneState.WHOLE:
-            raise NothingToTakeUp(place, "it is not whole")
+            raise NothingToTakeUp(place, "it is incomplete")
         facts = place.facts(place.base or mark.base)
         clear_special_files(place.path, main.repository)
         left = None

@@ -113,8 +113,8 @@ def _where(main: Repository, facts: CloneFacts) -> Iterator[tuple[View, str]]:
     commit = view.commit_of(f"refs/heads/{facts.branch}")
     if commit is None:
         raise StateError(
-            f"the task's branch {facts.branch} is gone, and so is its clone {facts.path}",
-            hint="If somebody removed the branch by accident, `git fsck --lost-found` may find"
-            " its last commit.",
+            f"neither the task's branch {facts.branch} nor its clone {facts.path} exists any more",
+            hint="If the branch was removed by accident, `git fsck --lost-found` may find its"
+            " last commit.",
         )
     yield view, commit

@@ -52,7 +52,7 @@ class CannotUpdate(StateError):
         names = ", ".join(paths[:SHOWN]) + (" …" if len(paths) > SHOWN else "")
         super().__init__(
             f"the clone {facts.path} cannot be updated: {why}{': ' if names else ''}{names}",
-            hint=hint or "Nothing was changed. Put that right in the clone, and call again.",
+            hint=hint or "Nothing was changed. Fix this in the clone, then run the command again.",
         )
 
 
@@ -105,7 +105,7 @@ def update_clone(
         note = _merge(view, facts, main, project, here, wanted)
         in_the_way = foreign_paths(view, _visible(view, facts, note))
         if in_the_way:
-            raise CannotUpdate(facts, "these files are in the way of new ones", in_the_way)
+            raise CannotUpdate(facts, "these files would be overwritten by new ones", in_the_way)
         write_note(main, KIND, facts.branch, note)
         step("noted")
         _carry_out(view, facts, note, step)
@@ -142,7 +142,7 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
         with private_view(facts.path, main) as view:
             in_the_way = foreign_paths(view, _visible(view, facts, note))
             if in_the_way:
-                why = "an interrupted update is not complete, and these files were changed since"
+                why = "an earlier update was interrupted, and these files were changed since then"
                 raise CannotUpdate(facts, why, in_the_way)
             _carry_out(view, facts, note, no_step)
     remove_note(main, KIND, facts.branch)
@@ -164,11 +164,11 @@ def _refuse_unfinished(facts: CloneFacts, solved_by: str = "") -> None:
     git_dir = real_git_dir(facts.path)
     for name, what in UNFINISHED.items():
         if (git_dir / name).exists():
-            raise CannotUpdate(facts, f"{what} is under way in it")
+            raise CannotUpdate(facts, f"{what} is in progress in it")
     if (git_dir / "MERGE_HEAD").exists():
-        by_agent = f"; or have the task's agent do it: {solved_by}" if solved_by else ""
+        by_agent = f"; or let the task's agent do it: {solved_by}" if solved_by else ""
         hint = f"Solve its conflicts there and commit{by_agent}."
-        raise CannotUpdate(facts, "a merge is under way in it", hint=hint)
+        raise CannotUpdate(facts, "a merge is in progress in it", hint=hint)
 
 
 def _here(view: View, facts: CloneFacts) -> str:

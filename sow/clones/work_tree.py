@@ -19,12 +19,12 @@ from sow.git.private_view import is_sparse
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
 
-NESTED = "repositories of their own: what is in them is not part of the clone"
-STATE = "below .sow/project: the project's state is kept by the main checkout alone"
-RECORDS = "below .sow/run: a machine's own records, which no commit brings along"
-COPIED = "copied into the clone by sow (clones.copy): they stay out of every commit"
-EMPTY_LINK = "in the folder of a submodule that is not initialised, where git sees no file"
-SPECIAL = "neither files nor links, or not readable"
+NESTED = "separate repositories: their contents are not part of the clone"
+STATE = "below .sow/project: only the main checkout keeps the project's state"
+RECORDS = "below .sow/run: records of this machine, which are never committed"
+COPIED = "copied into the clone by sow (clones.copy): they are never committed"
+EMPTY_LINK = "in the folder of a submodule that is not initialised, where git sees no files"
+SPECIAL = "not readable, or neither files nor symbolic links"
 
 
 class Untaken(Struct, frozen=True):

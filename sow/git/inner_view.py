@@ -52,7 +52,7 @@ def inner_repository(clone: Path, path: str) -> InnerRepository:
     work_tree = clone / path
     entry = work_tree / ".git"
     if entry.is_symlink():
-        raise UnsafeClone(entry, "is a link to elsewhere")
+        raise UnsafeClone(entry, "is a symbolic link to another place")
     if entry.is_dir():
         return InnerRepository(path, entry, entry, work_tree)
     text = read_text(work_tree, ".git", GIT_FILE_LIMIT) or ""

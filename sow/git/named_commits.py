@@ -146,7 +146,7 @@ def _log_names(common_dir: Path) -> Iterator[str]:
 
 def _files_below(top: Path, name: str) -> Iterator[str]:
     if (top / name).is_symlink():
-        raise UnsafeClone(top / name, "is a link to elsewhere")
+        raise UnsafeClone(top / name, "is a symbolic link to another place")
     for folder, _, files in os.walk(top / name):
         for file in files:
             yield os.path.relpath(f"{folder}/{file}", top)

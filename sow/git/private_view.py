@@ -113,11 +113,11 @@ def real_git_dir(clone: Path) -> Path:
         except OSError as error:
             raise UnsafeClone(folder, f"cannot be read ({error.strerror})") from error
         if not stat.S_ISDIR(mode):
-            raise UnsafeClone(folder, "is not a folder of its own")
+            raise UnsafeClone(folder, "is not a real folder")
     with os.scandir(git_dir / "objects") as entries:
         for entry in entries:
             if entry.is_symlink():
-                raise UnsafeClone(Path(entry.path), "is a link to elsewhere")
+                raise UnsafeClone(Path(entry.path), "is a symbolic link to another place")
     return git_dir
 
 

@@ -92,7 +92,7 @@ def locked(place: Cached, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[
     if descriptor is None:
         raise StateError(
             f"{place.source} is being fetched by another process (waited {timeout_seconds:g} s)",
-            hint=f"Try again later. `fuser {place.lock}` names that process.",
+            hint=f"Try again later. `fuser {place.lock}` prints the id of that process.",
             passes=True,
         )
     try:

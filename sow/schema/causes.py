@@ -87,12 +87,12 @@ class RetryRule(StrEnum):
     QUOTA = "waits until the limit resets; with `retry.on_quota: false` failed at once"
     SHARE = "resumed with another share while something is left of the budget; then failed at once"
     SESSION_LAW = (
-        "run again with what the CLI has told of the session, at most `retries` times after the"
-        " first; a lost session that may hold a finished turn is for a person to give up"
+        "run again with what the CLI reported about the session, at most `retries` times after"
+        " the first; only a person can give up a lost session that may have a finished turn"
     )
     FREE = "run again at once, as often as it happens"
     PATIENT = (
-        "run again after a growing pause, up to a minute each: for a batch about an hour long, else"
+        "run again after a growing pause of up to a minute: for about an hour in a batch, else"
         " at most `retries` times in a row"
     )
     DEATH = "run again; where it may be the job's fault, at most `retry.worker_deaths` in a row"
@@ -164,12 +164,12 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         is_by_sow=True,
     ),
     Cause.STALLED: CauseFacts(
-        words="it gave no sign of life for its executor's stall_timeout",
+        words="it showed no activity for its executor's stall_timeout",
         blame=Blame.AGENT,
         retry=RetryRule.HANG,
         remedy="See what it did last: `sow job logs {job}`. Then go on, with a hint",
-        to_agent="You are run again because nothing was seen of you for so long that you were"
-        " stopped. Keep clear of commands that wait for input or never end.",
+        to_agent="You are run again because you showed no activity for so long that you were"
+        " stopped. Do not run commands that wait for input or never end.",
         second="stall",
         is_by_sow=True,
     ),
@@ -222,22 +222,23 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.FAILED,
-        remedy="Put right what it says. Then go on",
+        remedy="Fix what the message names. Then go on",
     ),
     Cause.SETUP_PREVENTED: CauseFacts(
         words="the task's clone could not be made ready just now",
         blame=Blame.MACHINE,
         retry=RetryRule.PATIENT,
         session=SessionRule.NOT_REACHED,
-        remedy="See to what the machine is short of, or to who holds that lock. Then go on",
+        remedy="Free the resource that the message names, or let the process that holds the lock"
+        " finish. Then go on",
     ),
     Cause.FOLDER_UNUSABLE: CauseFacts(
-        words="what lies in .sow/run could not be used",
+        words="the files in .sow/run could not be used",
         blame=Blame.MACHINE,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.QUEUE,
-        remedy="Check what lies there and who may write it; `sow doctor` shows what else is odd."
+        remedy="Check the files in .sow/run and their permissions; `sow doctor` shows more."
         " Then go on",
     ),
     Cause.CONFIGURATION: CauseFacts(
@@ -255,7 +256,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.CONFIGURATION,
         retry=RetryRule.FAIL,
         session=SessionRule.FINISHED,
-        remedy="Allow what was denied, as told above. Then go on",
+        remedy="Allow the tools that are named above. Then go on",
     ),
     Cause.BUDGET_REACHED: CauseFacts(
         words="a budget was reached, or the attempt's share of one",
@@ -326,7 +327,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         is_by_sow=True,
     ),
     Cause.PASSED: CauseFacts(
-        words="it has done what was asked",
+        words="it did what was asked",
         blame=Blame.NOBODY,
         retry=RetryRule.DONE,
         session=SessionRule.NOT_REACHED,
@@ -344,7 +345,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.STATE,
-        remedy="Nothing was changed; what solves it stands above. Then",
+        remedy="Nothing was changed; the message above shows how to solve it. Then",
     ),
     Cause.MERGE_REFUSED: CauseFacts(
         words="it cannot be merged as things stand",
@@ -352,14 +353,14 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.STATE,
-        remedy="Put right what stands above. Then",
+        remedy="Fix what the message above names. Then",
     ),
     Cause.PREVENTED: CauseFacts(
-        words="something kept it from its work that passes",
+        words="a temporary fault kept it from its work",
         blame=Blame.MACHINE,
         retry=RetryRule.PATIENT,
         session=SessionRule.NOT_REACHED,
-        remedy="See to what is named above. Then",
+        remedy="Fix what the message above names. Then",
     ),
     Cause.CLOSED: CauseFacts(
         words="the person who had it open closed it without setting a status",

@@ -91,7 +91,7 @@ def test_path_of_a_task_without_a_clone(sow, home):
     assert "task 020 has no clone" in done.err
     assert "--clone" in done.err
     record(home, "020")
-    assert "makes it again" in sow("clone", "path", "020").err
+    assert "creates it again" in sow("clone", "path", "020").err
     assert sow("clone", "path", "770").code == 4
 
 

@@ -82,7 +82,7 @@ def test_a_conflict_stays_in_the_clone_and_names_the_next_command(sow, site, apa
     assert conflict_in(site.main, apart).unsolved == ("file",)
     again = sow("clone", "update", "010")
     assert again.code == 4
-    assert "a merge is under way" in again.err
+    assert "a merge is in progress" in again.err
     assert "sow agent resume 010 --conflict" in again.err
 
 

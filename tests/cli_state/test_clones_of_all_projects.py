@@ -63,7 +63,7 @@ def test_what_is_left_is_named_with_commands_that_work_then(sow, home):
     listed = sow(*commands[0].split())
     assert listed.code == 0
     assert "uncommitted: later" in listed.out
-    assert "1 commit on no other branch, the last: Work of 020" in listed.out
+    assert "1 commit on no other branch, the newest: Work of 020" in listed.out
 
     pruned = sow(*commands[1].split())
     assert pruned.code == 0

@@ -44,7 +44,7 @@ def untracked_nested(clone: Path) -> str:
 
 def ignored_nested(clone: Path) -> str:
     repository(clone / "box.local")
-    return "commits of box.local that only it has: main"
+    return "commits that only box.local has: main"
 
 
 def ignored_nested_without_a_commit(clone: Path) -> str:
@@ -57,13 +57,13 @@ def ignored_nested_without_a_commit(clone: Path) -> str:
 
 def ignored_nested_in_a_folder(clone: Path) -> str:
     repository(clone / "deep.local" / "one" / "two")
-    return "commits of deep.local/one/two that only it has"
+    return "commits that only deep.local/one/two has"
 
 
 def ignored_bare(clone: Path) -> str:
     source = repository(clone.parent / "source")
     plain(clone, "clone", "-q", "--bare", str(source), "bare.local")
-    return "commits of bare.local that only it has: main"
+    return "commits that only bare.local has: main"
 
 
 def ignored_worktree(clone: Path) -> str:
@@ -85,7 +85,7 @@ def deleted_branch(clone: Path) -> str:
     commit(clone, "aside", "aside\n")
     plain(clone, "switch", "-q", branch)
     plain(clone, "branch", "-q", "-D", "aside")
-    return "no branch any more ("
+    return "on no branch ("
 
 
 def stash(clone: Path) -> str:
@@ -106,7 +106,7 @@ def odd_ref(clone: Path) -> str:
 def submodule_commit(clone: Path) -> str:
     commit(initialise(clone), "lib.txt", "changed\n")
     plain(clone, "commit", "-q", "-am", "Take the library along")
-    return "commits of lib that only it has: what is checked out"
+    return "commits that only lib has: what is checked out"
 
 
 def submodule_side_branch(clone: Path) -> str:
@@ -114,14 +114,14 @@ def submodule_side_branch(clone: Path) -> str:
     plain(lib, "switch", "-q", "-c", "side")
     commit(lib, "lib.txt", "side\n")
     plain(lib, "checkout", "-q", "--detach", "HEAD^")
-    return "commits of lib that only it has: side"
+    return "commits that only lib has: side"
 
 
 def submodule_stash(clone: Path) -> str:
     lib = initialise(clone)
     (lib / "lib.txt").write_text("stashed\n")
     plain(lib, "stash", "-q")
-    return "commits of lib that only it has: stash"
+    return "commits that only lib has: stash"
 
 
 def submodule_edited(clone: Path) -> str:
@@ -136,7 +136,7 @@ def submodule_removed_again(clone: Path) -> str:
     plain(lib, "switch", "-q", "-c", "side")
     commit(lib, "lib.txt", "side\n")
     plain(clone, "submodule", "--quiet", "deinit", "-f", "lib")
-    return "commits of .git/modules/lib that only it has: "
+    return "commits that only .git/modules/lib has: "
 
 
 def file_in_an_empty_submodule(clone: Path) -> str:
@@ -148,14 +148,14 @@ def unreadable_nested(clone: Path) -> str:
     inner = repository(clone / "odd.local")
     (inner / ".git" / "objects").rename(clone.parent / "objects")
     (inner / ".git" / "objects").symlink_to(clone.parent / "objects")
-    return "the repository odd.local cannot be judged"
+    return "the repository odd.local cannot be checked"
 
 
 def nested_with_a_git_folder_elsewhere(clone: Path) -> str:
     away = clone.parent / "away"
     plain(clone.parent, "init", "-q", "--separate-git-dir", str(away), str(clone / "far.local"))
     (clone / "far.local" / "work").write_text("work\n")
-    return "the repository far.local cannot be judged"
+    return "the repository far.local cannot be checked"
 
 
 def ref_of_a_worktree(clone: Path) -> str:
@@ -171,7 +171,7 @@ def backup_in_the_git_folder(clone: Path) -> str:
     source = repository(clone.parent / "saved")
     plain(clone, "clone", "-q", "--bare", str(source), ".git/saved")
     plain(clone / ".git/saved", "remote", "remove", "origin")
-    return "commits of .git/saved that only it has: main"
+    return "commits that only .git/saved has: main"
 
 
 def pushed_within_the_clone(clone: Path) -> str:
@@ -181,7 +181,7 @@ def pushed_within_the_clone(clone: Path) -> str:
     plain(inner, "remote", "add", "origin", "../base.local")
     plain(inner, "push", "-q", "origin", "main")
     (clone / "base.local").rename(clone.parent / "base")
-    return "commits of pushed.local that only it has: main"
+    return "commits that only pushed.local has: main"
 
 
 def unfinished_merge(clone: Path) -> str:
@@ -217,7 +217,7 @@ def submodule_of_a_submodule(clone: Path) -> str:
     plain(lib, "push", "-q", "origin", "HEAD:refs/heads/with-deep")
     name_author(lib / "deep", "An Agent")
     commit(lib / "deep", "deep.txt", "deeper\n")
-    return "commits of lib/deep that only it has: "
+    return "commits that only lib/deep has: "
 
 
 def unfinished_rebase(clone: Path) -> str:

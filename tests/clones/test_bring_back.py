@@ -143,7 +143,7 @@ def test_a_branch_that_a_person_has_checked_out_is_left(site, tmp_path):
 def test_a_branch_named_sow_is_told(site):
     plain(site.main, "branch", "sow")
     site.commit("file", "mine\n")
-    with pytest.raises(BranchInPlaceOfFolder, match="a branch named sow") as caught:
+    with pytest.raises(BranchInPlaceOfFolder, match="a branch sow exists") as caught:
         bring_back(site.facts, site.repository)
     assert "git branch -m sow" in caught.value.hint
 

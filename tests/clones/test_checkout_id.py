@@ -65,7 +65,9 @@ def test_a_copied_worktree_shares_its_git_folder_and_is_refused(home, tmp_path):
     plain(home.top, "worktree", "add", "-q", "-b", "two", str(tmp_path / "two"))
     id_of(tmp_path / "two")
     shutil.copytree(tmp_path / "two", tmp_path / "three")
-    with pytest.raises(StateError, match="share one git folder, so their tasks' clones") as caught:
+    with pytest.raises(
+        StateError, match="share one git folder, so sow cannot distinguish"
+    ) as caught:
         id_of(tmp_path / "three")
     assert str(tmp_path / "two") in caught.value.message
 

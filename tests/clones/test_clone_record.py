@@ -72,7 +72,7 @@ def test_a_record_holds_any_names(home: Home) -> None:
 def test_a_verdict_is_about_the_tasks_own_branch_whatever_its_author_names(home: Home) -> None:
     noted(home)
     forge(home, branch="main")
-    with pytest.raises(StateError, match="cannot be judged:"):
+    with pytest.raises(StateError, match="cannot be reviewed:"):
         judged_commit(home.workspace, read_task(home.workspace, "010"))
     own = commit(home.place().path, "file", "mine\n")
     bring(home)
@@ -83,7 +83,7 @@ def test_a_branch_that_is_not_the_tasks_is_not_judged_without_a_record_either(ho
     mark = noted(home)
     forget_clone(home.repository, mark.project, "010")
     forge(home, branch="main")
-    with pytest.raises(StateError, match="cannot be judged:"):
+    with pytest.raises(StateError, match="cannot be reviewed:"):
         judged_commit(home.workspace, read_task(home.workspace, "010"))
 
 

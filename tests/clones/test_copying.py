@@ -40,7 +40,7 @@ def test_which_files_a_pattern_means(root, pattern, paths):
 
 
 def test_a_pattern_that_fits_nothing_is_told(root):
-    assert files_to_copy(root, ["*.nothing"]) == ([], ["clones.copy: nothing fits '*.nothing'"])
+    assert files_to_copy(root, ["*.nothing"]) == ([], ["clones.copy: no file matches '*.nothing'"])
     paths, notes = files_to_copy(root, ["../x", "/etc/passwd"])
     assert paths == []
     assert len(notes) == 2
@@ -56,10 +56,10 @@ def test_links_are_told_and_never_followed(root, tmp_path):
     paths, notes = files_to_copy(root, ["**/*.local", "out", "out/key.local", "loop/.env"])
     assert paths == ["config/a.local", "deep/er/c.local"]
     assert sorted(notes) == [
-        "clones.copy: config/link.local is a link, so it was not copied",
-        "clones.copy: config/pipe.local is no regular file, so it was not copied",
-        "clones.copy: loop is a link, so it was not copied",
-        "clones.copy: out is a link, so it was not copied",
+        "clones.copy: config/link.local is a symbolic link, so it was not copied",
+        "clones.copy: config/pipe.local is not a regular file, so it was not copied",
+        "clones.copy: loop is a symbolic link, so it was not copied",
+        "clones.copy: out is a symbolic link, so it was not copied",
     ]
 
 
@@ -104,7 +104,7 @@ def test_copied_files_are_in_the_clone_and_git_leaves_them_alone(tmp_path):
     assert stat.S_IMODE((path / ".env").stat().st_mode) == 0o600
     assert made.mark.copied == (".env", "excluded", "odd *name")
     assert made.notes == (
-        "clones.copy: file was not copied: it is in the clone already, because git knows it",
+        "clones.copy: file was not copied: git tracks it, so the clone already has it",
     )
     assert plain(path, "status", "--porcelain") == ""
     (path / "odd name").write_text("not copied")

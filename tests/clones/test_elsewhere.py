@@ -53,7 +53,7 @@ def test_whoever_comes_second_is_told_which_was_first(
     note(trees[makes])
     with pytest.raises(ClonedElsewhere) as refused:
         refuse_cloned_elsewhere(trees[asks], PROJECT, TASK)
-    assert f"has its clone by the working tree {trees[makes].top}," in refused.value.message
+    assert f"belongs to the working tree {trees[makes].top}," in refused.value.message
     refuse_cloned_elsewhere(trees[makes], PROJECT, TASK)
 
 

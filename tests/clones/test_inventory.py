@@ -132,7 +132,7 @@ def test_a_version_in_the_index_alone_is_told_and_keeps_no_clone(home):
     below = [f"{top}/{name}" for top in ("box.local", "tree.local") for name in names]
     assert sorted(found.inventory.staged) == sorted([*names, *below])
     (told,) = (words for words in found.goes_along if words.startswith("staged"))
-    assert told.startswith("staged versions that no file has any more: removed, replaced, staged")
+    assert told.startswith("staged versions that are in no file: removed, replaced, staged")
 
 
 def test_a_staged_file_that_is_there_or_was_committed_is_not_told_twice(home):
@@ -220,7 +220,7 @@ def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
     for number in range(3):
         repository(path / f"many.local/{number}")
     reasons = removal_risks_of(main_of(home), home.place()).reasons
-    assert "3 repositories lie in it, and 1 of them were not looked at" in reasons[0]
+    assert "3 repositories are in it, and 1 of them were not checked" in reasons[0]
 
 
 def results(path):
@@ -292,7 +292,7 @@ def test_what_the_setup_has_made_is_nobodys_work_and_what_came_since_is(home):
     commit(place.path / "vendor.local" / "tool", "mine", "mine\n")
     (place.path / "vendor.local" / "mine").write_text("mine\n")
     assert found().reasons == (
-        "commits of vendor.local/tool that only it has: main, what is checked out",
+        "commits that only vendor.local/tool has: main, what is checked out",
     )
     assert found().goes_along == ("ignored files: vendor.local/mine",)
 

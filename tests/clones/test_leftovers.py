@@ -261,7 +261,7 @@ def test_a_branch_that_was_removed_or_names_nothing_is_made_again(site):
     (site.clone / "new").write_text("new\n")
     done = leave(site)
     assert done.commit == site.tip == done.made
-    assert "was gone" in done.notes[0]
+    assert "was missing" in done.notes[0]
     plain(site.clone, "checkout", "-q", "--detach")
     path = site.clone / ".git" / "refs" / "heads" / site.facts.branch
     path.write_text("0" * 39 + "1\n")
@@ -280,7 +280,7 @@ def test_an_operation_under_way_is_left_and_told(site, name):
     before = site.tip
     done = leave(site)
     assert done.commit == site.tip == before
-    assert "is under way" in done.untaken[0].reason
+    assert "is in progress" in done.untaken[0].reason
 
 
 def conflicting(site):

@@ -215,7 +215,7 @@ def test_it_begins_at_the_projects_branch_whatever_is_checked_out(home):
     home.make()
     assert plain(home.place().path, "rev-parse", "HEAD") == base
     plain(home.top, "branch", "-m", "main", "trunk")
-    with pytest.raises(ProjectBranchGone, match="no branch main") as caught:
+    with pytest.raises(ProjectBranchGone, match="names main, but") as caught:
         home.make("020")
     assert "git branch main" in caught.value.hint
 
@@ -451,7 +451,7 @@ def test_a_branch_in_the_place_of_a_folder_is_named(home, above):
     plain(home.top, "branch", above)
     with pytest.raises(BranchInPlaceOfFolder) as caught:
         home.make()
-    assert f"there is a branch named {above}," in caught.value.message
+    assert f"a branch {above} exists," in caught.value.message
     assert f"git branch -m {above}" in caught.value.hint
 
 

@@ -117,7 +117,7 @@ def test_what_is_neither_completed_nor_accepted_is_refused(site, state, words):
 
 def test_a_task_without_a_branch_is_refused(site):
     site.change(status=TaskStatus.COMPLETED)
-    with pytest.raises(NotMergeable, match="there is no branch sow/sign-in-0b5f4b7e/010"):
+    with pytest.raises(NotMergeable, match="neither a clone nor a branch sow/sign-in-0b5f4b7e/010"):
         site.merge()
 
 

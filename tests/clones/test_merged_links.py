@@ -63,7 +63,7 @@ def scaffold(site: MergeSite) -> Path:
 def test_the_files_of_a_nested_repository_come_along_when_its_remedy_is_followed(site, tmp_path):
     scaffold(site)
     error = refused(site)
-    assert "app is a repository of its own in its commit" in error.message
+    assert "app is a separate repository in the task's commit" in error.message
     follow(remedies(error.hint)[0], tmp_path)
     site.merge()
     assert (site.top / "app" / "inner.txt").read_text() == "inner\n"
@@ -93,7 +93,7 @@ def test_a_commit_of_a_submodule_that_nobody_has_is_refused_until_it_is_pushed(s
     plain(clone, "commit", "-q", "-am", "Take the library along")
     site.change(status=TaskStatus.COMPLETED)
     error = refused(site)
-    assert f"names commit {made[:12]} of the submodule lib" in error.message
+    assert f"uses commit {made[:12]} of the submodule lib" in error.message
     follow(remedies(error.hint)[0], tmp_path)
     site.merge()
     assert plain(site.top, "rev-parse", "HEAD:lib") == made
@@ -115,13 +115,13 @@ def test_a_commit_of_a_submodules_own_submodule_is_refused_until_it_is_pushed(de
     lib = initialise(clone)
     made = commit(initialise(lib, "deep"), "deep.txt", "better\n")
     found = removal_risks_of(deep.main, deep.home.place())
-    assert "commits of lib/deep that only it has: what is checked out" in found.reasons
+    assert "commits that only lib/deep has: what is checked out" in found.reasons
     plain(lib, "commit", "-q", "-am", "Take the deepest along")
     plain(lib, "push", "-q", "origin", "HEAD:refs/heads/from-the-task")
     plain(clone, "commit", "-q", "-am", "Take the library along")
     deep.change(status=TaskStatus.COMPLETED)
     error = refused(deep)
-    assert f"names commit {made[:12]} of the submodule lib/deep" in error.message
+    assert f"uses commit {made[:12]} of the submodule lib/deep" in error.message
     (push, merge) = remedies(error.hint)
     assert merge == "sow merge 010"
     follow(push, tmp_path)
@@ -141,7 +141,7 @@ def test_the_change_of_a_submodule_can_be_given_up(site, tmp_path):
     done = site.merge()
     assert plain(site.top, "rev-parse", "HEAD:lib") == before
     assert (site.top / "new").exists()
-    assert "commits of lib that only it has" in done.notes[0]
+    assert "commits that only lib has" in done.notes[0]
     assert clone.exists()
 
 

@@ -182,7 +182,7 @@ def test_a_conflict_that_a_merge_has_solved_is_no_series(site):
     assert update(site).conflicts == ("file",)
     before = site.tip()
     site.work("file", "one\nboth\nthree\n")
-    with pytest.raises(NotOneByOne, match=r"Work on 010.* does not apply alone") as refused:
+    with pytest.raises(NotOneByOne, match=r"Work on 010.* does not apply on its own") as refused:
         rebase(site)
     assert "sow merge 010 --squash" in refused.value.hint
     assert site.tip() == before

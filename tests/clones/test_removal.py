@@ -183,7 +183,7 @@ def test_a_clone_that_cannot_be_judged_stays_until_it_is_discarded(home, tmp_pat
         elif hostile == "git is a file":
             (path / ".git").write_text(f"gitdir: {kept}\n")
     inside = sorted(kept.iterdir())
-    with pytest.raises(StateError, match="cannot be judged"):
+    with pytest.raises(StateError, match="cannot be checked"):
         remove(home)
     assert os.path.lexists(path)
     remove(home, discard=True)
@@ -299,11 +299,11 @@ def test_a_folder_of_clones_that_is_a_link_leads_nowhere(home, tmp_path, which):
     review.mkdir()
     folder.rename(folder.with_name("aside"))
     folder.symlink_to(precious)
-    with pytest.raises(LinkedFolder, match="is a link"):
+    with pytest.raises(LinkedFolder, match="is a symbolic link"):
         remove(home, discard=True)
-    with pytest.raises(LinkedFolder, match="is a link"):
+    with pytest.raises(LinkedFolder, match="is a symbolic link"):
         home.make()
-    with pytest.raises(LinkedFolder, match="is a link"):
+    with pytest.raises(LinkedFolder, match="is a symbolic link"):
         remove_review_clone(review_place(place, 7))
     assert sweep_reviews(place.path.parent, lambda _: False) == []
     complete(home)

@@ -53,7 +53,7 @@ def test_its_removal_is_left_out_and_told(site, way):
     source = read_repository(site.home.workspace.repository_config)
     assert checks_of(source).default, "no item stands for want of checks later"
     (note,) = done.notes
-    assert note.startswith("task 010: left out, for it is sow's own: .sow/.gitattributes")
+    assert note.startswith("task 010: left out, because it belongs to sow: .sow/.gitattributes")
     assert made[:12] in note
 
 
@@ -81,7 +81,7 @@ def test_a_name_that_some_disk_takes_for_its_own_is_left_out_and_told(site, path
     )
     assert path not in change.files
     (note,) = site.merge().notes
-    assert note.startswith("task 010: left out, for it is sow's own: ")
+    assert note.startswith("task 010: left out, because it belongs to sow: ")
     there = plain(site.top, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "main")
     assert path not in there.splitlines()
     assert (site.top / "new").is_file()
@@ -145,7 +145,7 @@ def test_an_update_brings_the_projects_and_tells(site):
     updated = update_of_clone(site.main, place)
     assert updated.conflicts == ()
     (note,) = updated.notes
-    assert note.startswith("left out, for it is sow's own: .sow/config.yaml; to take it")
+    assert note.startswith("left out, because it belongs to sow: .sow/config.yaml; to include it")
     assert f"--source={made[:12]}" in note
     assert "make all" in (place.path / ".sow/config.yaml").read_text()
     assert plain(place.path, "status", "--porcelain") == ""

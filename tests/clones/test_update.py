@@ -75,7 +75,7 @@ def test_a_conflict_is_left_in_the_clone_with_its_marks(site):
     text = (site.clone / "file").read_text()
     assert f"<<<<<<< heads/{site.facts.branch}\nmine\n=======\ntheirs\n>>>>>>> heads/main" in text
     assert status(site) == ["A  clean", "UU file"]
-    with pytest.raises(CannotUpdate, match="a merge is under way"):
+    with pytest.raises(CannotUpdate, match="a merge is in progress"):
         update(site)
     # unsolved, it is not committed; solved by the agent, it is the merge
     left = commit_leftovers(site.facts, site.repository, task="010", name="Add it")
@@ -169,7 +169,7 @@ def test_a_kill_while_a_conflict_is_laid_into_the_clone_is_completed(site, windo
     if window == "objects fetched":
         assert update(site).conflicts == ("file",)
     else:
-        with pytest.raises(CannotUpdate, match="merge is under way"):
+        with pytest.raises(CannotUpdate, match="merge is in progress"):
             update(site)
     assert site.tip == mine
     assert status(site) == ["UU file", "A  new"]
@@ -189,7 +189,7 @@ def test_an_edit_between_a_kill_and_the_next_try_is_not_lost(site):
     site.commit("file", "one\ntheirs\nthree\n", where=site.main)
     killed_at("noted", lambda step: update(site, step=step))
     (site.clone / "file").write_text("a person's\n")
-    with pytest.raises(CannotUpdate, match="changed since: file"):
+    with pytest.raises(CannotUpdate, match="changed since then: file"):
         update(site)
     assert (site.clone / "file").read_text() == "a person's\n"
 

@@ -128,7 +128,7 @@ def test_a_clone_that_is_a_link_or_names_its_git_folder_is_refused(site, tmp_pat
     (site.clone / ".git").rename(tmp_path / "moved")
     (site.clone / ".git").write_text(f"gitdir: {tmp_path}/moved\n")
     with (
-        pytest.raises(UnsafeClone, match="not a folder"),
+        pytest.raises(UnsafeClone, match="not a real folder"),
         private_view(site.clone, site.repository),
     ):
         pass

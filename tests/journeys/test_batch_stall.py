@@ -33,7 +33,7 @@ def test_it_is_run_once_more_from_the_beginning(site: Site) -> None:
     (item,) = done["items"]
     assert (done["counts"], item["attempt_count"]) == ({"done": 1}, 2), done
     prompt = (site.base / "home/prompt-010").read_text()
-    assert "nothing was seen of you for so long" in prompt
+    assert "you showed no activity for so long" in prompt
 
 
 def test_a_second_hang_is_a_persons_matter(site: Site) -> None:

@@ -327,6 +327,6 @@ def test_a_folder_in_which_nothing_can_be_kept(site: Site) -> None:
     has_failed(site, Cause.FOLDER_UNUSABLE, "cannot be kept in")
     told = site.sow("task", "explain", "010").out
     assert "agents.executors" not in told
-    assert "Check what lies there" in told
+    assert "Check the files in .sow/run" in told
     (site.root / ".sow/run/jobs").unlink()
     spawn(site)

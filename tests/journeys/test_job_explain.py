@@ -86,7 +86,7 @@ def test_jobs_that_stalled_or_ran_out_of_time(site: Site) -> None:
     start_worker(site)
     site.sow(*SPAWN, "010", expect=1)
     told = explained(site)
-    assert told.count("it gave no sign of life for its executor's stall_timeout") == 2
+    assert told.count("it showed no activity for its executor's stall_timeout") == 2
     assert "stalled: no output, no CPU time, no growth of its transcript for 1.0s" in told
     assert "See what it did last: `sow job logs 1`." in told
 

@@ -73,7 +73,7 @@ def test_a_task_that_removes_the_settings_leaves_them_to_the_project(site: Site)
     commit(site, "completed")
 
     merged = site.sow("merge", "010")
-    assert "left out, for it is sow's own: .sow/config.yaml" in merged.out + merged.err
+    assert "left out, because it belongs to sow: .sow/config.yaml" in merged.out + merged.err
 
     site.sow("status")
     assert (site.root / ".sow/config.yaml").exists()

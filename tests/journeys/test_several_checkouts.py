@@ -196,7 +196,7 @@ def test_a_second_working_tree_does_not_work_on_the_tasks_of_the_first(
     (branch,) = branches(first)
     made = git(first, "rev-parse", branch)
     refused = second.sow("agent", "spawn", "implementer", "010", "--clone", expect=4)
-    assert f"by the working tree {first.root}, which has this project as well" in refused.err
+    assert f"belongs to the working tree {first.root}, which has the same project" in refused.err
     assert all_jobs(second) == []
     for words in (
         ("project", "abandon", "--remove"),

@@ -239,8 +239,8 @@ def test_what_keeps_a_clone_from_being_made_is_told_by_the_call(site: Site) -> N
     write_settings(site, {"use": "always", "folder": "clones"})
     for more in ((), ("--dry-run",)):
         refused = site.sow("agent", "spawn", "010", *more, expect=3)
-        assert "lies inside the repository" in refused.err
-        assert "Name a folder outside it" in refused.err
+        assert "is inside the repository" in refused.err
+        assert "Set a folder outside it" in refused.err
     assert site.task("010")["status"] == "pending"
     assert site.sow("job", "list", "--json").out == ""
 

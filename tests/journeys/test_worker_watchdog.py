@@ -38,7 +38,7 @@ def test_a_silent_agent_is_resumed_once(site: Site) -> None:
     first, second = read_runs(site.root)
     assert (result["cause"], result["attempt_count"]) == ("reported", 2)
     assert (second.verb, second.session_id) == ("resume", first.session_id)
-    assert "nothing was seen of you" in second.prompt
+    assert "you showed no activity" in second.prompt
 
 
 def test_a_second_stall_fails(site: Site) -> None:

@@ -108,7 +108,7 @@ def test_every_cause_has_words_for_a_retry(cause):
         (Cause.NO_STATUS, "without setting a status"),
         (Cause.STATE_UNREADABLE, "could not be read"),
         (Cause.WORKER_DIED, "the worker above you stopped"),
-        (Cause.STALLED, "nothing was seen of you"),
+        (Cause.STALLED, "you showed no activity"),
         (Cause.RATE_LIMITED, "usage limit"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_job_whose_program_is_gone_has_no_attempt_to_tell_it() -> None:
 def test_an_exit_code_that_sow_has_brought_about_is_not_told() -> None:
     stalled = make_attempt(cause=Cause.STALLED, exit_code=1, ended_at=NOW + 2)
     crashed = make_attempt(cause=Cause.CRASHED, exit_code=1, ended_at=NOW + 2)
-    assert "was ended after 2.0s: it gave no sign" in story(make_job(), stalled)
+    assert "was ended after 2.0s: it showed no activity" in story(make_job(), stalled)
     assert "ended after 2.0s with exit code 1: the program" in story(make_job(), crashed)
 
 

@@ -99,7 +99,7 @@ def test_of_two_working_trees_that_race_for_a_branch_the_other_one_is_named(
     plain(site.root, "update-ref", f"refs/heads/{site.place('010').branch}", others)
     other = another_tree(site)
     assert site.first() == f"cd {other} && sow next"
-    assert "which has this project as well" in site.next_lines()[0]
+    assert "which has the same project" in site.next_lines()[0]
     assert not any(" 010" in line.partition("  # ")[0] for line in site.next_lines())
     site.run("batch", "run", "--detach")
     site.work_off()

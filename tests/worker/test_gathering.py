@@ -285,7 +285,7 @@ def test_a_name_that_is_no_text_in_what_is_wrong_can_be_put_on_record(site: Gath
 
     assert gathering.result is not None
     (warning,) = gathering.result.warnings
-    assert "is a link to elsewhere" in warning
+    assert "is a symbolic link to another place" in warning
     assert warning.encode()
 
 

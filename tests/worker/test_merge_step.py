@@ -294,7 +294,7 @@ def test_another_git_at_work_puts_a_merge_off_in_words(merging: Merging) -> None
         merge(orders, patience=0.0)
     result = failure_result(caught.value, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
     assert (result.cause, merging.tip()) == (Cause.PREVENTED, before)
-    assert result.reason.startswith(f"another git is at work there: {lock} exists")
+    assert result.reason.startswith(f"another git process works there: {lock} exists")
     assert "IndexInUse" not in result.reason
     lock.unlink()
     assert merge(orders, patience=0.0).cause is Cause.PASSED
