@@ -66,7 +66,8 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
         f"sow.cli.{name}" for name in ("completing", "failure", "lazy", "output", "root", "streams")
     ]
     modules += ["sow.commands"]
-    modules += ["sow.env_vars", "sow.errors", "sow.faults", "sow.ids", "sow.terminal_text"]
+    names = ("env_vars", "errors", "faults", "features", "ids", "terminal_text")
+    modules += [f"sow.{name}" for name in names]
     assert done.stdout == f"True {modules}\n"
 
 

@@ -162,6 +162,7 @@ def test_a_project_is_found_by_its_tasks_and_its_log(site: KnowledgeSite) -> Non
     site.begin("Sign-in")
     site.sow("task", "add", "Hash it", "--agent", "implementer", "--description", "Use argon2.")
     site.sow("agent", "log", "Measured the zebra", "--task", "010")
+    site.sow("task", "set", "010", "status", "abandoned")
     site.finish()
     (row,) = site.rows("knowledge", "search", "argon2")
     assert row["file"].endswith("phases/implementation/tasks/010/description.md")
