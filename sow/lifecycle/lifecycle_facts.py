@@ -33,6 +33,8 @@ class TaskFacts(Struct, frozen=True):
     """Whether the file that it is published as holds what it says; asked of work units alone."""
     is_at_work: bool = False
     """Whether a job of it has not ended, and is not held."""
+    waits_for_reader: bool = False
+    """Whether its agent is who asks, or waits for that one."""
     held_for: str = ""
     """What a job of it is held for: `trust` or `dependencies`; empty where none is."""
     batch: int = 0
@@ -86,7 +88,7 @@ class TaskFacts(Struct, frozen=True):
     @property
     def is_free(self) -> bool:
         """Whether nothing of sow's is about to take it on."""
-        return not (self.is_at_work or self.held_for or self.batch)
+        return not (self.is_at_work or self.waits_for_reader or self.held_for or self.batch)
 
 
 class DocumentFacts(Struct, frozen=True):

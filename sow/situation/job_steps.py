@@ -11,6 +11,7 @@ from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN, Facts, Remedy
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import WHOLE_PHASE
+from sow.schema.task import TaskStatus
 from sow.situation.project_steps import LEADS, is_review
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step
@@ -226,5 +227,9 @@ def in_doubt(now: Situation) -> Iterator[Remedy]:
 def pause_of_asker(now: Situation, steps: Sequence[Step]) -> Iterator[Step]:
     """Yield how an agent waits that can do nothing but ask a person."""
     if now.reader.job is not None and steps and all(step.by is By.PERSON for step in steps):
+        own = next((task for task in now.tasks if task.id == now.reader.task), None)
+        if own is not None and own.status is not TaskStatus.IN_PROGRESS:
+            yield Step(f"sow task show {own.id}", f"you have reported {own.status}: end here")
+            return
         why = 'nothing goes on without a person; before it, `sow agent log "…"` says what you ask'
         yield Step("sow task set status paused", why)

@@ -26,7 +26,13 @@ from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps
 from sow.situation.program_steps import with_programs
-from sow.situation.project_steps import answers_about_whole, ends_with_job, leader, of_leader
+from sow.situation.project_steps import (
+    answers_about_whole,
+    ends_with_job,
+    leader,
+    of_leader,
+    own_report,
+)
 from sow.situation.refused_now import instead
 from sow.situation.situation import Ended, Situation
 from sow.situation.step import EDITOR, PERSONS_WORD, RESTORE, Step, addressed
@@ -122,7 +128,7 @@ def in_short(error: SowError) -> str:
 
 def next_steps(now: Situation) -> list[Step]:
     """Return the commands that bring the project on."""
-    found = _each_once(_steps(now)) or _each_once(job_steps.held(now))
+    found = _each_once(_steps(now)) or _each_once(job_steps.held(now)) or own_report(now)
     found = _each_once(with_programs(_with_features(found, now), now))
     found = _each_once(step for remedy in found for step in instead(remedy, now.refused))
     steps = [addressed(remedy, now.reader) for remedy in found]

@@ -60,6 +60,16 @@ def ends_with_job(now: Situation) -> Iterator[Remedy]:
         yield Remedy("sow task set status completed", why)
 
 
+def own_report(now: Situation) -> list[Remedy]:
+    """Return how an agent ends that has nothing more to do than its own task."""
+    own = next((task for task in now.tasks if task.id == now.reader.task), None)
+    if own is None or own.status is not TaskStatus.IN_PROGRESS or is_leaders(own):
+        return []
+    return [
+        Remedy("sow task set status needs_review", "there is nothing more to do than your task")
+    ]
+
+
 def is_leaders(task: Task) -> bool:
     """Whether a task is that of an agent that leads the project."""
     return task.phase == WHOLE_PHASE and task.assigned_agent == LEADS

@@ -62,13 +62,15 @@ class QueueLook:
 
         `closely`: what live jobs do, and what agents ask, is looked for besides. Raises QueueError.
         """
-        live = self._live()
+        above = self._above()
+        live = self._live(above)
         last = self._last(live, branches)
         driven = self._batches(tell)
         is_needed = bool(live or driven)
         is_manned = not is_needed or self._is_manned()
         return Queue(
             live=live,
+            above_reader=frozenset(task for job in above for task in job.tasks),
             last=last,
             vain_reviews=self._vain_reviews(last),
             review_runs=self._review_runs(last),
@@ -87,14 +89,15 @@ class QueueLook:
             words=self._words(last) if closely else {},
         )
 
-    def _live(self) -> list[Job]:
-        """Return the project's jobs that have not ended, without those above the caller."""
+    def _above(self) -> list[Job]:
+        """Return the project's jobs that have not ended and wait for the caller, its own first."""
         job_id = self._caller.job_id
-        own = (
-            {job.id for job in jobs.ancestors(self._database, job_id)}
-            if job_id is not None
-            else set()
-        )
+        chain = jobs.ancestors(self._database, job_id) if job_id is not None else []
+        return [job for job in chain if job.project_id == self._project and not job.state.is_final]
+
+    def _live(self, above: Sequence[Job]) -> list[Job]:
+        """Return the project's jobs that have not ended, without those above the caller."""
+        own = {job.id for job in above}
         active = jobs.active_jobs(self._database)
         return [job for job in active if job.project_id == self._project and job.id not in own]
 

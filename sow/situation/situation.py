@@ -63,6 +63,8 @@ class Queue(Struct, frozen=True):
 
     live: "Sequence[Job]" = ()
     """The jobs that have not ended, oldest first; the reader's own are left out."""
+    above_reader: frozenset[TaskId] = frozenset()
+    """The tasks of the reader's own job, and of those whose agents wait for it."""
     last: "Mapping[TaskId, Job]" = {}
     """The newest job of each task that nobody is at work on, as far as somebody has to go on."""
     vain_reviews: "Mapping[TaskId, int]" = {}

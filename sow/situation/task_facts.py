@@ -180,6 +180,7 @@ class TaskLook:
             depends_on=tuple(task.depends_on),
             phase=task.phase,
             is_at_work=live is not None and not is_held,
+            waits_for_reader=task.id in self._queue.above_reader,
             held_for=(live.held_for or HeldFor.TRUST).value if live and is_held else "",
             batch=driver.id if driver is not None else 0,
             batch_label=driver.label if driver is not None else "",
