@@ -8,7 +8,7 @@ from sow.calls.caller import find_caller
 from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
-from sow.cli.output import echo_json, echo_json_lines, json_option
+from sow.cli.output import echo_json_lines, echo_result, json_option
 from sow.errors import StateError, UsageError
 from sow.lifecycle.guards import PLAN_APPROVED
 from sow.lifecycle.lifecycle_facts import Facts
@@ -87,19 +87,16 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
             from sow.calls.batch_touch import touch_all_batches
 
             touch_all_batches(caller)
-    if as_json:
-        echo_json(
-            Advanced(
-                event=chosen.name,
-                before=chosen.source,
-                state=chosen.target,
-                iteration=project.round,
-                dry_run=dry_run,
-            )
-        )
-    else:
-        does = "would go" if dry_run else "goes"
-        click.echo(f"{project.name} {does} from {chosen.source} to {chosen.target}")
+    view = Advanced(
+        event=chosen.name,
+        before=chosen.source,
+        state=chosen.target,
+        iteration=project.round,
+        dry_run=dry_run,
+    )
+    does = "would go" if dry_run else "goes"
+    words = f"{project.name} {does} from {chosen.source} to {chosen.target}"
+    echo_result(view, words, as_json=as_json)
 
 
 def _chosen(facts: Facts, name: str | None) -> Event:

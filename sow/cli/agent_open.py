@@ -9,7 +9,7 @@ from sow.calls.admission import ENDED
 from sow.calls.open import open_session
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_result, json_option, shown_state
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode, UsageError
@@ -49,10 +49,8 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
     with closing(open_queue(caller.workspace)) as database:
         job, code = open_session(caller, database, config, task_id)
         outcome = outcome_of(job, jobs.attempts(database, job.id))
-    if as_json:
-        echo_json(outcome)
-    else:
-        click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
+    line = line_of(outcome, now=caller.now(), paint=shown_state)
+    echo_result(outcome, line, as_json=as_json)
     if code:
         click.echo(f"Warning: {job.agents_executor.name} ended with exit code {code}", err=True)
     return int(ExitCode.FAILED if code else ExitCode.OK)

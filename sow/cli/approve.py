@@ -9,7 +9,7 @@ from sow.calls.approving import approver
 from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_result, json_option
 from sow.cli.this_caller import this_caller
 from sow.ids import TASK_ID_PATTERN
 from sow.paths import Workspace
@@ -86,7 +86,5 @@ def _sorted(workspace: Workspace, names: Sequence[str]) -> tuple[list[Task], lis
 
 
 def _tell(names: Sequence[str], by: Author, *, as_json: bool) -> None:
-    if as_json:
-        echo_json(Approved(approved=tuple(names), by=by.agent))
-    else:
-        click.echo(f"Approved by {by.agent}: {', '.join(names)}")
+    view = Approved(approved=tuple(names), by=by.agent)
+    echo_result(view, f"Approved by {by.agent}: {', '.join(names)}", as_json=as_json)

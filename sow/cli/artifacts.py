@@ -13,7 +13,7 @@ import click
 
 from sow.cli import completing, completing_names
 from sow.cli.arguments import here, working_folder
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_list, echo_result, json_option
 from sow.clock import format_time, local_time
 from sow.state.authors import author_of
 from sow.terminal_text import readable
@@ -75,12 +75,8 @@ def list_all(context: click.Context, as_json: bool) -> None:
 
     workspace, side = here(), _side(context)
     views = [_view(workspace, side, found) for found in listed(read_project(workspace), side)]
-    if as_json:
-        echo_json_lines(views)
-    elif not views:
-        click.echo(f"No {side} yet: sow {side} add PATH --type TYPE", err=True)
-    else:
-        echo_table(("TYPE", "PATH", "APPROVED"), [_row(view) for view in views])
+    none = f"No {side} yet: sow {side} add PATH --type TYPE"
+    echo_list(views, ("TYPE", "PATH", "APPROVED"), _row, none=none, as_json=as_json)
 
 
 @click.command()
@@ -169,7 +165,4 @@ def _view(workspace: "Workspace", side: "Side", artifact: "Artifact") -> "Artifa
 def _tell(
     workspace: "Workspace", side: "Side", artifact: "Artifact", line: str, *, as_json: bool
 ) -> None:
-    if as_json:
-        echo_json(_view(workspace, side, artifact))
-    else:
-        click.echo(line)
+    echo_result(_view(workspace, side, artifact), line, as_json=as_json)

@@ -14,7 +14,7 @@ from sow.cli.clone_projects import (
     show_branches,
     show_kept,
 )
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
 from sow.cli.verdict_words import steering_note
@@ -118,11 +118,7 @@ def path(task: str | None, task_option: str | None, as_json: bool) -> None:
     place = main.place(found)
     if state_of(place) is CloneState.MISSING:
         raise NoClone(found, had_one=found.clone is not UNSET)
-    if as_json:
-        echo_json(
-            ClonePlace(
-                task=found.id, path=str(place.path), root=str(place.root), branch=place.branch
-            )
-        )
-    else:
-        click.echo(place.path)
+    view = ClonePlace(
+        task=found.id, path=str(place.path), root=str(place.root), branch=place.branch
+    )
+    echo_result(view, place.path, as_json=as_json)

@@ -4,7 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from sow.cli.completing import VARIABLE
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_result, json_option
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -27,7 +27,4 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - click has all three
     script = found(ctx.find_root().command, {}, "sow", VARIABLE).source()
-    if as_json:
-        echo_json({"shell": shell, "script": script})
-    else:
-        click.echo(script)
+    echo_result({"shell": shell, "script": script}, script, as_json=as_json)

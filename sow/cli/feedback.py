@@ -13,7 +13,7 @@ import click
 from sow.cli import completing_names
 from sow.cli.arguments import here
 from sow.cli.given import read_given
-from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_json_lines, echo_list, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
 from sow.state.authors import author_of
@@ -59,13 +59,8 @@ def list_all(with_settled: bool, as_json: bool) -> None:
     project = read_project(workspace)
     notes = feedback_of(project) if with_settled else open_feedback(project)
     views = [_view(workspace, note) for note in notes]
-    if as_json:
-        echo_json_lines(views)
-    elif not views:
-        click.echo("No feedback is open." if not with_settled else "No feedback yet.", err=True)
-    else:
-        rows = [(view.feedback_id, view.status, view.by, _first_line(view.text)) for view in views]
-        echo_table(("ID", "STATUS", "BY", "WORDS"), rows)
+    none = "No feedback is open." if not with_settled else "No feedback yet."
+    echo_list(views, ("ID", "STATUS", "BY", "WORDS"), _row, none=none, as_json=as_json)
 
 
 @click.command()
@@ -91,8 +86,9 @@ def _given(file: Path | None) -> bytes:
     return read_given(None if str(file) == "-" else file, "--file")
 
 
-def _first_line(text: str) -> str:
-    return next(iter(printable_lines(text)), "")
+def _row(view: "FeedbackView") -> tuple[str, ...]:
+    first = next(iter(printable_lines(view.text)), "")
+    return (view.feedback_id, view.status, view.by, first)
 
 
 def _view(workspace: "Workspace", note: "ProjectFeedback") -> "FeedbackView":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
 F = TypeVar("F", bound=Callable[..., Any])
+View = TypeVar("View", bound="Mapping[str, Any] | Struct")
 
 MOST = 1_000_000
 """No number that an option takes is larger; what is was a slip, and fits into no record."""
@@ -52,6 +53,35 @@ def echo_json_lines(records: "Iterable[Mapping[str, Any] | Struct]") -> None:
     """Print one object a line."""
     for record in records:
         echo_json(record)
+
+
+def echo_result(record: "Mapping[str, Any] | Struct", words: object, *, as_json: bool) -> None:
+    """Print the object for programs, or the words for people."""
+    if as_json:
+        echo_json(record)
+    else:
+        click.echo(words)
+
+
+def echo_list(
+    views: "Sequence[View]",
+    header: Sequence[str],
+    row: "Callable[[View], Sequence[str]]",
+    *,
+    none: str,
+    states: Collection[str] = (),
+    as_json: bool,
+) -> None:
+    """Print one object a line for programs, or a table for people.
+
+    `none` is what people read, on stderr, where there is nothing.
+    """
+    if as_json:
+        echo_json_lines(views)
+    elif views:
+        echo_table(header, map(row, views), states)
+    else:
+        click.echo(none, err=True)
 
 
 def echo_table(
