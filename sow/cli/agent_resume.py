@@ -4,30 +4,28 @@ Owns how the words are read: as an argument, on standard input, or from a file.
 """
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import click
-from msgspec import Struct
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.calling import place_and_wait
-from sow.cli.feature_options import asked_of_features, feature_options
+from sow.cli.calling import preview_or_wait
+from sow.cli.feature_options import start_options
 from sow.cli.given import read_given
-from sow.cli.output import json_option
-from sow.cli.task_options import id_option, priority_option
+from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions
 from sow.errors import UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb
 from sow.terminal_text import readable
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command = Callable[..., Any]
+EXAMPLE = "Use RS256."
 
 
 class Kind(NamedTuple):
@@ -35,7 +33,6 @@ class Kind(NamedTuple):
 
     noun: str
     command: str
-    example: str
     missing: str
     empty: str
 
@@ -43,59 +40,18 @@ class Kind(NamedTuple):
 PROMPT = Kind(
     noun="prompt",
     command="sow agent resume",
-    example="Use RS256.",
     missing="a resume needs one prompt",
     empty="Say what the agent should do next.",
 )
 ANSWER = Kind(
     noun="answer",
     command="sow agent answer",
-    example="Use RS256.",
     missing="an answer is needed, given once",
     empty="Say what the agent has asked for: `sow task log` has its question.",
 )
 
 
-class Given(Struct, frozen=True):
-    """The values of the options that both commands have."""
-
-    again: bool
-    priority: int | None
-    of_features: Mapping[str, Any]
-    wait: str | None
-    detach: bool
-    dry_run: bool
-    verbose: bool
-    as_json: bool
-
-
-def _options(function: F) -> F:
-    """Give a command the options of both, passed to it as `given`."""
-
-    @wraps(function)
-    def with_options(**values: Any) -> Any:
-        given = Given(**{name: values.pop(name) for name in Given.__struct_fields__})
-        return function(given=given, **values)
-
-    decorators = (
-        click.option(
-            "--again", is_flag=True, help="Run again even if an earlier result was not shown."
-        ),
-        priority_option,
-        feature_options,
-        wait_option,
-        click.option("--detach", is_flag=True, help="Queue it and return at once."),
-        click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing."),
-        click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen."),
-        json_option,
-    )
-    command: Any = with_options
-    for decorator in reversed(decorators):
-        command = decorator(command)
-    return cast("F", command)
-
-
-def _file_option(noun: str) -> Callable[[F], F]:
+def _file_option(noun: str) -> Callable[[Command], Command]:
     return click.option(
         "--file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -109,14 +65,14 @@ def _file_option(noun: str) -> Callable[[F], F]:
 @_file_option("prompt")
 @click.option("--feedback", is_flag=True, help="Give it the corrections from a review.")
 @click.option("--conflict", is_flag=True, help="Let it resolve the conflict in the task's clone.")
-@_options
+@start_options
 def resume(
     words: tuple[str, ...],
     task_option: str | None,
     file: Path | None,
     feedback: bool,
     conflict: bool,
-    given: Given,
+    **given: Any,
 ) -> int:
     """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
 
@@ -150,19 +106,19 @@ def resume(
         from sow.calls.conflict_call import conflict_prompt
 
         text = conflict_prompt(caller, task_id, text)
-    return _resume(caller, task_id, text, given)
+    return _resume(caller, task_id, text, **given)
 
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[TASK] ANSWER", shell_complete=completing.first_task)
 @id_option
 @_file_option("answer")
-@_options
+@start_options
 def answer(
     words: tuple[str, ...],
     task_option: str | None,
     file: Path | None,
-    given: Given,
+    **given: Any,
 ) -> int:
     """Answer the question of TASK, which is paused: resume it with ANSWER, and wait.
 
@@ -176,32 +132,32 @@ def answer(
     )
     caller = this_caller()
     task_id = parse_task_id(named_task(argument, task_option, caller.environ))
-    return _resume(caller, task_id, read_words(ANSWER, text, file), given, answers=True)
+    return _resume(caller, task_id, read_words(ANSWER, text, file), answers=True, **given)
 
 
 def _resume(
-    caller: Caller, task_id: TaskId, text: str, given: Given, *, answers: bool = False
+    caller: Caller,
+    task_id: TaskId,
+    text: str,
+    *,
+    answers: bool = False,
+    again: bool,
+    priority: int | None,
+    asked: Mapping[str, Any],
+    dry_run: bool,
+    verbose: bool,
+    options: WaitOptions,
 ) -> int:
     request = Request(
         verb=Verb.RESUME,
         task_id=task_id,
         prompt=text,
         answers=answers,
-        again=given.again,
-        asked=asked_of_features(given.of_features),
-        priority=given.priority,
+        again=again,
+        asked=asked,
+        priority=priority,
     )
-    if given.verbose or given.dry_run:
-        # Few calls ask for a preview.
-        from sow.cli.preview import show_dry_run, show_resolution
-
-        if given.verbose:
-            show_resolution(caller, request)
-        if given.dry_run:
-            show_dry_run(caller, request, as_json=given.as_json, detach=given.detach)
-            return 0
-    options = call_options(as_json=given.as_json, detach=given.detach, wait=given.wait)
-    return place_and_wait(caller, [request], options)
+    return preview_or_wait(caller, [request], options, dry_run=dry_run, verbose=verbose)
 
 
 def split_words(
@@ -220,7 +176,7 @@ def split_words(
         case _:
             raise UsageError(
                 f"`{kind.command}` takes [TASK] {kind.noun.upper()}, not {len(words)} words",
-                hint=f'Quote the {kind.noun}: {kind.command} 010 "{kind.example}"',
+                hint=f'Quote the {kind.noun}: {kind.command} 010 "{EXAMPLE}"',
             )
 
 

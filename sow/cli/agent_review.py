@@ -15,11 +15,10 @@ from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.calling import place_and_wait
-from sow.cli.feature_options import asked_of_features, feature_options
-from sow.cli.output import json_option
+from sow.cli.feature_options import feature_options
 from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, call_options, wait_option
+from sow.cli.wait_options import WaitOptions, again_option, call_options, dry_run_option
 from sow.clones.project_work import work_of
 from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId
@@ -38,12 +37,10 @@ from sow.terminal_text import printable, readable
     "--agent", help="The role that reviews (default: reviewer).", shell_complete=completing.roles
 )
 @click.option("--prompt", default="", help="More words for the reviewer.")
-@click.option("--again", is_flag=True, help="Run again even if an earlier result was not shown.")
+@again_option
 @feature_options
-@wait_option
-@click.option("--detach", is_flag=True, help="Queue it and return at once.")
-@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
-@json_option
+@dry_run_option
+@call_options()
 def review_task(
     tasks: tuple[str, ...],
     task_options: tuple[str, ...],
@@ -51,11 +48,9 @@ def review_task(
     agent: str | None,
     prompt: str,
     again: bool,
-    of_features: Mapping[str, Any],
-    wait: str | None,
-    detach: bool,
+    asked: Mapping[str, Any],
     dry_run: bool,
-    as_json: bool,
+    options: WaitOptions,
 ) -> int:
     """Have an agent review the work of each TASK, wait, and print its verdict.
 
@@ -68,7 +63,6 @@ def review_task(
     7 cancelled, 75 still running or held, 130 interrupted (the job goes on).
     """
     caller = this_caller()
-    options = call_options(as_json=as_json, detach=detach, wait=wait)
     if whole:
         if tasks or task_options:
             raise UsageError("--project means no task, and tasks are named", hint="Give either.")
@@ -77,12 +71,8 @@ def review_task(
                 "--dry-run shows the review of a task, and --project makes a task first",
                 hint="Give either. Its agent begins with `sow prompt guidance/reviewer/base`.",
             )
-        asked = asked_of_features(
-            of_features
-        )  # what is wrong with it is told before the task is made
         request = _of_whole(caller, agent, readable(prompt), again=again)
-        request = replace(request, asked=asked)
-        return _review_whole(caller, request, options)
+        return _review_whole(caller, replace(request, asked=asked), options)
     requests = [
         Request(
             verb=Verb.REVIEW,
@@ -90,7 +80,7 @@ def review_task(
             agent=agent,
             prompt=readable(prompt),
             again=again,
-            asked=asked_of_features(of_features),
+            asked=asked,
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]
@@ -99,7 +89,7 @@ def review_task(
         from sow.cli.review_preview import show_review_dry_run
 
         for request in requests:
-            show_review_dry_run(caller, request, as_json=as_json, detach=detach)
+            show_review_dry_run(caller, request, as_json=options.as_json, detach=options.detach)
         return 0
     return place_and_wait(caller, requests, options)
 

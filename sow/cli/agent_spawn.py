@@ -12,12 +12,11 @@ from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
 from sow.cli.before_approval import before_approval_option, refuse_override_here
-from sow.cli.calling import place_and_wait
-from sow.cli.feature_options import asked_of_features, feature_options
-from sow.cli.output import json_option
-from sow.cli.task_options import ids_option, priority_option
+from sow.cli.calling import preview_or_wait
+from sow.cli.feature_options import start_options
+from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions
 from sow.errors import UsageError
 from sow.paths import display_path, user_config_path
 from sow.schema.job import Verb
@@ -46,13 +45,11 @@ class SpawnCommand(click.Command):
 @click.option("--prompt", default="", help="More words for the agent, after the task's own.")
 @click.option("--fresh", is_flag=True, help="Start again with a new session.")
 @click.option("--reassign", is_flag=True, help="Give AGENT a task that names another role.")
-@click.option("--again", is_flag=True, help="Run again even if an earlier result was not shown.")
 @click.option("--ignore-deps", is_flag=True, help="Run it even if depends_on is not completed.")
 @click.option(
     "--when-ready", is_flag=True, help="Queue it now; start it when depends_on is completed."
 )
 @before_approval_option
-@priority_option
 @click.option(
     "--cwd", type=click.Path(path_type=Path), help="Where the agent runs (default: the root)."
 )
@@ -61,12 +58,7 @@ class SpawnCommand(click.Command):
     default=None,
     help="Run it in a clone of its own, or in the root (default: clones.use).",
 )
-@feature_options
-@wait_option
-@click.option("--detach", is_flag=True, help="Queue it and return at once.")
-@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
-@click.option("-v", "--verbose", is_flag=True, help="Show how the executor was chosen.")
-@json_option
+@start_options
 def spawn(
     words: tuple[str, ...],
     task_options: tuple[str, ...],
@@ -80,12 +72,10 @@ def spawn(
     priority: int | None,
     cwd: Path | None,
     clone: bool | None,
-    of_features: Mapping[str, Any],
-    wait: str | None,
-    detach: bool,
+    asked: Mapping[str, Any],
     dry_run: bool,
     verbose: bool,
-    as_json: bool,
+    options: WaitOptions,
 ) -> int:
     """Start AGENT for each TASK, wait, and print each result.
 
@@ -123,22 +113,11 @@ def spawn(
             priority=priority,
             cwd=cwd,
             clone=clone,
-            asked=asked_of_features(of_features),
+            asked=asked,
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]
-    if verbose or dry_run:
-        # Few calls ask for a preview.
-        from sow.cli.preview import show_dry_run, show_resolution
-
-        for request in requests:
-            if verbose:
-                show_resolution(caller, request)
-            if dry_run:
-                show_dry_run(caller, request, as_json=as_json, detach=detach)
-        if dry_run:
-            return 0
-    return place_and_wait(caller, requests, call_options(as_json=as_json, detach=detach, wait=wait))
+    return preview_or_wait(caller, requests, options, dry_run=dry_run, verbose=verbose)
 
 
 def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import click
+from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import all_or_named
 from sow.cli.calling import wait_for
 from sow.cli.cursor_wait import since_option, wait_since
-from sow.cli.output import json_option
 from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, wait_option
+from sow.cli.wait_options import WaitOptions, call_options
 from sow.errors import ExitCode
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs import jobs
@@ -33,16 +33,14 @@ from sow.state.projects import read_project
     help="Wait for all of them (the default); if none is named, for all live jobs of the project.",
 )
 @since_option
-@wait_option
-@json_option
+@call_options(None)
 def wait(
     tasks: tuple[str, ...],
     task_options: tuple[str, ...],
     any_one: bool,
     all_of_them: bool,
     since: str | None,
-    wait: str | None,
-    as_json: bool,
+    options: WaitOptions,
 ) -> int:
     """Wait for the job of each TASK and print how it ended.
 
@@ -57,7 +55,7 @@ def wait(
     if any_one and all_of_them:
         raise click.UsageError("--any and --all exclude each other")
     caller = this_caller()
-    options = WaitOptions(as_json=as_json, any_one=any_one, wait=wait, strikes_all=True)
+    options = replace(options, any_one=any_one, strikes_all=True)
     if since is not None:
         if not any_one:
             raise click.UsageError("--since goes with --any: it returns at the first change")

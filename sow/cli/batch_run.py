@@ -7,22 +7,20 @@ from typing import Any
 import click
 import msgspec
 
-from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
-from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
-from sow.cli.batch_words import wait_and_print
+from sow.cli.batch_words import staff, wait_and_print
 from sow.cli.before_approval import before_approval_option, refuse_override_here
-from sow.cli.feature_options import asked_of_features, feature_options
-from sow.cli.output import COUNT, echo_json, json_option
+from sow.cli.feature_options import feature_options
+from sow.cli.output import COUNT, echo_result
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions, call_options
 from sow.config.batches import policy_of
 from sow.config.checks import read_repository
 from sow.errors import UsageError
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import open_queue
 from sow.schema.output.batches import NoBatch
 from sow.terminal_text import readable
 
@@ -55,9 +53,7 @@ from sow.terminal_text import readable
 )
 @before_approval_option
 @feature_options
-@wait_option
-@click.option("--detach", is_flag=True, help="Return at once; the workers go on.")
-@json_option
+@call_options("Return at once; the workers go on.")
 def run(
     tasks: tuple[str, ...],
     phase: str | None,
@@ -65,10 +61,8 @@ def run(
     keep_going: bool,
     fail_fast: bool,
     before_approval: bool,
-    of_features: Mapping[str, Any],
-    wait: str | None,
-    detach: bool,
-    as_json: bool,
+    asked: Mapping[str, Any],
+    options: WaitOptions,
     **policy: Any,
 ) -> int:
     """Run each TASK in the order of the dependencies, and wait.
@@ -89,21 +83,19 @@ def run(
     given = {"fail_fast": _stops(keep_going=keep_going, fail_fast=fail_fast), **policy}
     source = read_repository(caller.workspace.repository_config)
     chosen = {key: value for key, value in given.items() if value is not None}
-    asked = asked_of_features(of_features)
     wanted = Wanted(
         selection_of(tasks, readable(phase) if phase else None),
         msgspec.structs.replace(policy_of(source, chosen, asked), before_approval=before_approval),
         readable(name),
         asked,
     )
-    options = call_options(as_json=as_json, detach=detach, wait=wait)
     with closing(open_queue(caller.workspace)) as database:
         made = make_or_attach(caller, database, wanted)
         if made is None:
-            return _nothing_left(as_json=as_json)
+            return _nothing_left(as_json=options.as_json)
         _tell(made)
-        if detach:
-            _staff(caller, database)
+        if options.detach:
+            staff(caller, database)
     return wait_and_print(caller, made.batch.id, options)
 
 
@@ -124,17 +116,6 @@ def _tell(made: Made) -> None:
 
 
 def _nothing_left(*, as_json: bool) -> int:
-    if as_json:
-        echo_json(NoBatch())
-    else:
-        click.echo("Nothing to do: no task is left that is not finished, or in a batch.")
+    words = "Nothing to do: no task is left that is not finished, or in a batch."
+    echo_result(NoBatch(), words, as_json=as_json)
     return 0
-
-
-def _staff(caller: Caller, database: Database) -> None:
-    """Start a worker if need be; without one the batch waits, which a call that detaches may."""
-    try:
-        Staffing(caller, caller.load_configuration(), database).ensure()
-    except NoWorker:
-        words = "no worker runs and worker.autostart is off; `sow worker` drives the batch"
-        click.echo(f"Note: {words}", err=True)

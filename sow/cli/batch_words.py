@@ -16,6 +16,7 @@ import msgspec
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
+from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_actions import Work
 from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
@@ -153,6 +154,15 @@ def _first_commands(caller: Caller, database: Database, found: BatchLook) -> Map
     refused = refusals_now(work, found.seen)
     helps = {task: after(error) for task, error in refused.items() if error is not None}
     return {task: steps[0].command for task, steps in helps.items() if steps}
+
+
+def staff(caller: Caller, database: Database) -> None:
+    """Start a worker if need be; without one the batch waits, which a call that detaches may."""
+    try:
+        Staffing(caller, caller.load_configuration(), database).ensure()
+    except NoWorker:
+        words = "no worker runs and worker.autostart is off; `sow worker` drives the batch"
+        click.echo(f"Note: {words}", err=True)
 
 
 def short_of(caller: Caller, database: Database, batch: Batch, seen: Seen) -> BatchView:

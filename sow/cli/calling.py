@@ -55,6 +55,27 @@ def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOpt
     return _run(caller, options, lambda database: begin(database, requests), run)
 
 
+def preview_or_wait(
+    caller: Caller,
+    requests: Sequence[Request],
+    options: WaitOptions,
+    *,
+    dry_run: bool,
+    verbose: bool,
+) -> int:
+    """Place the requests and wait. `verbose` shows how they are resolved, `dry_run` no more."""
+    if verbose or dry_run:
+        # Few calls ask for a preview.
+        from sow.cli.preview import show_dry_run, show_resolution
+
+        for request in requests:
+            if verbose:
+                show_resolution(caller, request)
+            if dry_run:
+                show_dry_run(caller, request, as_json=options.as_json, detach=options.detach)
+    return 0 if dry_run else place_and_wait(caller, requests, options)
+
+
 def wait_for(caller: Caller, task_ids: Sequence[TaskId], options: WaitOptions) -> int:
     """Wait for the newest job of each task, print each outcome; return the exit code."""
     terms = _terms(options, caller)

@@ -8,27 +8,22 @@ from collections.abc import Sequence
 
 import click
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing_names
 from sow.cli.arguments import named_task
 from sow.cli.calling import place_and_wait
-from sow.cli.output import json_option
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, wait_option
+from sow.cli.wait_options import WaitOptions, again_option, call_options
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import read_task
 from sow.terminal_text import readable
-
-again_option = click.option(
-    "--again", is_flag=True, help="Run again even if an earlier result was not shown."
-)
-detach_option = click.option("--detach", is_flag=True, help="Queue it and return at once.")
 
 
 @click.command("check")
@@ -37,16 +32,9 @@ detach_option = click.option("--detach", is_flag=True, help="Queue it and return
 )
 @id_option
 @again_option
-@wait_option
-@detach_option
-@json_option
+@call_options()
 def task_check(
-    words: tuple[str, ...],
-    task_option: str | None,
-    again: bool,
-    wait: str | None,
-    detach: bool,
-    as_json: bool,
+    words: tuple[str, ...], task_option: str | None, again: bool, options: WaitOptions
 ) -> int:
     """Run the checks of TASK and print whether they passed.
 
@@ -64,19 +52,14 @@ def task_check(
     task = read_task(caller.workspace, task_id)
     own = () if task.checks is UNSET else tuple(task.checks)
     names = [readable(word) for word in words[1 if has_task else 0 :]]
-    options = WaitOptions(as_json=as_json, detach=detach, wait=wait)
     return _check(caller, task_id, names or own, options, again=again)
 
 
 @click.command("check")
 @click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=completing_names.checks)
 @again_option
-@wait_option
-@detach_option
-@json_option
-def project_check(
-    names: tuple[str, ...], again: bool, wait: str | None, detach: bool, as_json: bool
-) -> int:
+@call_options()
+def project_check(names: tuple[str, ...], again: bool, options: WaitOptions) -> int:
     """Run the checks on the project's branch, and print whether they passed.
 
     CHECK is a name below `checks` in .sow/config.yaml; without one the default
@@ -88,8 +71,7 @@ def project_check(
     caller = this_caller()
     checks = checks_of(read_repository(caller.workspace.repository_config))
     meant = [readable(name) for name in names] or checks.of_project
-    options = WaitOptions(as_json=as_json, detach=detach, wait=wait, names_jobs=True)
-    return _check(caller, TaskId(""), meant, options, again=again)
+    return _check(caller, TaskId(""), meant, replace(options, names_jobs=True), again=again)
 
 
 def _check(

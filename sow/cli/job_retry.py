@@ -3,16 +3,15 @@
 from contextlib import closing
 
 import click
+from msgspec.structs import replace
 
 from sow.calls.retrying import request_again
 from sow.cli import completing
 from sow.cli.calling import place_and_wait
-from sow.cli.check import detach_option
 from sow.cli.job_record import find_job
-from sow.cli.output import json_option
 from sow.cli.task_options import priority_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, wait_option
+from sow.cli.wait_options import WaitOptions, call_options
 from sow.jobs.database import open_queue
 
 
@@ -20,12 +19,8 @@ from sow.jobs.database import open_queue
 @click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
 @click.option("--fresh", is_flag=True, help="Start again with a new session, if it had one.")
 @priority_option
-@wait_option
-@detach_option
-@json_option
-def retry(
-    job_id: str, fresh: bool, priority: int | None, wait: str | None, detach: bool, as_json: bool
-) -> int:
+@call_options()
+def retry(job_id: str, fresh: bool, priority: int | None, options: WaitOptions) -> int:
     """Run JOB, which has ended, again: the same verb and text, as a new job.
 
     Refused where its task has moved on: another job came after it, or the task
@@ -38,5 +33,5 @@ def retry(
     with closing(open_queue(caller.workspace)) as database:
         job = find_job(database, job_id)
         request = request_again(caller, database, job, fresh=fresh, priority=priority)
-    options = WaitOptions(as_json=as_json, detach=detach, wait=wait, names_jobs=not request.task_id)
+    options = replace(options, names_jobs=not request.task_id)
     return place_and_wait(caller, [request], options)

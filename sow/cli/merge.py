@@ -6,10 +6,8 @@ from sow.calls.kinds.merge import merge_request
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.calling import place_and_wait
-from sow.cli.check import again_option, detach_option
-from sow.cli.output import json_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions, again_option, call_options
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job_terms import MergeWay
@@ -22,17 +20,9 @@ from sow.schema.job_terms import MergeWay
 @click.option("--squash", is_flag=True, help="Make one commit for each task.")
 @click.option("--rebase", is_flag=True, help="Rebase the commits of each task.")
 @again_option
-@wait_option
-@detach_option
-@json_option
+@call_options()
 def merge(
-    tasks: tuple[str, ...],
-    squash: bool,
-    rebase: bool,
-    again: bool,
-    wait: str | None,
-    detach: bool,
-    as_json: bool,
+    tasks: tuple[str, ...], squash: bool, rebase: bool, again: bool, options: WaitOptions
 ) -> int:
     """Merge the work of each TASK into the project's branch: all of them, or none.
 
@@ -58,6 +48,4 @@ def merge(
     caller = this_caller()
     named = [parse_task_id(task) for task in tasks]
     request = merge_request(caller, named, way=way, again=again)
-    return place_and_wait(
-        caller, [request], call_options(as_json=as_json, detach=detach, wait=wait)
-    )
+    return place_and_wait(caller, [request], options)

@@ -18,12 +18,13 @@ from sow.calls.start import Opening, prepare_opening, run_opening
 from sow.cli.arguments import working_folder
 from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
-from sow.cli.feature_options import asked_of_features, feature_options
-from sow.cli.output import echo_json, json_option
+from sow.cli.feature_options import feature_options
+from sow.cli.output import echo_json
 from sow.cli.prompt_here import composed_for
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import call_options, wait_option
+from sow.cli.wait_options import WaitOptions, call_options
 from sow.errors import ExitCode, StateError, UsageError
+from sow.features import OPTIONS
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
@@ -37,18 +38,14 @@ from sow.terminal_text import readable
 @click.argument("goal", required=False)
 @click.option("--headless", is_flag=True, help="Run it as a job, without a terminal, and wait.")
 @feature_options
-@wait_option
-@click.option("--detach", is_flag=True, help="With --headless: queue it and return at once.")
 @click.option("--dry-run", is_flag=True, help="Show the command; start nothing.")
-@json_option
+@call_options("With --headless: queue it and return at once.")
 def start(
     goal: str | None,
     headless: bool,
-    of_features: Mapping[str, Any],
-    wait: str | None,
-    detach: bool,
+    asked: Mapping[str, Any],
     dry_run: bool,
-    as_json: bool,
+    options: WaitOptions,
 ) -> int:
     """Start an orchestrator's session for this project on this terminal.
 
@@ -70,20 +67,18 @@ def start(
             )
         caller = this_caller()
         _refuse_agents(caller)
-        request = _headless(caller, words)
-        request = replace(request, asked=asked_of_features(of_features))
-        options = call_options(as_json=as_json, detach=detach, wait=wait)
+        request = replace(_headless(caller, words), asked=asked)
         return place_and_wait(caller, [request], options)
-    if detach or wait or any(of_features.values()):
-        *names, last = ("--wait", "--detach", *(f"--{name}" for name in of_features))
+    if options.detach or options.wait or asked:
+        *names, last = ("--wait", "--detach", *(f"--{name}" for name in OPTIONS))
         raise UsageError(f"{', '.join(names)} and {last} are for a job", hint="Add --headless.")
     caller = _caller_anywhere()
     _refuse_agents(caller)
     opening = prepare_opening(caller, caller.load_configuration(), _instructions(caller), words)
     if dry_run:
-        _show(opening, as_json=as_json)
+        _show(opening, as_json=options.as_json)
         return int(ExitCode.OK)
-    return _on_terminal(opening, as_json=as_json)
+    return _on_terminal(opening, as_json=options.as_json)
 
 
 def _refuse_agents(caller: Caller) -> None:

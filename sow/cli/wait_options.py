@@ -1,11 +1,12 @@
 """How a call waits and speaks, as its options say.
 
-Owns `--wait` with its variable, and the command that goes on waiting in the
-same way. The waiting itself is `calling`.
+Owns `--wait` with its variable, `--detach` and `--again`, and the command that goes on
+waiting in the same way. The waiting itself is `calling`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 from msgspec import Struct
@@ -13,6 +14,7 @@ from msgspec import Struct
 from sow import env_vars
 from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
+from sow.cli.output import json_option
 from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.reports.wait_commands import waiting_command
@@ -44,18 +46,36 @@ class WaitOptions(Struct, frozen=True):
         )
 
 
-def call_options(*, as_json: bool, detach: bool, wait: str | None) -> WaitOptions:
-    """Return the options of a call that places jobs: spawn, resume."""
-    return WaitOptions(as_json=as_json, detach=detach, wait=wait)
+again_option = click.option(
+    "--again", is_flag=True, help="Run again even if an earlier result was not shown."
+)
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would be started; start nothing."
+)
 
 
-def wait_option(function: F) -> F:
-    """Give a command `--wait`."""
-    return click.option(
-        "--wait",
-        metavar="TIME",
-        help="Wait at most this long (90s, 9m); then exit 75 while the job goes on. Also SOW_WAIT.",
-    )(function)
+def call_options(detach: str | None = "Queue it and return at once.") -> Callable[[F], F]:
+    """Give a command `--wait`, `--detach` and `--json`, passed to it together as `options`.
+
+    `detach` is the help of `--detach`; None leaves it out.
+    """
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def with_options(
+            *, wait: str | None, as_json: bool, detach: bool = False, **values: Any
+        ) -> Any:
+            options = WaitOptions(as_json=as_json, detach=detach, wait=wait)
+            return function(options=options, **values)
+
+        command: Any = json_option(with_options)
+        if detach is not None:
+            command = click.option("--detach", is_flag=True, help=detach)(command)
+        words = "Wait at most this long (90s, 9m); then exit 75 while the job goes on."
+        command = click.option("--wait", metavar="TIME", help=f"{words} Also SOW_WAIT.")(command)
+        return cast("F", command)
+
+    return decorate
 
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
