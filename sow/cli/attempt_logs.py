@@ -63,51 +63,61 @@ def chunks_of(path: Path, position: int) -> Iterator[bytes]:
         os.close(descriptor)
 
 
+@dataclass(frozen=True)
+class LogOptions:
+    """What is printed of the agents' output, and in which form."""
+
+    follow: bool
+    raw: bool
+    errors: bool
+    as_json: bool
+    attempt: int | None
+    since: float | None = None
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it is printed as it is."""
+        return self.raw or self.errors
+
+
 class StepReader:
     """Prints the logs of a job's attempts from where it stopped."""
 
-    def __init__(
-        self, job: Job, *, raw: bool, errors: bool, as_json: bool, prefix: str = ""
-    ) -> None:
-        """`errors`: what the program itself has said on standard error, not its commands.
-
-        `prefix` stands before each line; what is no line yet is printed by `print_rest`.
-        """
+    def __init__(self, job: Job, options: LogOptions, prefix: str) -> None:
+        """`prefix` stands before each line; what is no line yet is printed by `print_rest`."""
         self.job = job
+        self.options = options
         self.prefix = prefix
-        self.raw = raw
-        self.errors = errors
-        self.as_json = as_json
         self._positions: dict[Path, int] = {}
         self._decoders = {}  # type: ignore[var-annotated] # codecs' decoders have no name
         self._begun: dict[Path, tuple[int, str, str]] = {}
 
-    def print_new(
-        self, number: int, paths: AttemptPaths, *, heading: bool, since: float | None = None
-    ) -> None:
+    def print_new(self, number: int, paths: AttemptPaths, *, heading: bool) -> None:
         """Print what an attempt's logs have gained."""
         for name, path in self._files(paths):
-            self.print_file(number, name, path, heading=heading, since=since)
+            self.print_file(number, name, path, heading=heading)
         sys.stdout.flush()
 
-    def print_file(
-        self, number: int, name: str, path: Path, *, heading: bool, since: float | None = None
-    ) -> None:
+    def print_file(self, number: int, name: str, path: Path, *, heading: bool) -> None:
         """Print what one log of an attempt has gained.
 
-        `since`: nothing of a log that was last written before; its lines have no times.
+        Nothing of a log that was last written before `since`: its lines have no times.
         """
-        if since is not None and _is_older(path, since):
+        if self.options.since is not None and _is_older(path, self.options.since):
             return
         for chunk in chunks_of(path, self._positions.get(path, 0)):
-            if path not in self._positions and name and not (self.as_json or self.raw):
+            if (
+                path not in self._positions
+                and name
+                and not (self.options.as_json or self.options.is_bytes)
+            ):
                 attempt = f" (attempt {number})" if heading and number > 1 else ""
                 click.echo(f"{self.prefix}==> {name}{attempt} <==")
             self._positions[path] = self._positions.get(path, 0) + len(chunk)
             self._print(number, name, path, chunk)
 
     def _files(self, paths: AttemptPaths) -> Iterator[tuple[str, Path]]:
-        if self.errors:
+        if self.options.errors:  # of the program itself, not of its commands
             yield "", paths.stderr
         elif self.job.check_names:
             yield from ((name, paths.check_log(name)) for name in self.job.check_names)
@@ -116,13 +126,13 @@ class StepReader:
             yield from ((_name_of(path), path) for path in sorted(logs, key=_turn))
 
     def _print(self, number: int, name: str, path: Path, chunk: bytes) -> None:
-        if self.raw:
+        if self.options.is_bytes:
             sys.stdout.buffer.write(chunk)
             return
         if path not in self._decoders:
             self._decoders[path] = getincrementaldecoder("utf-8")("replace")
         text = _printable(self._decoders[path].decode(chunk))
-        if not (self.as_json or self.prefix):
+        if not (self.options.as_json or self.prefix):
             click.echo(text, nl=False)
             return
         *lines, rest = (self._begun.get(path, (0, "", ""))[2] + text).split("\n")
@@ -138,7 +148,7 @@ class StepReader:
         self._begun.clear()
 
     def _print_line(self, number: int, name: str, line: str) -> None:
-        if self.as_json:
+        if self.options.as_json:
             facts = {"job": self.job.id, "attempt": number}
             echo_json({**facts, "kind": "text", "text": line, "tool": name})
         else:
@@ -187,18 +197,6 @@ def _texts(event: Event) -> list[str]:
     return lines or [event.title]
 
 
-@dataclass(frozen=True)
-class LogOptions:
-    """What is printed of the agents' output, and in which form."""
-
-    follow: bool
-    raw: bool
-    errors: bool
-    as_json: bool
-    attempt: int | None
-    since: float | None = None
-
-
 class AttemptLogs:
     """Prints the files of a job's attempts from where it stopped."""
 
@@ -207,14 +205,7 @@ class AttemptLogs:
         self.job = job
         self.options = options
         self.prefix = prefix
-        self.raw = options.raw or options.errors
-        self.steps = StepReader(
-            job,
-            raw=self.raw,
-            errors=options.errors,
-            as_json=options.as_json,
-            prefix=prefix,
-        )
+        self.steps = StepReader(job, options, prefix)
         self._positions: dict[int, int] = {}
         self._readers: dict[int, OutputReader] = {}
         self._timed: set[int] = set()
@@ -222,15 +213,14 @@ class AttemptLogs:
     def print_new(self, number: int, paths: AttemptPaths, *, heading: bool, live: bool) -> None:
         """Print what an attempt's files have gained. `live`: it came just now."""
         if self.job.executor is None:
-            self.steps.print_new(number, paths, heading=heading, since=self.options.since)
+            self.steps.print_new(number, paths, heading=heading)
             return
-        if not self.raw:
-            since = self.options.since
-            self.steps.print_file(number, SETUP, paths.setup_log, heading=heading, since=since)
+        if not self.options.is_bytes:
+            self.steps.print_file(number, SETUP, paths.setup_log, heading=heading)
         if heading and not self.options.as_json and number not in self._positions:
             click.echo(f"{self.prefix}==> attempt {number} <==")
         self._positions.setdefault(number, 0)
-        if self.raw:
+        if self.options.is_bytes:
             self._print_bytes(number, paths)
         else:
             self._print_events(number, paths, live=live)

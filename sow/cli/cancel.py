@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -29,22 +31,36 @@ from sow.schema.kinds import kind_of
 from sow.schema.output.jobs import Cancelled as CancelledView
 from sow.state.projects import read_project
 
-_keep_children_option = click.option(
-    "--keep-children", is_flag=True, help="Do not cancel the jobs that its agent has queued."
-)
+F = TypeVar("F", bound=Callable[..., Any])
 
-_with_batches_option = click.option(
-    "--with-batches", is_flag=True, help="Cancel the batches that its agent has started, too."
-)
+
+class How(NamedTuple):
+    """What ends with a job, and how it is printed."""
+
+    keep_children: bool = False
+    with_batches: bool = False
+    as_json: bool = False
+
+
+def _cancel_options(function: F) -> F:
+    """Give a command the options of a cancel, passed to it as `how`."""
+
+    @wraps(function)
+    def with_how(*, keep_children: bool, with_batches: bool, as_json: bool, **values: Any) -> Any:
+        return function(how=How(keep_children, with_batches, as_json), **values)
+
+    command: Any = json_option(with_how)
+    words = "Cancel the batches that its agent has started, too."
+    command = click.option("--with-batches", is_flag=True, help=words)(command)
+    words = "Do not cancel the jobs that its agent has queued."
+    command = click.option("--keep-children", is_flag=True, help=words)(command)
+    return cast("F", command)
 
 
 def _cancel_and_wait(
     caller: Caller,
     find: Callable[[Database], Job],
-    *,
-    keep_children: bool,
-    with_batches: bool = False,
-    as_json: bool,
+    how: How,
     ended: set[JobId] | None = None,
 ) -> int:
     """Cancel the job that `find` returns, wait until all of it has ended, and print it.
@@ -60,11 +76,11 @@ def _cancel_and_wait(
                     caller,
                     database,
                     find(database),
-                    keep_children=keep_children,
+                    keep_children=how.keep_children,
                     on_tick=lambda _: leave_if_unread(),
                 )
-            _show(caller, database, cancelled, as_json=as_json)
-            _see_to_batches(caller, database, cancelled, end=with_batches)
+            _show(caller, database, cancelled, as_json=how.as_json)
+            _see_to_batches(caller, database, cancelled, end=how.with_batches)
             if ended is not None:
                 family = (cancelled.job, *cancelled.children)
                 ended.update(job.id for job in family if job.state.is_final)
@@ -81,14 +97,7 @@ def _cancel_and_wait(
     return int(ExitCode.OK)
 
 
-def cancel_tasks(
-    caller: Caller,
-    task_ids: Sequence[TaskId],
-    *,
-    keep_children: bool,
-    with_batches: bool = False,
-    as_json: bool,
-) -> int:
+def cancel_tasks(caller: Caller, task_ids: Sequence[TaskId], how: How) -> int:
     """Cancel the job of each task, one after the other, and print each; return the exit code.
 
     A job that has ended with an earlier one of them, because it is one merge
@@ -100,15 +109,10 @@ def cancel_tasks(
         if _newest(caller, task_id) in ended:
             return int(ExitCode.OK)
         return _cancel_and_wait(
-            caller,
-            lambda database: job_to_cancel(caller, database, task_id),
-            keep_children=keep_children,
-            with_batches=with_batches,
-            as_json=as_json,
-            ended=ended,
+            caller, lambda database: job_to_cancel(caller, database, task_id), how, ended
         )
 
-    return for_each(task_ids, cancel, as_json=as_json)
+    return for_each(task_ids, cancel, as_json=how.as_json)
 
 
 def _see_to_batches(caller: Caller, database: Database, cancelled: Cancelled, *, end: bool) -> None:
@@ -148,7 +152,8 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
             outcome = outcome_of(job, jobs.attempts(database, job.id))
             click.echo(line_of(outcome, now=caller.now(), paint=shown_state))
         for job in cancelled.kept:
-            click.echo(f"{job.task_id or 'project'} goes on (job {job.id}, {_how(job)})")
+            state = "open on a terminal" if kind_of(job).is_interactive else job.state
+            click.echo(f"{job.task_id or 'project'} goes on (job {job.id}, {state})")
     if sys.stdout is not None:
         sys.stdout.flush()
     for job in shown:
@@ -157,10 +162,6 @@ def _show(caller: Caller, database: Database, cancelled: Cancelled, *, as_json: 
 
 def _is_told(caller: Caller, database: Database, job: Job) -> None:
     waiters.strike_gone(database, caller.workspace, job.id, escrow=caller.escrow, now=caller.now())
-
-
-def _how(job: Job) -> str:
-    return "open on a terminal" if kind_of(job).is_interactive else job.state.value
 
 
 def _view(caller: Caller, database: Database, cancelled: Cancelled) -> CancelledView:
@@ -181,16 +182,9 @@ def _view(caller: Caller, database: Database, cancelled: Cancelled) -> Cancelled
     is_flag=True,
     help="Every task of the project with a live job, and the project itself.",
 )
-@_keep_children_option
-@_with_batches_option
-@json_option
+@_cancel_options
 def cancel_agent(
-    tasks: tuple[str, ...],
-    task_options: tuple[str, ...],
-    all_live: bool,
-    keep_children: bool,
-    with_batches: bool,
-    as_json: bool,
+    tasks: tuple[str, ...], task_options: tuple[str, ...], all_live: bool, how: How
 ) -> int:
     """End the job of each TASK: at once if it waits, with its whole process tree if it runs.
 
@@ -202,17 +196,13 @@ def cancel_agent(
     """
     caller = this_caller()
     task_ids = all_or_named(caller, tasks, task_options, all_live=all_live, and_project=True)
-    return cancel_tasks(
-        caller, task_ids, keep_children=keep_children, with_batches=with_batches, as_json=as_json
-    )
+    return cancel_tasks(caller, task_ids, how)
 
 
 @click.command()
 @click.argument("job_id", metavar="JOB", shell_complete=completing.active_jobs)
-@_keep_children_option
-@_with_batches_option
-@json_option
-def cancel_job(job_id: str, keep_children: bool, with_batches: bool, as_json: bool) -> int:
+@_cancel_options
+def cancel_job(job_id: str, how: How) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.
 
     Waits up to a minute for its end. The same as `sow agent cancel`, for a
@@ -221,10 +211,4 @@ def cancel_job(job_id: str, keep_children: bool, with_batches: bool, as_json: bo
     Exit 0 when it is cancelled, 4 when it has ended or its agent has reported.
     """
     caller = this_caller()
-    return _cancel_and_wait(
-        caller,
-        lambda database: find_job(database, job_id),
-        keep_children=keep_children,
-        with_batches=with_batches,
-        as_json=as_json,
-    )
+    return _cancel_and_wait(caller, lambda database: find_job(database, job_id), how)

@@ -10,9 +10,9 @@ import msgspec
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.following import wait_for_more
 from sow.cli.job_record import job_id_of
 from sow.cli.output import MOST, echo_json, json_option, shown_state
+from sow.cli.streams import wait_for_more
 from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs.change_feed import ChangeFeed

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
-from sow.cli import completing_names
+from sow.cli import completing, completing_names
 from sow.cli.arguments import named_task
 from sow.cli.calling import place_and_wait
 from sow.cli.task_options import id_option
@@ -56,7 +56,7 @@ def task_check(
 
 
 @click.command("check")
-@click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=completing_names.checks)
+@click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=completing.checks)
 @again_option
 @call_options()
 def project_check(names: tuple[str, ...], again: bool, options: WaitOptions) -> int:

@@ -7,13 +7,13 @@ import click
 from sow.calls.live_jobs import lives, refuse_while_live
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
-from sow.cli.clone_list import this_checkout
-from sow.cli.clone_projects import (
+from sow.cli.clone_list import (
     all_projects_option,
     branch_view,
     here_and_now,
     is_idle,
     show_branches,
+    this_checkout,
 )
 from sow.cli.output import echo_json, json_option
 from sow.clones.inner_work import text_of

@@ -6,7 +6,8 @@ command imports this module, so each look-up imports what it needs by itself.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from sow.jobs.database import Database
+    from sow.paths import Workspace
+    from sow.schema.project import Project
 
 VARIABLE = "_SOW_COMPLETE"
 """Set by the shell's own script where it asks for completions (click's protocol)."""
@@ -48,7 +53,38 @@ def completer(find: Find) -> Completer:
     return complete
 
 
-def _roles(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+def offering(choices: Callable[[], Iterable[Choice]]) -> Completer:
+    """Return `choices` as click wants it: what depends on nothing that stands there."""
+    return completer(lambda _ctx, _param: choices())
+
+
+def workspace() -> "Workspace":
+    """Return the workspace of the working folder. Raises StateError."""
+    from sow.cli.arguments import here
+
+    return here()
+
+
+def project() -> "Project":
+    """Return the project that is checked out. Raises what reading it does."""
+    from sow.state.projects import read_project
+
+    return read_project(workspace())
+
+
+@contextmanager
+def queue() -> "Iterator[Database]":
+    """Open the queue. Raises LookupError where there is none."""
+    from sow.jobs.database import open_existing_queue
+
+    database = open_existing_queue(workspace())
+    if database is None:
+        raise LookupError
+    with closing(database):
+        yield database
+
+
+def _role_choices() -> list[Choice]:
     from sow.agents.roles import AGENTS
 
     return [(agent.name, agent.description) for agent in AGENTS]
@@ -56,29 +92,36 @@ def _roles(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
 
 def task_choices() -> list[Choice]:
     """Return the tasks of the project. Raises what looking for them does."""
-    from sow.cli.arguments import here
     from sow.state.places import all_places
 
-    return [(place.task_id, place.phase) for place in all_places(here())]
+    return [(place.task_id, place.phase) for place in all_places(workspace())]
 
 
 def check_choices() -> list[Choice]:
     """Return the checks of the repository, with their command lines."""
-    from sow.cli.arguments import here
     from sow.config.checks import checks_of, read_repository
 
-    found = checks_of(read_repository(here().repository_config))
+    found = checks_of(read_repository(workspace().repository_config))
     return [(check.name, check.run) for check in found.commands.values()]
 
 
-def _tasks(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    return task_choices()
+def _status_choices() -> list[Choice]:
+    from sow.schema.task import TaskStatus
+
+    return [(status.value, "") for status in TaskStatus]
 
 
-def _role_or_tasks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+roles = offering(_role_choices)
+tasks = offering(task_choices)
+checks = offering(check_choices)
+statuses = offering(_status_choices)
+
+
+@completer
+def role_or_tasks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow agent spawn [AGENT] [TASK]...`."""
     given = ctx.params.get(param.name or "")
-    return task_choices() if given else [*_roles(ctx, param), *_tasks_if_any()]
+    return task_choices() if given else [*_role_choices(), *_tasks_if_any()]
 
 
 def _tasks_if_any() -> list[Choice]:
@@ -91,69 +134,49 @@ def _tasks_if_any() -> list[Choice]:
         return []
 
 
-def _first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+@completer
+def first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield tasks for the first of several words; the others are not ours to know."""
     return [] if ctx.params.get(param.name or "") else task_choices()
 
 
-def _executors(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.agents.roles import AGENTS
-    from sow.cli.config_places import repository_settings
-    from sow.config.load import load_configuration
-    from sow.paths import user_config_path
+@offering
+def executors() -> Iterable[Choice]:
+    """Yield the executors, those of the repository among them."""
+    from sow.cli.config import configuration_here
 
-    configuration = load_configuration(
-        path=user_config_path(os.environ),
-        repository_path=repository_settings(os.environ),
-        environ=os.environ,
-        roles=[agent.name for agent in AGENTS],
-    )
-    return [(name, executor.type.value) for name, executor in configuration.executors.items()]
+    found = configuration_here(os.environ).executors
+    return [(name, executor.type.value) for name, executor in found.items()]
 
 
 def _job_choices(*, active_only: bool) -> list[Choice]:
-    from contextlib import closing
-
-    from sow.cli.arguments import here
     from sow.jobs import jobs
-    from sow.jobs.database import open_existing_queue
 
-    database = open_existing_queue(here())
-    if database is None:
-        return []
-    with closing(database):
+    with queue() as database:
         found = jobs.recent_jobs(database, limit=MOST_JOBS, active_only=active_only)
     return [(str(job.id), f"{job.verb} {job.agent} {job.task_id}: {job.state}") for job in found]
 
 
-def _jobs(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    return _job_choices(active_only=False)
+jobs = offering(lambda: _job_choices(active_only=False))
+active_jobs = offering(lambda: _job_choices(active_only=True))
 
 
-def _active_jobs(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    return _job_choices(active_only=True)
-
-
-def _workers(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from contextlib import closing
-
-    from sow.cli.arguments import here
+@offering
+def workers() -> Iterable[Choice]:
+    """Yield the workers that live."""
     from sow.jobs import workers
-    from sow.jobs.database import open_existing_queue
 
-    workspace = here()
-    database = open_existing_queue(workspace)
-    if database is None:
-        return []
-    with closing(database):
+    here = workspace()
+    with queue() as database:
         return [
             (worker.id, f"pid {worker.process.pid}")
             for worker in workers.registered(database)
-            if workers.is_alive(workspace, worker.id)
+            if workers.is_alive(here, worker.id)
         ]
 
 
-def _schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+@completer
+def schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield the next word of the names that begin with the words that stand there."""
     from sow.schema.catalogue import descriptions
 
@@ -167,34 +190,31 @@ def _schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     }.items()
 
 
-def _prompts(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+@offering
+def prompts() -> Iterable[Choice]:
+    """Yield the texts of `sow prompt`."""
     from sow.prompts.library import list_prompts, list_templates
 
     return [(name, "") for name in [*list_prompts(), *list_templates()]]
 
 
-def _statuses(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.schema.task import TaskStatus
-
-    return [(status.value, "") for status in TaskStatus]
-
-
-def _phases(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.cli.arguments import here
-    from sow.state.projects import read_project
-
-    return [(phase, "") for phase in read_project(here()).phases]
+@offering
+def phases() -> Iterable[Choice]:
+    """Yield the phases of the project."""
+    return [(phase, "") for phase in project().phases]
 
 
-def _references(_ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
-    from sow.cli.arguments import here
+@offering
+def references() -> Iterable[Choice]:
+    """Yield the references of the index."""
     from sow.refs.index import read_index
 
-    found = read_index(here()).references
+    found = read_index(workspace()).references
     return [(reference.id, reference.description) for reference in found]
 
 
-def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+@completer
+def field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
         case []:
@@ -202,9 +222,9 @@ def _field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]
         case given if all(str(word).isdecimal() for word in given):
             return [*_field_choices(), *task_choices()]
         case [*_, "status"]:
-            return _statuses(ctx, param)
+            return _status_choices()
         case [*_, "assigned_agent"]:
-            return _roles(ctx, param)
+            return _role_choices()
         case [*_, "depends_on"]:
             return task_choices()
         case [*_, "checks"]:
@@ -224,19 +244,3 @@ def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "lis
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
-
-
-roles = completer(_roles)
-tasks = completer(_tasks)
-role_or_tasks = completer(_role_or_tasks)
-first_task = completer(_first_task)
-executors = completer(_executors)
-jobs = completer(_jobs)
-active_jobs = completer(_active_jobs)
-workers = completer(_workers)
-schemas = completer(_schemas)
-prompts = completer(_prompts)
-statuses = completer(_statuses)
-phases = completer(_phases)
-references = completer(_references)
-field_words = completer(_field_words)

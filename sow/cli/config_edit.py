@@ -1,4 +1,4 @@
-"""`sow config edit`, and the editor that opens a file."""
+"""`sow config validate` and `sow config edit`, and the editor that opens a file."""
 
 import os
 import shlex
@@ -10,14 +10,16 @@ from pathlib import Path
 
 import click
 
-from sow.cli import config_validate
-from sow.cli.config_places import roles
+from sow.cli.config import repository_settings, roles
 from sow.cli.confirming import is_somebody_there
+from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
 from sow.config import userfile
+from sow.config.validation import validate as check_files
+from sow.doctor.executors import missing_programs
 from sow.environment import caller_environment
 from sow.errors import ConfigurationError, ExitCode, SowError, UsageError
-from sow.findings import Finding
+from sow.findings import Finding, Level, count
 from sow.paths import display_path, user_config_path
 from sow.surrounding_programs import users_environment
 
@@ -82,6 +84,61 @@ def _left_to_the_editor(_signum: int, _frame: object) -> None:
 
 @click.command()
 @json_option
+def validate(as_json: bool) -> int:
+    """Check your config file: syntax, keys and types, bindings, programs.
+
+    Exit: 0 valid, with or without warnings; 3 not valid.
+    """
+    findings = _check(os.environ)
+    if as_json:
+        echo_json(_record(findings))
+    else:
+        _show(findings)
+    return _exit_code(findings)
+
+
+def _check(environ: Mapping[str, str]) -> list[Finding]:
+    """Return all that can be said of the configuration here."""
+    validation = check_files(
+        path=user_config_path(environ),
+        repository_path=repository_settings(environ),
+        environ=environ,
+        roles=list(roles()),
+    )
+    found = validation.configuration
+    missing = missing_programs(found, environ) if found is not None else ()
+    return [*validation.findings, *missing]
+
+
+def _is_valid(findings: list[Finding]) -> bool:
+    """Whether the configuration can be used."""
+    return not count(findings, Level.ERROR)
+
+
+def _record(findings: list[Finding]) -> dict[str, object]:
+    """Return the findings for `--json`."""
+    return {
+        "path": str(user_config_path(os.environ)),
+        "exists": user_config_path(os.environ).is_file(),
+        "valid": _is_valid(findings),
+        "findings": [finding_record(finding) for finding in findings],
+    }
+
+
+def _show(findings: list[Finding]) -> None:
+    """Print the findings for people."""
+    click.echo(f"Validating configuration at {user_config_path(os.environ)}...\n")
+    echo_findings(findings)
+    how = "is valid"
+    if not _is_valid(findings):
+        how = f"is not valid: {counted(findings, Level.ERROR)}"
+    elif count(findings, Level.WARNING):
+        how = f"is valid with {counted(findings, Level.WARNING)}"
+    click.echo(f"\nConfiguration {how}.")
+
+
+@click.command()
+@json_option
 def edit(as_json: bool) -> int:
     """Open your config file in $VISUAL or $EDITOR, and check it afterwards.
 
@@ -103,13 +160,13 @@ def edit(as_json: bool) -> int:
         userfile.create(path, roles())
     while True:
         run_editor(argv, path, os.environ)
-        findings = config_validate.check(os.environ)
+        findings = _check(os.environ)
         if not as_json:
-            config_validate.show(findings)
-        if config_validate.is_valid(findings) or as_json or not _again():
+            _show(findings)
+        if _is_valid(findings) or as_json or not _again():
             break
     if as_json:
-        echo_json({**config_validate.record(findings), "created": created})
+        echo_json({**_record(findings), "created": created})
     return _exit_code(findings)
 
 
@@ -118,5 +175,4 @@ def _again() -> bool:
 
 
 def _exit_code(findings: list[Finding]) -> int:
-    valid = config_validate.is_valid(findings)
-    return int(ExitCode.OK if valid else ExitCode.CONFIGURATION)
+    return int(ExitCode.OK if _is_valid(findings) else ExitCode.CONFIGURATION)

@@ -1,10 +1,11 @@
 """`sow config init` and `sow config reset`: the user's config file as a whole."""
 
 import os
+from pathlib import Path
 
 import click
 
-from sow.cli.config_places import roles
+from sow.cli.config import roles
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, json_option
 from sow.config import userfile
@@ -24,8 +25,7 @@ def init(force: bool, as_json: bool) -> int:
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
     question = f"{display_path(path)} exists already. Overwrite it?"
-    if stands and not force and not confirm(question, option="--force"):
-        click.echo("Nothing was changed.", err=True)
+    if _is_refused(path, question, "--force", is_given=force):
         return int(ExitCode.FAILED)
     backup = userfile.back_up(path) if path.exists() else None
     userfile.create(path, roles())
@@ -51,8 +51,7 @@ def reset(yes: bool, as_json: bool) -> int:
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
     question = f"Remove {display_path(path)} and go back to the defaults?"
-    if stands and not yes and not confirm(question, option="--yes"):
-        click.echo("Nothing was changed.", err=True)
+    if _is_refused(path, question, "--yes", is_given=yes):
         return int(ExitCode.FAILED)
     backup = userfile.reset(path) if stands else None
     if as_json:
@@ -64,3 +63,11 @@ def reset(yes: bool, as_json: bool) -> int:
     else:
         click.echo(f"There is no {display_path(path)}: the defaults are in effect.")
     return 0
+
+
+def _is_refused(path: Path, question: str, option: str, *, is_given: bool) -> bool:
+    """Ask before a file that is there goes, unless an option answers; tell where it stays."""
+    if is_given or not userfile.exists(path) or confirm(question, option=option):
+        return False
+    click.echo("Nothing was changed.", err=True)
+    return True

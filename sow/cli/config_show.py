@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sow.agents.roles import AGENTS
-from sow.cli.config_places import repository_settings
+from sow.cli.config import configuration_here
 from sow.cli.output import echo_json, json_option
 from sow.config.effective import (
     check_settings_given,
@@ -21,7 +20,6 @@ from sow.config.effective import (
     review_settings,
 )
 from sow.config.features import of_repository
-from sow.config.load import load_configuration
 from sow.paths import user_config_path
 
 if TYPE_CHECKING:
@@ -50,21 +48,12 @@ def path(exists: bool, as_json: bool) -> None:
 @json_option
 def show(as_json: bool) -> None:
     """Print every setting in effect, and where it came from."""
-    configuration = _load()
+    configuration = configuration_here(os.environ)
     if as_json:
         echo_json(_record(configuration))
         return
     for line in (*_header(configuration), "", *_document(configuration)):
         click.echo(line)
-
-
-def _load() -> "Configuration":
-    return load_configuration(
-        path=user_config_path(os.environ),
-        repository_path=repository_settings(os.environ),
-        environ=os.environ,
-        roles=[agent.name for agent in AGENTS],
-    )
 
 
 def _header(configuration: "Configuration") -> Iterator[str]:

@@ -9,7 +9,7 @@ import click
 from sow import __version__
 from sow.cli import completing
 from sow.cli.arguments import working_folder
-from sow.cli.config_places import workspace_here
+from sow.cli.config import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now

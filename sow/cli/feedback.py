@@ -39,7 +39,7 @@ def add(text: str | None, file: Path | None, as_json: bool) -> None:
 
     if (text is None) == (file is None):
         raise UsageError("give either TEXT or --file", hint='sow feedback add "What is missing"')
-    words = readable(text).encode() if text is not None else _given(file)
+    words = readable(text).encode() if text is not None else read_given(file, "--file")
     if not words.strip():
         raise UsageError("the feedback is empty", hint="Say what should be changed, and where.")
     workspace = here()
@@ -80,10 +80,6 @@ def settle(numbers: tuple[str, ...], as_json: bool) -> None:
     names = [readable(number) for number in numbers]
     settled = settle_feedback(workspace, names, by=author_of(os.environ), now=time.time())
     _print(workspace, settled, f"Settled: {', '.join(names)}", as_json=as_json)
-
-
-def _given(file: Path | None) -> bytes:
-    return read_given(None if str(file) == "-" else file, "--file")
 
 
 def _row(view: "FeedbackView") -> tuple[str, ...]:

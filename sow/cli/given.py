@@ -14,7 +14,8 @@ GIVEN_LIMIT = 16 << 20
 
 
 def read_given(file: Path | None, option: str) -> bytes:
-    """Return all of `file`, or of standard input where there is none. Raises UsageError."""
+    """Return all of `file`; of standard input where it is none, or `-`. Raises UsageError."""
+    file = None if str(file) == "-" else file
     name = str(file) if file is not None else "standard input"
     try:
         data = _read(file)

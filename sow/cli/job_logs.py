@@ -11,10 +11,10 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import here, named_task
 from sow.cli.attempt_logs import AttemptLogs, LogOptions
-from sow.cli.following import LOOK_SECONDS, wait_for_more
 from sow.cli.job_record import find_job, open_jobs, outcome_is_shown
 from sow.cli.log import moment_of
 from sow.cli.output import COUNT, json_option
+from sow.cli.streams import wait_for_more
 from sow.cli.task_options import id_option
 from sow.clock import utc_now
 from sow.errors import UsageError
@@ -26,6 +26,7 @@ from sow.reports.outcome import line_of
 from sow.reports.views import outcome_of
 from sow.schema.job import Job
 
+LOOK_SECONDS = 0.2
 F = TypeVar("F", bound=Callable[..., Any])
 
 

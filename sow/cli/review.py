@@ -114,7 +114,7 @@ def correct(
     from sow.cli.this_caller import this_caller
     from sow.state import verdicts
 
-    findings = read_given(None if str(file) == "-" else file, "--file")
+    findings = read_given(file, "--file")
     if not findings.strip():
         raise UsageError(f"{file} is empty", hint="Say what should be changed, and where.")
     if whole:

@@ -75,6 +75,21 @@ def steer(text: str) -> None:
         sys.stderr.flush()
 
 
+def wait_for_more(seconds: float) -> None:
+    """Wait so long. Raises BrokenPipeError at once when whoever reads our output has closed it."""
+    # Only what waits needs it.
+    import select
+
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no descriptor stands behind it
+        select.select([], [], [], seconds)
+        return
+    if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(seconds * 1000)):
+        raise BrokenPipeError
+
+
 def silence_stdout() -> None:
     """Point stdout nowhere, so that the interpreter's own flush at exit stays quiet."""
     with suppress(OSError, ValueError, AttributeError):  # closed, or never there

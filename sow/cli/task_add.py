@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.agents.roles import get_agent
-from sow.cli import completing, completing_names
+from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.given import read_given
 from sow.cli.output import echo_json, json_option
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CHECK",
     help="A check of .sow/config.yaml for it; repeat it, or write unit,lint.",
-    shell_complete=completing_names.checks,
+    shell_complete=completing.checks,
 )
 @click.option(
     "--reference",
@@ -151,5 +151,5 @@ def _description(text: str | None, file: Path | None) -> str:
         )
     if file is None:
         return f"{readable(text).rstrip()}\n" if text else ""
-    data = read_given(None if str(file) == "-" else file, "--description-file")
+    data = read_given(file, "--description-file")
     return data.decode("utf-8", "replace")

@@ -21,7 +21,7 @@ from sow.calls.cancel import (
 from sow.calls.cancel_to_end import EndIsUnverifiable, NotEnded, cancel_to_end, not_ended
 from sow.calls.live_jobs import TaskIsRunning, end_live_job, refuse_while_live
 from sow.calls.wait import Progress
-from sow.cli.cancel import cancel_tasks
+from sow.cli.cancel import How, cancel_tasks
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.processes import process_facts
@@ -208,7 +208,7 @@ def test_one_merge_of_the_tasks_of_a_cancel_is_ended_and_printed_once(
 ) -> None:
     merge = merge_of_two(desk)
     tasks = [TaskId("010"), TaskId("020")]
-    assert cancel_tasks(desk.caller, tasks, keep_children=False, as_json=False) == 0
+    assert cancel_tasks(desk.caller, tasks, How()) == 0
     assert desk.job(merge.id).state is JobState.CANCELLED
     said = capsys.readouterr()
     assert (said.out.count("\n"), said.err) == (1, "")
