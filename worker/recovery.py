@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sow.calls.ending import carry_out_recorded, sweep_ended
-from sow.calls.job_end import finish, give_back, is_abandoned
-from sow.calls.open_hold import is_deserted, release
+from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
 from sow.errors import QueueError, SowError, StateError
 from sow.faults import reason_of
 from sow.ids import JobId, WorkerId

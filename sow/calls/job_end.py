@@ -2,7 +2,8 @@
 
 Owns also what becomes of a job that never came to run (its placing failed, or its caller died):
 queued where its task is marked as taken already, undone otherwise. The call itself, the next call
-of the task and a worker's recovery all ask here; whoever comes first settles it.
+of the task and a worker's recovery all ask here; whoever comes first settles it. A task whose
+session a person has open on a terminal has a job of the verb `open`, which ends here too.
 
 A job ends first, and its task is given back after that. The commit that ends
 it says that it owes its task (`owes_task`), so a process that dies in between
@@ -11,8 +12,9 @@ leaves nothing forgotten: whoever comes next gives the task back.
 
 from typing import Any
 
+from sow import env_vars
 from sow.ids import JobId
-from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs import attempt_evidence, jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace
@@ -189,14 +191,18 @@ def conclude(workspace: Workspace, database: Database, job: Job, *, now: float) 
 
     Raises StateError where the task cannot be written now; it stays owed then.
     """
-    # Every call that places a job imports this module, and hardly one finds a job to end.
-    from sow.jobs.end_entries import log_ends
-
     try:
         give_back(workspace, database, jobs.get_job(database, job.id), now=now)
     finally:
-        log_ends(workspace, database)
-        waiters.ring_job(database, workspace, job.id)
+        _log_and_ring(workspace, database, job)
+
+
+def _log_and_ring(workspace: Workspace, database: Database, job: Job) -> None:
+    # Every call that places a job imports this module, and hardly one finds a job to end.
+    from sow.jobs.end_entries import log_ends
+
+    log_ends(workspace, database)
+    waiters.ring_job(database, workspace, job.id)
 
 
 def give_back(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
@@ -260,3 +266,82 @@ def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.F
     never_ran = jobs.last_attempt(database, job.id) is None
     prior = job.outcome_status or TaskStatus.PENDING
     return transitions.undo(task, prior, resumed=never_ran and _continues(job))
+
+
+def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
+    """Whether a session is open on record only: neither who opened it nor its CLI runs.
+
+    It is over when its CLI ends, not when the process that started it dies.
+    """
+    if kind_of(job).is_leased or job.state.is_final or job.caller is None:
+        return False
+    attempt = jobs.last_attempt(database, job.id)
+    if process_facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
+        return False
+    is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
+    return not is_locked and not process_facts.carriers(env_vars.ATTEMPT_ID, attempt.id)
+
+
+def release(
+    workspace: Workspace, database: Database, job: Job, *, code: int | None, now: float
+) -> Job:
+    """End the job of an open session, give its task back and return the job.
+
+    A status set in the session stays.
+
+    A session that set none leaves the status from before. `code` is how its CLI
+    exited, None where nobody saw it. Repeating it does no harm: both are done
+    under the task's lock, and only while the job has not ended.
+    """
+    cause = Cause.CLOSED
+
+    def change(task: Task) -> transitions.FieldChanges:
+        nonlocal cause
+        current = jobs.get_job(database, job.id)
+        if current.state.is_final:
+            return {}  # another was first, and the task may be another job's by now
+        if task.status not in transitions.NO_REPORTS:
+            cause = Cause.REPORTED
+        if task.status in transitions.TERMINAL:
+            return transitions.clear_session(task)
+        return transitions.undo(task, _status_before(current))
+
+    def close(task: Task) -> None:
+        _close(database, job, task.status, cause, code, now)
+
+    try:
+        if read_project(workspace).id != job.project_id:
+            raise NoProject(workspace.project)
+        by = author_of_job(job, attempt=1)
+        change_task(workspace, job.task_id, change, now=now, then=close, by=by)
+    except NoProject:
+        _close(database, job, _status_before(job), cause, code, now, owes_task=True)
+    except UnknownTask:
+        _close(database, job, _status_before(job), cause, code, now)
+    _log_and_ring(workspace, database, job)
+    return jobs.get_job(database, job.id)
+
+
+def _status_before(job: Job) -> TaskStatus:
+    """Return what a session that set no status leaves; never `in_progress`, with nobody at work."""
+    prior = job.prior_status
+    return TaskStatus.PAUSED if prior is None or prior is TaskStatus.IN_PROGRESS else prior
+
+
+def _close(
+    database: Database,
+    job: Job,
+    status: TaskStatus,
+    cause: Cause,
+    code: int | None,
+    now: float,
+    *,
+    owes_task: bool = False,
+) -> None:
+    """End the job and its attempt together, unless somebody has done so."""
+    with database.transaction():
+        if jobs.get_job(database, job.id).state.is_final:
+            return
+        jobs.change_attempt(database, job.id, 1, cause=cause, exit_code=code, ended_at=now)
+        changes = {"cause": cause, "outcome_status": status, "settled": 1, "ended_at": now}
+        jobs.change_job(database, job.id, state=JobState.DONE, owes_task=owes_task, **changes)

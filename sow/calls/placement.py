@@ -11,9 +11,8 @@ from importlib import import_module
 
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
-from sow.calls.job_end import finish, give_back, is_abandoned
+from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
 from sow.calls.kinds.base import CallKind
-from sow.calls.open_hold import is_deserted, release
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from sow.calls.admission import RefusedCall
 from sow.calls.ancestry import WaitsForItself
 from sow.calls.idempotency import TaskHasJob
+from sow.calls.job_end import is_deserted, release
 from sow.calls.open import open_session
-from sow.calls.open_hold import is_deserted, release
 from sow.executors.executor_errors import (
     ExecutorBinaryNotFound,
     OpeningNotSupported,

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from reports.job_cases import NOW, make_attempt, make_job
 
-from sow.calls.job_end import give_back
-from sow.calls.open_hold import release
+from sow.calls.job_end import give_back, release
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
