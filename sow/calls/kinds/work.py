@@ -14,14 +14,13 @@ from sow import env_vars
 from sow.calls.admission import admit, refuse_without_project
 from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.calls.caller import Caller
-from sow.calls.clone_choice import is_wanted_by_now, notes_on_tree, with_clone
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
 from sow.calls.kinds.base import CallKind
 from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
-from sow.calls.resolution import job_for, resolve
+from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
 from sow.calls.session import allocate_session, keeps_session, session_fields
 from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
