@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
@@ -24,6 +23,7 @@ from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
+from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.paths import AttemptPaths, attempt_id
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause

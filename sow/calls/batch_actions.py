@@ -20,7 +20,6 @@ from sow.calls.job_end import withdraw
 from sow.calls.kinds.merge import merge_request
 from sow.calls.placement import place
 from sow.calls.request import BatchPart, Request
-from sow.calls.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.clones.judged import judged_commit
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.taken_up import take_up
@@ -33,6 +32,7 @@ from sow.jobs import jobs
 from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
+from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.prompts.compose import NOTHING_CHANGED, check_message
 from sow.schema.batch import Action, Batch, BatchPolicy
 from sow.schema.causes import RAISABLE

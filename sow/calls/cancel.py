@@ -16,11 +16,11 @@ from sow.calls import job_end
 from sow.calls.ancestry import refuse_ending_ancestor
 from sow.calls.caller import Caller
 from sow.calls.idempotency import has_reported
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.reports.wait_commands import wait_for_job
 from sow.reports.wording import subject_of
 from sow.schema.job import Job, JobState

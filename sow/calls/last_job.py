@@ -4,11 +4,11 @@ from contextlib import closing
 
 from msgspec import UNSET
 
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.errors import StateError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import Task, TaskStatus

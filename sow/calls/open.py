@@ -31,7 +31,6 @@ from sow.calls.placement import finish_abandoned
 from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.clones.main_checkout import existing_clone
 from sow.config.configuration import Configuration
 from sow.environment import agent_environment
@@ -44,6 +43,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.jobs.private_folders import make_private
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.paths import attempt_id
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus

@@ -7,13 +7,13 @@ carries its task is looked for as well.
 from contextlib import closing, nullcontext
 
 from sow.calls.live_jobs import refuse_while_live
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.place import Place
 from sow.clones.taken_up import is_untaken, take_up
 from sow.clones.task_branches import TaskBranches
 from sow.ids import TaskId
 from sow.jobs.database import open_existing_queue
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.schema.task import Task, TaskStatus
 
 

@@ -13,10 +13,10 @@ from sow.calls.autostart import start_in_background
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import declare_gone
 from sow.calls.state_witness import among_processes, live_job_label, restore_lost_state
-from sow.calls.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
 from sow.errors import QueueError
 from sow.ids import TaskId
 from sow.jobs import jobs, workers
+from sow.jobs.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
 from sow.paths import Workspace
 from sow.schema.job import JobState, WorkerRecord
 from sow.state.kept import keeper_hooks

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from watch_cases import WatchSite
 
-from sow.calls.unrecorded_agents import find_strays
 from sow.ids import TaskId
+from sow.jobs.unrecorded_agents import find_strays
 
 Carry = Callable[..., int]
 

@@ -20,7 +20,6 @@ from sow.calls.kinds.base import CallKind
 from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clones.judged import judged_commit
 from sow.config.configuration import Configuration
@@ -29,6 +28,7 @@ from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms

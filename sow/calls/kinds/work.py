@@ -22,7 +22,6 @@ from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
 from sow.calls.session import allocate_session, keeps_session, session_fields
-from sow.calls.unrecorded_agents import refuse_strays
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
@@ -32,6 +31,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
+from sow.jobs.unrecorded_agents import refuse_strays
 from sow.reports.wording import subject_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import Task, TaskStatus
