@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from sow.batches.gathering import Seen
-from sow.calls.ancestry import WouldEndItself
 from sow.calls.autostart import Staffing
 from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_turn import MOST_TRIES, settle
-from sow.calls.caller import Caller
+from sow.calls.caller import Caller, WouldEndItself
 from sow.calls.cancel import (
     NotGivenBack,
     NothingToCancel,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from sow.calls.ancestry import refuse_task_of_ancestor, tasks_above
 from sow.calls.caller import Caller
 from sow.ids import ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batches
@@ -33,7 +32,7 @@ def tasks_of(
     """
     if selection.tasks:
         return [named_task(caller, database, project_id, task) for task in selection.tasks]
-    taken = {*batches.open_tasks(database, project_id), *tasks_above(caller, database, project_id)}
+    taken = {*batches.open_tasks(database, project_id), *caller.tasks_above(database, project_id)}
     phase = parse_phase(selection.phase) if selection.phase else None
     tasks = list_tasks(caller.workspace)
     if phase is not None and all(task.phase != phase for task in tasks):
@@ -50,7 +49,7 @@ def tasks_of(
 def named_task(caller: Caller, database: Database, project_id: ProjectId, task_id: str) -> TaskId:
     """Return a task that a call names. Raises UnknownTask, WaitsForItself."""
     found = TaskId(read_task(caller.workspace, task_id).id)
-    refuse_task_of_ancestor(caller, database, project_id, found)
+    caller.refuse_waiting_for(database, project_id, found)
     return found
 
 

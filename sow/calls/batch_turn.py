@@ -13,8 +13,8 @@ from sow.batches.brakes import brake_of_refusals
 from sow.batches.gathering import Seen, gather
 from sow.batches.item_facts import Standing
 from sow.batches.planning import Plan, ended_as, next_actions
-from sow.calls.ancestry import WaitsForItself, tasks_above
 from sow.calls.batch_actions import LimitsNow, Step, Work, do
+from sow.calls.caller import WaitsForItself
 from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import AgentIsEnding
@@ -104,7 +104,7 @@ def look(work: Work, seen: Seen) -> Plan:
 def _look(work: Work, seen: Seen) -> Plan:
     batch = batches.get_batch(work.database, work.batch.id)
     resumes = partial(can_resume, work.config)
-    asking = tasks_above(work.caller, work.database, batch.project_id)
+    asking = work.caller.tasks_above(work.database, batch.project_id)
     items, facts = gather(
         work.caller.workspace,
         work.database,

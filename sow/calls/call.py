@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from sow.calls.ancestry import refuse_waiting_on_ancestor
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
@@ -275,7 +274,7 @@ def _wait_for_named(
 
 
 def _found(caller: Caller, database: Database, job: Job) -> Placed:
-    refuse_waiting_on_ancestor(caller, database, job)
+    caller.refuse_waiting_for(database, job.project_id, job.task_id)
     owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
     return Placed(job, owed=owed)
 

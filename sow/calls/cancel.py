@@ -3,7 +3,7 @@
 Owns the request. It is made in one transaction for the whole family: a process
 that dies after it leaves nothing that is asked of one job and not of the
 others, and a worker goes on from there. An agent whose job is to end can queue
-nothing more (`ancestry`), so it cannot outrun the request. What becomes of the
+nothing more (`caller`), so it cannot outrun the request. What becomes of the
 task of a job that waits is `job_end`'s; ending a running agent's tree is its
 supervisor's.
 """
@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sow.calls import job_end
-from sow.calls.ancestry import refuse_ending_ancestor
 from sow.calls.caller import Caller
 from sow.calls.idempotency import has_reported
 from sow.errors import StateError
@@ -151,7 +150,7 @@ def cancel_job(
     Repeating it goes on where a command was killed that did the same. Raises
     NothingToCancel, TooLate, OpenOnTerminal, WouldEndItself.
     """
-    refuse_ending_ancestor(caller, database, job)
+    caller.refuse_ending(database, job)
     reports = _reports(caller, [job, *jobs.descendants(database, job.id)])
     with database.transaction():
         current = jobs.get_job(database, job.id)

@@ -21,7 +21,6 @@ from sow.attempts.launch import (
 from sow.attempts.plan import session_of
 from sow.attempts.references import unwritable_links
 from sow.calls.admission import ENDED, RefusedCall
-from sow.calls.ancestry import refuse_ancestors
 from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
 from sow.calls.idempotency import refuse_other_job
@@ -67,7 +66,7 @@ def open_session(
     request = Request(verb=Verb.OPEN, task_id=task_id)
     finish_abandoned(caller, database, task_id)
     resolved = resolve(caller, config, request)
-    refuse_ancestors(caller, database, resolved)
+    caller.refuse_waiting_for(database, resolved.project_id, TaskId(resolved.task.id))
     refuse_other_job(database, resolved)
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     if resolved.waits_for_plan and has_not_begun(resolved.task):

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from sow.batches.gathering import Seen
 from sow.batches.other_tasks import Others
 from sow.calls import batch_changes, batch_making
-from sow.calls.ancestry import WaitsForItself
 from sow.calls.batch_actions import Work
 from sow.calls.batch_making import Wanted
 from sow.calls.batch_selection import selection_of
 from sow.calls.batch_wait import look_at_batch
+from sow.calls.caller import WaitsForItself
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
 from sow.schema.batch import BatchPolicy, ItemState

@@ -7,8 +7,8 @@ import pytest
 from calls.desk import WORKER, Desk
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import WouldEndItself
 from sow.calls.autostart import NoWorker
+from sow.calls.caller import WouldEndItself
 from sow.calls.cancel import (
     Cancelled,
     NotGivenBack,

@@ -5,8 +5,8 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import WaitsForItself
 from sow.calls.call import Course, Listener, Terms, begin, call
+from sow.calls.caller import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.job_end import give_back

@@ -8,7 +8,7 @@ from calls.desk import SESSION, Desk, a_dead_process
 from msgspec.structs import replace
 
 from sow.calls.admission import RefusedCall
-from sow.calls.ancestry import WaitsForItself
+from sow.calls.caller import WaitsForItself
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.job_end import is_deserted, release
 from sow.calls.open import open_session

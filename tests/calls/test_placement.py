@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import WaitsForItself
+from sow.calls.caller import WaitsForItself
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.work import JobWasCancelled, insert
 from sow.calls.placement import finish_abandoned, place

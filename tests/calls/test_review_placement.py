@@ -7,7 +7,7 @@ from calls.desk import Desk
 from reports.job_cases import NOW
 
 from sow.agents.roles import UnknownAgent
-from sow.calls.ancestry import WaitsForItself
+from sow.calls.caller import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.placement import place

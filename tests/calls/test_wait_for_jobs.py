@@ -4,7 +4,6 @@ import pytest
 from calls.desk import Desk
 from reports.job_cases import NOW
 
-from sow.calls.ancestry import WaitsForItself
 from sow.calls.call import (
     Course,
     Listener,
@@ -15,6 +14,7 @@ from sow.calls.call import (
     wait_for_jobs,
     wait_for_tasks,
 )
+from sow.calls.caller import WaitsForItself
 from sow.calls.placement import place
 from sow.calls.request import Request
 from sow.calls.wait import Progress, Waiter

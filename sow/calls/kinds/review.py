@@ -12,7 +12,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
-from sow.calls.ancestry import refuse_task_of_ancestor
 from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import TaskHasJob
@@ -90,7 +89,7 @@ def find_or_admit_review(
     task = read_task(caller.workspace, parse_task_id(request.task_id))
     wanted = _job_for(caller, config, request, task)
     if database is not None:
-        refuse_task_of_ancestor(caller, database, wanted.project_id, TaskId(task.id))
+        caller.refuse_waiting_for(database, wanted.project_id, TaskId(task.id))
         found = _find_same(caller, database, request, wanted, task)
         if found is not None:
             return found

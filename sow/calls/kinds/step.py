@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 
 from sow.calls.admission import refuse_without_project
-from sow.calls.ancestry import refuse_task_of_ancestor, refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds.base import CallKind
@@ -55,7 +54,7 @@ class StepKind(CallKind):
         project_id = ProjectId(read_project(caller.workspace).id)
         tasks = [read_task(caller.workspace, task_id) for task_id in request.tasks]
         for task in tasks:
-            refuse_task_of_ancestor(caller, database, project_id, TaskId(task.id))
+            caller.refuse_waiting_for(database, project_id, TaskId(task.id))
         found = _find_same(caller, database, request, project_id, tasks)
         if found is not None:
             return found
@@ -105,7 +104,7 @@ def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Waiter 
     What callers of older jobs are owed lapses. Raises TaskIsTaken, StateError.
     """
     with database.transaction():
-        refuse_when_cancelled(caller, database)
+        caller.refuse_when_cancelled(database)
         refuse_without_project(caller.workspace, job.project_id)
         about = job.tasks or (job.task_id,)
         last = [jobs.last_job(database, job.project_id, task_id) for task_id in about]

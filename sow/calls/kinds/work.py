@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from sow import env_vars
 from sow.calls.admission import admit, refuse_without_project
-from sow.calls.ancestry import refuse_ancestors, refuse_when_cancelled
 from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
@@ -99,7 +98,7 @@ def find_or_admit(
     """
     resolved = resolve(caller, config, request)
     if database is not None:
-        refuse_ancestors(caller, database, resolved)
+        caller.refuse_waiting_for(database, resolved.project_id, TaskId(resolved.task.id))
         found = find_same(caller, database, resolved)
         if found is not None:
             return found
@@ -133,7 +132,7 @@ def insert(
     Raises TaskIsTaken, StateError.
     """
     with database.transaction():
-        refuse_when_cancelled(caller, database)
+        caller.refuse_when_cancelled(database)
         refuse_without_project(caller.workspace, resolved.project_id)
         last = jobs.last_job(database, resolved.project_id, TaskId(resolved.task.id))
         if not resolved.clone and is_wanted_by_now(database, config, resolved):
