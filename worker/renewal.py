@@ -9,10 +9,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sow.attempts.launch import executor_variables, path_with_sow
-from sow.calls.session import run_command, session_fields
+from sow.attempts.session_command import run_session_command
 from sow.clock import format_time
-from sow.environment import agent_environment
 from sow.executors.base import Executor, Session, SessionSource
 from sow.ids import TaskId
 from sow.schema.causes import SESSION_TAKEN, SESSION_UNKNOWN
@@ -88,7 +86,8 @@ def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Exec
     def change(task: Task) -> Mapping[str, Any]:
         if session is None:
             return transitions.clear_session(task)
-        return session_fields(session, executor=executor.name, cwd=job.cwd)
+        dialect = UNSET if session.dialect is None else session.dialect
+        return session_fields_of(task, job, session.id, started=False, dialect=dialect)
 
     return change_under_lease(context, job, lease, change)
 
@@ -109,13 +108,10 @@ def create_session(context: WorkerContext, job: Job, executor: Executor) -> Sess
     """
     if executor.session_source is SessionSource.LEARNED:
         return None
-    environ = {
-        **agent_environment(context.environ),
-        **executor_variables(job, context.environ),
-        "PATH": path_with_sow(job.path_variable),
-    }
-    cwd = context.workspace.root / job.cwd
-    return executor.create_session(lambda argv: run_command(argv, cwd, environ))
+    root = context.workspace.root
+    return executor.create_session(
+        lambda argv: run_session_command(argv, job, root, context.environ)
+    )
 
 
 def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:

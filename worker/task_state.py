@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from sow.attempts.judge import report_of
 from sow.errors import StateError
@@ -112,12 +112,23 @@ def session_seen(task: Task, running: Running) -> Mapping[str, Any]:
     return session_fields_of(task, running.job, seen.session_id, started=seen.has_begun)
 
 
-def session_fields_of(task: Task, job: Job, session_id: str, *, started: bool) -> Mapping[str, Any]:
-    """Return the fields that put a session on record; what has started stays started."""
+def session_fields_of(
+    task: Task,
+    job: Job,
+    session_id: str,
+    *,
+    started: bool,
+    dialect: str | UnsetType | None = None,
+) -> Mapping[str, Any]:
+    """Return the fields that put a session on record; what has started stays started.
+
+    Without a `dialect` of its own it has that of the session before.
+    """
     if task.status in transitions.TERMINAL:
         return {}
     same = task.session_id == session_id
-    dialect = task.session.dialect if task.session is not UNSET else UNSET
+    if dialect is None:
+        dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
         executor=job.executor_name,
         cwd=job.cwd,

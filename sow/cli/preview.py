@@ -18,10 +18,9 @@ from sow.attempts.plan import plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
-from sow.calls.kinds.work import find_or_admit
+from sow.calls.kinds.work import find_or_admit, keeps_session
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
-from sow.calls.session import keeps_session
 from sow.cli.output import echo_json
 from sow.clones.main_checkout import clone_place
 from sow.config.configuration import Binding, Configuration

@@ -5,7 +5,7 @@ may be the last one that its process lives to make: recovery undoes a `preparing
 it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -20,12 +20,11 @@ from sow.calls.kinds.base import CallKind
 from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
-from sow.calls.session import allocate_session, keeps_session, session_fields
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
-from sow.executors.base import Session
+from sow.executors.base import Session, SessionSource
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
@@ -33,7 +32,7 @@ from sow.jobs.jobs import author_of_job
 from sow.jobs.unrecorded_agents import refuse_strays
 from sow.reports.wording import subject_of
 from sow.schema.job import HeldFor, Job, JobState
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import transitions
 from sow.state.log_writing import LogEntry
 from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
@@ -150,6 +149,34 @@ def insert(
         return job
 
 
+def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | None:
+    """Obtain a session id the executor's way; no lock is held meanwhile."""
+    executor = resolved.executor
+    if not resolved.request.begins_session or keeps_session(resolved, resolved.task):
+        return None
+    if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
+        return None
+
+    def run(argv: Sequence[str]) -> str:
+        # Most executors choose their ids; few calls run a command, and it needs all of an attempt.
+        from sow.attempts.session_command import run_session_command
+
+        return run_session_command(argv, job, caller.workspace.root, caller.environ)
+
+    return executor.create_session(run)
+
+
+def keeps_session(resolved: Resolved, task: Task) -> bool:
+    """Whether a spawn takes the session on record: one of this executor that never started."""
+    return (
+        not resolved.request.fresh
+        and task.session_id is not UNSET
+        and task.session is not UNSET
+        and not task.session.started
+        and task.session.executor == resolved.executor.name
+    )
+
+
 def _log_prompt(caller: Caller, resolved: Resolved) -> None:
     """Write a resume's words into the task's log first: an answer survives without `run/`."""
     request = resolved.request
@@ -193,7 +220,13 @@ def _mark_task(
         if not keeps_session(resolved, task):
             changes |= transitions.clear_session(task)
         if session is not None:
-            changes |= session_fields(session, executor=resolved.executor.name, cwd=resolved.cwd)
+            facts = SessionFacts(
+                executor=resolved.executor.name,
+                cwd=resolved.cwd,
+                started=False,
+                dialect=UNSET if session.dialect is None else session.dialect,
+            )
+            changes |= {"session_id": session.id, "session": facts}
         return changes
 
     by = author_of_job(job)

@@ -1,0 +1,53 @@
+"""The command of an executor's own CLI that makes a session: the call runs it, and the worker.
+
+Owns its environment, and how long it may take. No lock is held meanwhile.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sow.attempts.launch import executor_variables, path_with_sow
+from sow.environment import agent_environment
+from sow.errors import ConfigurationError, ExecutorError
+from sow.schema.job import Job
+
+CREATE_SECONDS = 60.0
+"""How long an executor's own command may take to make a session."""
+
+
+def run_session_command(
+    argv: Sequence[str], job: Job, root: Path, environ: Mapping[str, str]
+) -> str:
+    """Run a short command of the CLI of a job's agent and return what it printed.
+
+    It gets what the agent will get. A `${NAME}` in the executor's `env` may be set for the worker
+    alone; then the command goes without. Raises ExecutorError when it fails or takes longer than a
+    minute.
+    """
+    environment = agent_environment(environ)
+    with suppress(ConfigurationError):
+        environment |= executor_variables(job, environ)
+    environment["PATH"] = path_with_sow(job.path_variable)
+    try:
+        done = subprocess.run(
+            list(argv),
+            cwd=root / job.cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=CREATE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExecutorError(
+            f"`{' '.join(argv)}` did not answer: {error}", hint="Run it yourself to see why."
+        ) from error
+    if done.returncode != 0:
+        words = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise ExecutorError(
+            f"`{' '.join(argv)}` failed with exit code {done.returncode}: {words[:500]}",
+            hint="Run it yourself to see why. You may need to log in to the CLI.",
+        )
+    return done.stdout.decode("utf-8", "replace")
