@@ -17,8 +17,8 @@ from sow.calls.conflict_call import conflict_prompt
 from sow.calls.features import call_features
 from sow.calls.feedback_call import feedback_prompt
 from sow.calls.job_end import withdraw
+from sow.calls.kinds import place
 from sow.calls.kinds.merge import merge_request
-from sow.calls.placement import place
 from sow.calls.request import BatchPart, Request
 from sow.clones.judged import judged_commit
 from sow.clones.main_checkout import known_settings, main_checkout

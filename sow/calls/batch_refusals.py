@@ -12,7 +12,7 @@ from sow.batches.gathering import Seen, gather
 from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
 from sow.calls.batch_actions import AT_ONCE, LimitsNow, Step, Work, request_of
-from sow.calls.placement import call_kind
+from sow.calls.kinds import call_kind
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.jobs import batches

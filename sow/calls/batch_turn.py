@@ -17,7 +17,7 @@ from sow.calls.batch_actions import LimitsNow, Step, Work, do
 from sow.calls.caller import WaitsForItself
 from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.placement import AgentIsEnding
+from sow.calls.kinds import AgentIsEnding
 from sow.errors import QueueError, SowError
 from sow.executors.registry import can_resume
 from sow.faults import passing_fault

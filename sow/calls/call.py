@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
+from sow.calls.kinds import place_when_settled
 from sow.calls.last_job import find_last_job
-from sow.calls.placement import place_when_settled
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration

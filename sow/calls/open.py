@@ -25,8 +25,8 @@ from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
 from sow.calls.idempotency import refuse_other_job
 from sow.calls.job_end import release
+from sow.calls.kinds import finish_abandoned
 from sow.calls.kinds.work import insert
-from sow.calls.placement import finish_abandoned
 from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve

@@ -5,7 +5,7 @@ from calls.desk import Desk
 
 from sow.calls.admission import NothingAsked
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Placed
 from sow.executors.executor_errors import SessionMissing
 from sow.schema.job import JobState, Verb

@@ -17,8 +17,8 @@ from sow.calls.autostart import (
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
 from sow.calls.idempotency import TaskHasJob
+from sow.calls.kinds import AgentIsEnding, place_when_settled
 from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
-from sow.calls.placement import AgentIsEnding, place_when_settled
 from sow.calls.request import Placed
 from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter

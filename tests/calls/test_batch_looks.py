@@ -16,7 +16,7 @@ from sow.calls.batch_actions import Step, Work
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.errors import StateError
 from sow.files import StateLocked
 from sow.ids import JobId, TaskId

@@ -10,7 +10,7 @@ from sow.calls.caller import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.job_end import give_back
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
 from sow.errors import StateError

@@ -4,7 +4,7 @@ import pytest
 from calls.desk import SESSION, Desk
 from clones.clone_site import name_author, plain
 
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.errors import StateError
 from sow.schema.job import Job, JobState
 from sow.schema.job_terms import AuthorTerms

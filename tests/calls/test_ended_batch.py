@@ -10,7 +10,7 @@ from sow.calls import batch_turn
 from sow.calls.batch_actions import Work
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.ending import end_project
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_summaries, batches, jobs
 from sow.schema.amounts import Amounts

@@ -21,7 +21,7 @@ from sow.calls.ending import (
     end_project,
     sweep_ended,
 )
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Request
 from sow.errors import SowError
 from sow.ids import BatchId, JobId, TaskId

@@ -7,8 +7,8 @@ from reports.job_cases import NOW
 
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import TaskHasJob
+from sow.calls.kinds import place
 from sow.calls.kinds.merge import merge_request
-from sow.calls.placement import place
 from sow.calls.request import Placed, Request
 from sow.clones.candidates import NotMergeable
 from sow.clones.main_checkout import main_checkout

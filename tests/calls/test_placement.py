@@ -14,8 +14,8 @@ from reports.job_cases import NOW
 
 from sow.calls.caller import WaitsForItself
 from sow.calls.idempotency import TaskHasJob
+from sow.calls.kinds import finish_abandoned, place
 from sow.calls.kinds.work import JobWasCancelled, insert
-from sow.calls.placement import finish_abandoned, place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
 from sow.calls.wait import Waiter

@@ -8,8 +8,8 @@ from reports.job_cases import NOW
 
 from sow.calls.cancel import cancel_job
 from sow.calls.job_end import finish
+from sow.calls.kinds import place
 from sow.calls.kinds.work import insert
-from sow.calls.placement import place
 from sow.calls.readiness import ReadyLook, release_ready
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve

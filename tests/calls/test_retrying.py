@@ -6,7 +6,7 @@ import pytest
 from calls.desk import SESSION, Desk
 from reports.job_cases import NOW
 
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.retrying import NotRetried, request_again
 from sow.errors import StateError
 from sow.jobs import jobs

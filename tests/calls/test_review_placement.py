@@ -10,7 +10,7 @@ from sow.agents.roles import UnknownAgent
 from sow.calls.caller import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Placed, Request
 from sow.errors import StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound

@@ -15,7 +15,7 @@ from sow.calls.call import (
     wait_for_tasks,
 )
 from sow.calls.caller import WaitsForItself
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Request
 from sow.calls.wait import Progress, Waiter
 from sow.cli.detaching import say_detached

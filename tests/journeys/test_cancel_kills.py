@@ -174,7 +174,7 @@ def test_a_job_that_takes_the_task_first_takes_over_what_is_owed(site: Site) -> 
     """It was about to be put on record when the cancel was killed."""
     a_waiting_job(site, JobState.QUEUED)
     dies(site, ("agent", "cancel", "010"), AFTER_THE_JOB)
-    blind = "import sow.calls.placement as p; p.finish_abandoned = lambda *_: False"
+    blind = "import sow.calls.kinds as p; p.finish_abandoned = lambda *_: False"
     dies(site, (*SPAWN, "--detach"), ("sow.calls.kinds.work", "_enqueue"), blind)
     second = job_of(site, "010")
     assert second is not None

@@ -84,7 +84,7 @@ CASES = {
     "tests/calls/test_count_call.py": """
 import pytest
 
-from sow.calls.placement import place
+from sow.calls.kinds import place
 from sow.calls.request import Request
 from sow.errors import StateError
 from sow.ids import TaskId

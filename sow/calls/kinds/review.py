@@ -15,7 +15,7 @@ from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.kinds.base import CallKind
+from sow.calls.kinds import CallKind
 from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sow.calls.admission import refuse_without_project
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.kinds.base import CallKind
+from sow.calls.kinds import CallKind
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
 from sow.calls.wait import Waiter

@@ -16,7 +16,7 @@ from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
-from sow.calls.kinds.base import CallKind
+from sow.calls.kinds import CallKind
 from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
