@@ -6,7 +6,7 @@ Owns when each is due. It runs on huey's thread, whenever nothing may be claimed
 import time
 from contextlib import suppress
 
-from sow.calls.readiness import ReadyLook
+from sow.calls.held_jobs import ReadyLook
 from sow.errors import SowError
 from sow.faults import reason_of
 from sow.ids import ProjectId

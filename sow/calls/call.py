@@ -16,7 +16,6 @@ from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.kinds import place_when_settled
-from sow.calls.last_job import find_last_job
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration
@@ -29,63 +28,9 @@ from sow.state.projects import read_project
 
 if TYPE_CHECKING:
     from sow.schema.output.jobs import Outcome
-import re
-from contextlib import suppress
 
-from sow.calls.readiness import ReadyLook
-from sow.schema.job import HeldFor, JobState
-
-TRUST = "sow trust"
-COMMAND = re.compile(r"`(sow [^`]+)`")
 NO_TASK = TaskId("")
 """Stands where a refusal is about a job that was named by its number."""
-
-
-class HeldLook:
-    """Looks again and again at the jobs that a call waits for, as far as they are held."""
-
-    def __init__(self, caller: Caller, database: Database) -> None:
-        self._caller = caller
-        self._database = database
-        self._ready = ReadyLook(caller.workspace, database)
-
-    def look(self) -> None:
-        """Release the jobs whose dependencies are met: it may be that no worker lives."""
-        self._ready.look(now=self._caller.now())
-
-    def leads_on(self, job_ids: Sequence[JobId]) -> str:
-        """Return the command without which none of these jobs goes on; empty where one does."""
-        if not jobs.are_held(self._database, job_ids):
-            return ""
-        found = [jobs.get_job(self._database, job_id) for job_id in job_ids]
-        commands = [self._command_for(job) for job in found]
-        if not all(commands) or (TRUST in commands and self._are_accepted()):
-            return ""
-        return commands[0]
-
-    def _command_for(self, job: Job) -> str:
-        """Return what releases one job; empty where it may be released without that."""
-        if job.state is not JobState.HELD:
-            return ""
-        if job.held_for is not HeldFor.DEPENDENCIES:
-            return TRUST
-        named = COMMAND.search(job.reason) if job.id in self._ready.in_vain else None
-        return named[1] if named else ""
-
-    def _are_accepted(self) -> bool:
-        """Release the jobs whose command lines are accepted by now; tell whether there are any.
-
-        A worker holds a job, and looks once more whether it may go on: we may be between the two.
-        """
-        from sow.calls.held_jobs import release_accepted  # hardly any call has a held job
-
-        caller = self._caller
-        with suppress(SowError):  # broken settings or a broken trust file: nothing is accepted
-            released = release_accepted(
-                caller.workspace, self._database, caller.environ, now=caller.now()
-            )
-            return bool(released)
-        return False
 
 
 class Course(Struct):
@@ -216,6 +161,7 @@ def wait_for_tasks(
     Of several tasks, one that is refused does not stop the wait for the others. Raises
     NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and QueueError.
     """
+    from sow.calls.last_job import find_last_job  # a call that places its jobs knows them
 
     def newest(task_id: TaskId) -> Callable[[], Job]:
         return lambda: find_last_job(caller.workspace, database, task_id)
@@ -291,13 +237,12 @@ def _wait(
     """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
     if not placed:
         return Result(())
-    # It takes as long as a fifth of the placing, and the jobs are queued by now.
-    from sow.calls import delivery
+    # They take as long as a fifth of the placing, and the jobs are queued by now.
+    from sow.calls import delivery, held_jobs
 
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
-
-    held = HeldLook(waiter.caller, database)
+    held = held_jobs.HeldLook(waiter.caller, database)
 
     def tick(progress: Progress) -> None:
         held.look()

@@ -9,7 +9,7 @@ from contextlib import closing
 import click
 
 from sow.calls.autostart import NoWorker, Staffing
-from sow.calls.readiness import release_ready
+from sow.calls.held_jobs import release_ready
 from sow.cli.this_caller import this_caller
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue

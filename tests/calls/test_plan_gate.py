@@ -12,10 +12,10 @@ from in_process import Ended, run_in_process
 from sow.calls.approving import refuse_override
 from sow.calls.batch_touch import touch_all_batches
 from sow.calls.caller import Caller
+from sow.calls.held_jobs import release_ready
 from sow.calls.kinds import place
 from sow.calls.open import open_session
 from sow.calls.plan_gate import BeforeApproval
-from sow.calls.readiness import release_ready
 from sow.errors import ExitCode, StateError
 from sow.ids import TaskId
 from sow.jobs import batch_news

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.calls.cancel import cancel_job
+from sow.calls.held_jobs import ReadyLook, release_ready
 from sow.calls.job_end import finish
 from sow.calls.kinds import place
 from sow.calls.kinds.work import insert
-from sow.calls.readiness import ReadyLook, release_ready
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
 from sow.ids import JobId
@@ -193,11 +193,11 @@ def test_a_job_of_another_project_is_left_alone(pair: Desk) -> None:
 def test_a_look_reads_the_tasks_only_where_something_has_changed(
     pair: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sow.calls import readiness
+    from sow.calls import held_jobs
 
     reads = []
-    scan = readiness.scan_tasks
-    monkeypatch.setattr(readiness, "scan_tasks", lambda *words: (reads.append(1), scan(*words))[1])
+    scan = held_jobs.scan_tasks
+    monkeypatch.setattr(held_jobs, "scan_tasks", lambda *words: (reads.append(1), scan(*words))[1])
     look = ReadyLook(pair.workspace, pair.database)
     assert look.look(now=NOW) == []
     assert reads == []

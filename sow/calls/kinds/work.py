@@ -17,7 +17,6 @@ from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
 from sow.calls.kinds import CallKind
-from sow.calls.readiness import refuse_impossible, release_if_ready
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
 from sow.calls.wait import Waiter
@@ -104,6 +103,8 @@ def find_or_admit(
     refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit(caller, resolved, resolved.task)
     if request.when_ready:
+        from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks
+
         refuse_impossible(caller.workspace, resolved.task)
     resolved.executor.validate_availability(caller.path_variable)
     apart = with_clone(caller, database, config, resolved)
@@ -257,6 +258,8 @@ def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None
         if current.state is JobState.PREPARING:
             leases.queue_or_hold(database, current, now=caller.now())
     if job.held_for is HeldFor.DEPENDENCIES and current.state is JobState.PREPARING:
+        from sow.calls.held_jobs import release_if_ready  # few calls wait for other tasks
+
         release_if_ready(caller.workspace, database, job, now=caller.now())
     if current.state is JobState.CANCELLED:
         if waiter is not None:
