@@ -12,7 +12,7 @@ from bench.timing import Figure, interleave, time_process
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-from worker.next_supervisor import SUPERVISOR
+from worker.launch import SUPERVISOR
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack
 

@@ -18,8 +18,8 @@ from worker.batch_driver import BatchDriver
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
+from worker.launch import Standby
 from worker.monitor import Monitor
-from worker.next_supervisor import Standby
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
 from worker.recovery import end_recorded, give_back_tasks, recover

@@ -35,8 +35,8 @@ from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.housekeeping import Housekeeping
 from worker.inheritance import leave_fence, release_alive_lock
+from worker.launch import Standby
 from worker.monitor import Monitor
-from worker.next_supervisor import Standby
 from worker.notifier import Notifier
 from worker.registration import give_up_name, register, strike_off, take_name
 from worker.reserve import Reserve

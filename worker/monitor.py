@@ -7,9 +7,12 @@ one takes over where a dead one stopped.
 """
 
 import logging
+import os
+import select
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -21,6 +24,8 @@ from sow.jobs import workers
 from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
+from sow.processes import process_facts
+from sow.processes.process_facts import Life
 from sow.schema.causes import CAUSES, Cause
 from worker.at_work import ask_to_end, has_ended, look_at_running, supervisor_lives
 from worker.context import WorkerContext, tell
@@ -29,7 +34,49 @@ from worker.kinds.registry import worker_kind
 from worker.orphans import remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
-from worker.wakeups import Wakeups
+
+
+class Wakeups:
+    """A sleep that ends when there is something to see. Only `nudge` may come from elsewhere."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._poller = select.poll()
+        self._poller.register(self._read, select.POLLIN)
+
+    def nudge(self) -> None:
+        """End the sleep, or the next one; safe from any thread and signal handler."""
+        with suppress(BlockingIOError):
+            os.write(self._write, b"!")
+
+    def sleep(self, seconds: float | None) -> set[int]:
+        """Sleep at most so long (None: without end); return the descriptors that are ready."""
+        ready = self._poller.poll(None if seconds is None else seconds * 1000)
+        with suppress(BlockingIOError):
+            while os.read(self._read, 4096):
+                pass
+        return {descriptor for descriptor, _ in ready}
+
+    def open_pidfd(self, running: Running) -> None:
+        """Let the end of an attempt's supervisor end the sleep, where the system can tell it."""
+        identity = running.attempt.supervisor
+        if identity is None or not hasattr(os, "pidfd_open"):
+            return
+        with suppress(OSError):
+            running.pidfd = os.pidfd_open(identity.pid)
+            self._poller.register(running.pidfd, select.POLLIN)
+            if process_facts.life_of(identity) is not Life.ALIVE:
+                self.close_pidfd(running)
+
+    def close_pidfd(self, running: Running) -> None:
+        """Stop sleeping on a supervisor: once it is dead, its pidfd is readable for ever."""
+        if running.pidfd is not None:
+            self._poller.unregister(running.pidfd)
+            os.close(running.pidfd)
+            running.pidfd = None
+
 
 READING_SECONDS = 0.25
 """How long one round over all attempts may read what their agents print; they share it evenly.

@@ -140,7 +140,7 @@ NO_FORK = """
     import sys
 
     import worker.main
-    from worker import next_supervisor
+    from worker import launch
 
     start = subprocess.Popen
     faults = itertools.cycle([errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
@@ -151,7 +151,7 @@ NO_FORK = """
             raise OSError(code, os.strerror(code))
         return start(*arguments, **more)
 
-    next_supervisor.subprocess.Popen = refused
+    launch.subprocess.Popen = refused
     from sow.cli.root import run
 
     sys.exit(run(["worker"]))

@@ -19,7 +19,7 @@ import psutil
 from sow.ids import JobId
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import procfs
-from worker.next_supervisor import NO_ATTEMPT
+from worker.launch import NO_ATTEMPT
 from worker.supervisor.instructions import pack
 
 SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor" / "program.py"

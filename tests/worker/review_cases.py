@@ -39,8 +39,8 @@ from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext
+from worker.launch import Standby
 from worker.monitor import Monitor
-from worker.next_supervisor import Standby
 from worker.running import Running
 
 AUTHORS = "11111111-2222-4333-8444-555555555555"

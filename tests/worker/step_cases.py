@@ -19,8 +19,8 @@ from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import add_task
 from sow.trust.accepted import accept, command_lines
 from worker import launch
+from worker.launch import Standby
 from worker.monitor import Monitor
-from worker.next_supervisor import Standby
 from worker.running import Running
 
 

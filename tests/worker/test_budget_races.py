@@ -22,7 +22,7 @@ from sow.schema.task import TaskStatus
 from sow.schema.usage import RunUsage, Tokens
 from worker import launch
 from worker.budgeting import RestIsReserved, is_left, share_for
-from worker.next_supervisor import Standby
+from worker.launch import Standby
 from worker.settle import settle_attempt
 
 TOTAL = 1000
@@ -56,7 +56,7 @@ def test_starts_at_the_same_moment_never_reserve_more_than_the_rest(site: WatchS
             context = replace(site.context, database=database)
             at_once.wait()
             try:
-                launch._record_attempt(context, job, lease, first_attempt(site, job), share)
+                launch._record_attempt(context, job, lease, first_attempt(site, job), share, job)
             except RestIsReserved:
                 refused.append(job)
 

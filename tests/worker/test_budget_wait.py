@@ -12,7 +12,7 @@ from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.usage import RunUsage, Tokens
 from worker import launch
 from worker.budgeting import let_go_on
-from worker.next_supervisor import Standby
+from worker.launch import Standby
 
 LATER = NOW + 3600
 

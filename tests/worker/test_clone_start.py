@@ -11,7 +11,7 @@ from sow.config.config_errors import InvalidConfiguration
 from sow.paths import AttemptPaths
 from sow.schema.job_terms import AuthorTerms
 from sow.state.tasks import read_task
-from worker.kinds.work.clone import clone_of_attempt
+from worker.kinds.work.kind import clone_of_attempt
 
 APART = msgspec.structs.replace(JOB, terms=AuthorTerms(clone=True))
 

@@ -26,7 +26,7 @@ from worker.budgeting import RestIsReserved
 from worker.context import WorkerContext
 from worker.features import MustWait
 from worker.job_end import cancel_unstarted, end_unwritten
-from worker.next_supervisor import Standby
+from worker.launch import Standby
 from worker.running import Running, end_of
 from worker.settle import settle_attempt
 

@@ -13,7 +13,7 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import TaskStatus
 from worker import launch
-from worker.next_supervisor import Standby
+from worker.launch import Standby
 
 OTHER = WorkerId("w2-bbbbbb")
 

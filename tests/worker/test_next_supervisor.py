@@ -12,8 +12,8 @@ from sow.errors import SowError
 from sow.processes import cgroup, process_facts
 from sow.processes.process_facts import Life
 from sow.processes.procfs import read_stat
-from worker import next_supervisor
-from worker.next_supervisor import Standby
+from worker import launch
+from worker.launch import Standby
 
 
 @pytest.fixture
@@ -95,6 +95,6 @@ def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
 
 
 def test_a_python_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(next_supervisor.sys, "executable", "/does/not/exist")
+    monkeypatch.setattr(launch.sys, "executable", "/does/not/exist")
     with pytest.raises(SowError, match="cannot start a supervisor with /does/not/exist"):
         Standby({}).prepare()

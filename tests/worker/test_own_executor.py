@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from watch_cases import WatchSite
+from watch_cases import NOW, WatchSite
 
+from sow.attempts.own_executor import with_own_executor
 from sow.config.config_errors import InvalidConfiguration
+from sow.ids import AttemptId
 from sow.jobs import jobs
+from sow.schema.amounts import Amounts
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
-from worker.own_executor import note_executor, with_own_executor
+from sow.schema.job import Attempt, Job, Verb
+from worker import launch
 
 FORGED = ExecutorConfig(
     name="claude-code",
@@ -27,12 +31,23 @@ def configure(path: Path, **sections: Any) -> None:
     path.write_text(json.dumps({"agents": {"executors": sections}}))
 
 
+def own(site: WatchSite, job: Job) -> Job:
+    return with_own_executor(job, site.context.configuration.path, site.workspace.root)
+
+
 def test_a_record_decides_no_argument_and_no_permission(site: WatchSite) -> None:
     job = site.job(executor=FORGED)
-    meant = with_own_executor(site.context, job)
+    meant = own(site, job)
     assert meant.agents_executor == ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE)
-    with site.database.transaction():
-        note_executor(site.context, job, meant)
+    attempt = Attempt(
+        job_id=job.id,
+        number=1,
+        id=AttemptId(f"{job.id}.1.abc"),
+        verb=Verb.SPAWN,
+        worker_id=site.context.worker_id,
+        created_at=NOW,
+    )
+    launch._record_attempt(site.context, meant, site.lease(job), attempt, Amounts(), job)
     assert jobs.get_job(site.database, job.id).executor == meant.executor
 
 
@@ -48,7 +63,7 @@ def test_what_the_file_does_not_have_is_not_started(
     site: WatchSite, recorded: ExecutorConfig, words: str
 ) -> None:
     with pytest.raises(InvalidConfiguration, match=words):
-        with_own_executor(site.context, site.job(executor=recorded))
+        own(site, site.job(executor=recorded))
 
 
 def test_a_file_that_the_call_named_counts_unless_it_lies_in_the_repository(
@@ -57,11 +72,11 @@ def test_a_file_that_the_call_named_counts_unless_it_lies_in_the_repository(
     named = poisoned_home / "named.yaml"
     configure(named, **{"claude-code": {"settings": {"model": "haiku"}}})
     job = replace(site.job(executor=FORGED), config_file=str(named))
-    assert with_own_executor(site.context, job).agents_executor.model == "haiku"
+    assert own(site, job).agents_executor.model == "haiku"
     inside = site.workspace.root / "evil.yaml"
     inside.write_bytes(named.read_bytes())
     for path in (inside, poisoned_home / "link.yaml"):
         if path != inside:
             path.symlink_to(inside)
         with pytest.raises(InvalidConfiguration, match="lies in the repository"):
-            with_own_executor(site.context, replace(job, config_file=str(path)))
+            own(site, replace(job, config_file=str(path)))

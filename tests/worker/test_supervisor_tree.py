@@ -13,7 +13,7 @@ from sow.paths import Workspace
 from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
 from sow.processes import process_facts, procfs
-from worker.next_supervisor import NO_ATTEMPT
+from worker.launch import NO_ATTEMPT
 
 pytestmark = [
     pytest.mark.slow,  # trees of processes that ignore what they are told

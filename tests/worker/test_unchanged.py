@@ -11,7 +11,7 @@ from reports.job_cases import make_job, make_task
 from sow.schema.job import CHANGED_NOTHING
 from sow.schema.task import TaskStatus
 from worker.gathering import Gathered
-from worker.unchanged import MOST_ENTRIES, notes_on, tree_is_old
+from worker.kinds.work.end import MOST_ENTRIES, notes_on, tree_is_old
 
 OLD, NOW = 1_000_000.0, 2_000_000.0
 CLONE = {"clone": {"path": "/c", "branch": "b", "base": "0" * 40}}

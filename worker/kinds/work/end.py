@@ -1,32 +1,39 @@
 """The end of an agent's attempt: what it is judged by, and what it does to its task.
 
-Owns what only agents have after the end: the report in their task's status, the
-session, the output. What follows is decided in `worker.next_step`; the order of the
-writes, which all kinds share, is `settle`.
+Owns what only agents have after the end: the report in their task's status, the session, the
+output, and whether an author has changed nothing. In a clone the task's own change tells that, or
+the commit that was judged before; in the checkout, where others work as well, only a tree in which
+no file was written since the job began. What follows is decided in `worker.next_step`; the order of
+the writes, which all kinds share, is `settle`.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from sow.agents.roles import WITHOUT_FILES
 from sow.attempts.retry import Next, Step
 from sow.config.checks import review_is_required
 from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
+from sow.paths import SOW_FOLDER
 from sow.schema.causes import Cause
-from sow.schema.job import Job
+from sow.schema.job import CHANGED_NOTHING, Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import Task, TaskState, TaskStatus
+from sow.schema.task import ReviewVerdict, Task, TaskState, TaskStatus
 from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext, tell
+from worker.gathering import Gathered
 from worker.job_end import (
     Outdated,
     end_unwritten,
@@ -49,8 +56,12 @@ from worker.task_state import (
     restore_state,
     session_seen,
 )
-from worker.unchanged import notes_on, tree_is_old
 
+MOST_ENTRIES = 10_000
+"""Of a larger tree nothing is said: a worker has other jobs to look at."""
+SKIPPED = frozenset({".git", SOW_FOLDER})
+CLOCK_SECONDS = 1.0
+"""A file's time may lie a little before that of the clock."""
 NEEDS_REVIEW = TaskStatus.NEEDS_REVIEW
 OF_OTHERS = ("review", "check", "merged")
 """What others have said of a task's work: kept from its author."""
@@ -126,8 +137,11 @@ def _follow(
     session = both(session, _puts_back_judgements(running))
     own_word = _authors_word(context, running, job)
     result = running.gathering.result if running.gathering is not None else None
-    # Before the task's lock is taken: in a large tree it takes a moment.
-    is_old = following.step is Step.DONE and result is None and _tree_is_old(context, job)
+    is_done = following.step is Step.DONE
+    is_old = False
+    if is_done and result is None and job.started_at is not None:
+        # Before the task's lock is taken: in a large tree it takes a moment.
+        is_old = tree_is_old(context.workspace.root, job.started_at)
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -157,11 +171,6 @@ def _follow(
     change_under_lease(context, job, running.lease, change, record)
     if is_final:
         tell_of_end(context, job)
-
-
-def _tree_is_old(context: WorkerContext, job: Job) -> bool:
-    """Whether no file of the checkout was written since a job began."""
-    return job.started_at is not None and tree_is_old(context.workspace.root, job.started_at)
 
 
 def _tells_files(running: Running) -> Change:
@@ -266,3 +275,65 @@ def _at_the_start(running: Running) -> Task | None:
     with suppress(FileNotFoundError, NotAFile, StateError):
         return parse_state(read_regular(path, STATE_LIMIT), TaskState, path=path).task
     return None
+
+
+def notes_on(task: Task, job: Job, gathered: Gathered | None, *, tree_is_old: bool) -> list[str]:
+    """Return the note that an author of this role has changed nothing, if so.
+
+    `task` is as the author left it; `gathered` what was found in its clone; `tree_is_old` says
+    of the checkout that no file was written there since the job began.
+    """
+    if task.status is not TaskStatus.NEEDS_REVIEW or job.agent in WITHOUT_FILES:
+        return []
+    if task.clone is UNSET:
+        is_unchanged = tree_is_old and not task.files_modified
+    else:
+        is_unchanged = gathered is not None and _is_as_judged(task, gathered)
+    return [CHANGED_NOTHING] if is_unchanged else []
+
+
+def _is_as_judged(task: Task, gathered: Gathered) -> bool:
+    """Whether a task's branch holds no change, or ends where it was found wanting before."""
+    if gathered.files is None:
+        return False
+    if not gathered.files:
+        return True
+    review, check = task.review, task.check
+    asked = review is not UNSET and review.verdict is ReviewVerdict.CORRECTIONS
+    corrected = [review.commit] if asked and review is not UNSET else []
+    red = [check.commit] if check is not UNSET and not check.passed and not check.dirty else []
+    return gathered.commit is not None and gathered.commit in (*corrected, *red)
+
+
+def tree_is_old(root: Path, since: float) -> bool:
+    """Whether no file of the repository around `root` was written since a moment.
+
+    False where that cannot be told.
+    """
+    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+    try:
+        if _is_newer(top.stat(), since):
+            return False
+        for number, entry in enumerate(_entries(os.fspath(top))):
+            if number >= MOST_ENTRIES or _is_newer(entry.stat(follow_symlinks=False), since):
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _is_newer(facts: os.stat_result, since: float) -> bool:
+    return max(facts.st_mtime, facts.st_ctime) >= since - CLOCK_SECONDS
+
+
+def _entries(top: str) -> Iterator[os.DirEntry[str]]:
+    """Yield what lies below a folder: a folder's own time tells what was taken out of it."""
+    folders = [top]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for entry in found:
+                if entry.name in SKIPPED:
+                    continue
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)

@@ -1,8 +1,7 @@
 """What drives an agent's CLI, as this user's configuration says it when an attempt starts.
 
 A job's record names its executor; which program that is, with which arguments and
-permissions, no record decides. Owns that look-up. What the attempt then starts with goes on the
-job's record.
+permissions, no record decides. Owns that look-up.
 """
 
 import os
@@ -12,22 +11,26 @@ from msgspec.structs import replace
 
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.load import read_executors
-from sow.jobs import jobs
-from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
-from worker.context import WorkerContext
 
 
-def with_own_executor(context: WorkerContext, job: Job) -> Job:
+def with_own_executor(job: Job, own: Path, root: Path) -> Job:
     """Return a job with its executor as the user's file has it now; one without an agent as it is.
 
-    Raises InvalidConfiguration where the file has no such executor any more, or
-    another one of that name.
+    `own` is the file that this process was started with, `root` the workspace's root. Raises
+    InvalidConfiguration where the file has no such executor any more, or another one of that name.
     """
     if job.executor is None:
         return job
-    path = _file_of(context, job)
+    path = Path(job.config_file) if job.config_file else own
+    if path != own and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise InvalidConfiguration(
+            path=path,
+            reason="it lies in the repository, and this worker was started with another file",
+            remedy="Let `sow worker stop` end it and call again, or name a file outside of the"
+            " repository.",
+        )
     executor = own_executor(job.executor, path)
     if executor == job.executor:
         return job
@@ -63,32 +66,3 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
             remedy="Put it back, or spawn the task again.",
         )
     return found
-
-
-def note_executor(context: WorkerContext, recorded: Job, job: Job) -> None:
-    """Put on record what an attempt starts with, in the transaction that is open."""
-    if job.executor is not None and job.executor != recorded.executor:
-        most = job.executor.max_parallel
-        changes = {"executor": job.executor, "max_parallel": most}
-        jobs.change_job(context.database, job.id, **changes)
-
-
-def _file_of(context: WorkerContext, job: Job) -> Path:
-    """Return the user's file that the call has read: the worker's own, or one that was named.
-
-    Raises InvalidConfiguration for another one that lies in the repository.
-    """
-    own = context.configuration.path
-    path = Path(job.config_file) if job.config_file else own
-    if path != own and _is_inside(path, context.workspace):
-        raise InvalidConfiguration(
-            path=path,
-            reason="it lies in the repository, and this worker was started with another file",
-            remedy="Let `sow worker stop` end it and call again, or name a file outside of the"
-            " repository.",
-        )
-    return path
-
-
-def _is_inside(path: Path, workspace: Workspace) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace.root))
