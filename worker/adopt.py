@@ -24,8 +24,7 @@ from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
-from worker.output import OutputReader
-from worker.running import Running
+from worker.running import OutputReader, Running
 from worker.watchdog import quiet_at_adoption
 
 

@@ -18,7 +18,6 @@ from sow.processes.process_facts import Life
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
 from worker.kinds.work.end import persist_session
-from worker.metering import note_usage_so_far
 from worker.orphans import is_carried, pids_of, press
 from worker.running import Running
 from worker.task_state import has_reported
@@ -101,7 +100,7 @@ def look_at_running(
     if is_alone:
         press(running, now=time.monotonic())
     _note_session(context, running, now=time.monotonic())
-    note_usage_so_far(context, running)
+    running.note_usage_so_far(context.database)
 
 
 def _pass_on_cancellation(context: WorkerContext, running: Running) -> None:

@@ -29,7 +29,6 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, WorkerFeature
-from worker.metering import note_last_usage, usage_so_far
 from worker.running import Exit, Running, end_of
 
 WARNING_SECONDS = 2.0
@@ -96,7 +95,7 @@ class BudgetWorker(WorkerFeature):
             return verdict
         ended_at = end_of(exit_facts, running.attempt, now=context.now())
         with leases.under(context.database, running.lease):
-            note_last_usage(context, running, verdict.cause, ended_at=ended_at)
+            running.note_last_usage(context.database, verdict.cause, ended_at=ended_at)
         for account in accounts_of(context.database, job, now=context.now()):
             if not account.rest and (not account.running or job.parent is not None):
                 reason = f"{account_words(account)}\n{raise_words(account)}"
@@ -172,7 +171,7 @@ def over_share(context: WorkerContext, running: Running) -> Verdict | None:
         running.share = spending.share_of(context.database, attempt.job_id, attempt.number)
     used = Amounts(time=time.monotonic() - running.begun_at)
     if running.output.seen.meter.is_told and (running.share.tokens or running.share.usd):
-        run = usage_so_far(context, running, ended=False)
+        run = running.usage(context.database, ended=False)
         tokens = run.tokens.total if run.tokens is not None else None
         used = Amounts(time=used.time, usd=run.usd, tokens=tokens)
     for measure in Measure:

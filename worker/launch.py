@@ -47,7 +47,6 @@ from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds.registry import worker_kind
-from worker.output import OutputReader
 from worker.postponing import (
     hold,
     is_checked_out,
@@ -57,7 +56,7 @@ from worker.postponing import (
     wait_for_stray,
 )
 from worker.prepared import Prepared
-from worker.running import Running
+from worker.running import OutputReader, Running
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack
 from worker.supervisor.supervise import OPEN_FILES_OPTION, PACKAGES_OPTION

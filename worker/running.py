@@ -1,37 +1,123 @@
-"""One attempt that runs: everything the monitor holds of it.
+"""One attempt that runs: everything the monitor holds of it, its output first of all.
 
-Owns nothing on disk; what must survive the worker is in the records and in
-the attempt's folder.
+The output is read as it grows, a bounded while at a time: an agent may print faster than anybody
+can read. What it tells of the attempt's use goes on record at each look that has seen more, and at
+the end; written twice it is the same, for the output and the earlier runs say all of it. Owns
+nothing on disk; what must survive the worker is in the records and in the attempt's folder.
 """
 
+import math
+import os
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from sow.agent_clis.description import Metering
+from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.retry import doubled
+from sow.attempts.run_usage import usage_of
+from sow.config.prices import read_prices
+from sow.errors import StateError
 from sow.evidence import KEY, is_of
-from sow.executors.base import Ending, Executor, Verdict
+from sow.executors.base import Ending, Executor, Observation, Verdict
+from sow.executors.lines import WholeLines
 from sow.executors.metering import Meter
-from sow.files import NotAFile, read_regular, read_tail
+from sow.files import NotAFile, open_regular, read_regular, read_tail
+from sow.jobs import leases, spending
+from sow.jobs.database import Database
 from sow.paths import AttemptPaths
 from sow.schema.amounts import Amounts
+from sow.schema.causes import WITHOUT_AGENT, Cause
 from sow.schema.job import Attempt, Job, Lease
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task
+from sow.schema.usage import NOTHING, RunUsage
 from worker.gathering import Gathering
-from worker.output import OutputReader
+
+CHUNK_BYTES = 1 << 16
+"""How much is read between two looks at the clock: some milliseconds of the costliest lines."""
+LONGEST_BACKLOG_BYTES = 4 << 30
+"""What an attempt that has ended left unread beyond this is skipped: its last lines tell its end,
+and a file may claim to hold a million times as much."""
+
+
+class OutputReader:
+    """Reads the lines that a file has gained since the last look."""
+
+    def __init__(self, path: Path, executor: Executor | None) -> None:
+        """`executor` reads the lines; without one they tell nothing."""
+        self.path = path
+        self.executor = executor
+        self.seen = Observation()
+        self.offset = 0
+        self.is_behind = False
+        """Whether the last look ended before what there is to read did."""
+        self._lines = WholeLines()
+        self._end: int | None = None
+
+    def read_for(self, seconds: float) -> None:
+        """Take in the lines that are complete by now, for `seconds` and the rest of a chunk."""
+        deadline = time.monotonic() + seconds
+        self.is_behind = False
+        try:
+            descriptor = open_regular(self.path)
+        except (OSError, StateError):  # not there yet, or no regular file: there is nothing to read
+            return
+        try:
+            while chunk := os.pread(descriptor, self._step(), self.offset):
+                self.offset += len(chunk)
+                self._fold(self._lines.feed(chunk))
+                if time.monotonic() >= deadline:
+                    self.is_behind = self._step() > 0 and (
+                        self.offset < os.fstat(descriptor).st_size
+                    )
+                    return
+        finally:
+            os.close(descriptor)
+
+    def read_new(self, *, last: bool = False) -> None:
+        """Take in all the lines that are complete by now (`last`: the unfinished one as well)."""
+        self.read_for(math.inf)
+        if last:
+            self._fold(self._lines.take_rest())
+
+    def ends_here(self) -> None:
+        """Read no further than the file reaches now: what writes on is not the attempt."""
+        if self._end is not None:
+            return
+        self._end = self.offset
+        with suppress(OSError):
+            self._end = max(self.offset, self.path.stat().st_size)
+        if self._end - self.offset > LONGEST_BACKLOG_BYTES:
+            self._lines.skip_line()
+            self.offset = self._end - LONGEST_BACKLOG_BYTES
+
+    def _step(self) -> int:
+        """Return how much to read next, in bytes."""
+        if self._end is None:
+            return CHUNK_BYTES
+        return min(CHUNK_BYTES, max(0, self._end - self.offset))
+
+    def _fold(self, lines: bytes) -> None:
+        if self.executor is None:
+            return
+        for event in self.executor.skim(lines):
+            self.seen = self.seen.after(event)
+
 
 T = TypeVar("T")
 
 RECORD_LIMIT = 1 << 16
 """The largest record of a supervisor that is read, in bytes; it writes some 200."""
 FIRST_POSTPONEMENT_SECONDS = 0.25
+NOTHING_USED = RunUsage(tokens=NOTHING, usd=0.0)
 BEGINNING_BYTES = 16 << 20
 """How much of a transcript is looked at."""
 
@@ -123,12 +209,16 @@ class Running:
     """Why its death, if it has died, was not its job's fault, as far as its adoption tells."""
 
     @property
+    def session_id(self) -> str | None:
+        """The session that it runs in, by its output where that tells it."""
+        return self.output.seen.session_id or self.attempt.session_id
+
+    @property
     def transcripts(self) -> Iterable[Path]:
         """The files in which its CLI keeps the session now."""
-        session_id = self.output.seen.session_id or self.attempt.session_id
-        if self.executor is None or not session_id:
+        if self.executor is None or not self.session_id:
             return ()
-        return self.executor.transcripts(session_id, self.environ)
+        return self.executor.transcripts(self.session_id, self.environ)
 
     @property
     def has_transcript(self) -> bool:
@@ -159,6 +249,48 @@ class Running:
             signal=exit_facts.signal,
             stderr_tail=read_tail(self.paths.stderr),
             output_tail=read_tail(self.paths.output),
+        )
+
+    def usage(self, database: Database, *, ended: bool) -> RunUsage:
+        """Return what it has used, as far as its output has been read."""
+        job = self.job
+        return usage_of(
+            self.output.seen.meter,
+            spending.totals_before(database, self.attempt, self.session_id),
+            read_prices(Path(job.config_file)) if job.config_file else {},
+            model=job.agents_executor.model or "",
+            ended=ended,
+        )
+
+    def note_usage_so_far(self, database: Database) -> None:
+        """Write what it has used, if its output has told more. Raises Fenced."""
+        meter = self.output.seen.meter
+        if self.executor is None or meter is self.noted or not meter.is_told:
+            return
+        with leases.under(database, self.lease):
+            self._note_usage(database, self.usage(database, ended=False))
+        self.noted = meter
+
+    def note_last_usage(self, database: Database, cause: Cause | None, *, ended_at: float) -> None:
+        """Write what it has used once it has ended; in the transaction that records its end.
+
+        `cause` is None where why it ended is still to be judged: then this is written once more.
+        """
+        if not kind_of(self.job).is_agents:
+            return
+        is_empty = not self.output.seen.meter.is_told and self._no_agent_ran(cause)
+        run = NOTHING_USED if is_empty else self.usage(database, ended=True)
+        self._note_usage(database, run, ended_at=ended_at)
+
+    def _no_agent_ran(self, cause: Cause | None) -> bool:
+        """Whether it has made no request: its CLI says how it begins before its first one."""
+        speaks_first = AGENT_CLIS[self.job.agents_executor.type].metering is Metering.AT_ONCE
+        return cause in WITHOUT_AGENT or (speaks_first and not self.output.offset)
+
+    def _note_usage(self, database: Database, run: RunUsage, **more: Any) -> None:
+        totals = self.output.seen.meter.totals
+        spending.note(
+            database, self.job, self.attempt, run, totals, session_id=self.session_id, **more
         )
 
     @property

@@ -21,7 +21,6 @@ from worker.features import worker_features
 from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds.base import WorkerKind
 from worker.kinds.registry import worker_kind
-from worker.metering import note_last_usage
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
 from worker.running import Exit, Running, end_of, read_exit
 
@@ -77,7 +76,7 @@ def _record_ending(
     ended_at = end_of(exit_facts, running.attempt, now=context.now())
     cause = verdict.cause if verdict is not None else None
     with leases.under(context.database, running.lease):
-        note_last_usage(context, running, cause, ended_at=ended_at)
+        running.note_last_usage(context.database, cause, ended_at=ended_at)
         jobs.change_attempt(
             context.database,
             running.job.id,

@@ -23,9 +23,8 @@ from sow.state.task_log import read_entries
 from worker import fail_internal, monitor, recovery, settle
 from worker.kinds.registry import WORKER_KINDS
 from worker.kinds.work.kind import WorkKind
-from worker.output import OutputReader
 from worker.recovery import recover
-from worker.running import Running
+from worker.running import OutputReader, Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 OTHER = WorkerId("w2-bbbbbb")
@@ -75,7 +74,7 @@ BUGS: dict[str, Callable[[Patch], None]] = {
     "gathering": lambda patch: patch.setattr(WorkKind, "gathering", fail),
     "judging": in_ending("judge"),
     "deciding": in_ending("decide"),
-    "metering": lambda patch: patch.setattr(settle, "note_last_usage", fail),
+    "metering": lambda patch: patch.setattr(Running, "note_last_usage", fail),
     "fence": lambda patch: patch.setattr(monitor, "remove_fence", fail),
 }
 

@@ -23,7 +23,7 @@ from sow.processes import cgroup, process_facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
-from worker import at_work, output
+from worker import at_work
 from worker import monitor as monitor_module
 from worker.at_work import ask_to_end, has_ended
 from worker.settle import settle_attempt
@@ -346,7 +346,7 @@ def flood(path: Path) -> None:
 @pytest.fixture
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a flood take so many looks that whoever waits for its end would be seen to."""
-    monkeypatch.setattr(output, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr("worker.running.CHUNK_BYTES", 4096)
     monkeypatch.setattr(monitor_module, "READING_SECONDS", 0.0)
     monkeypatch.setattr(monitor_module, "SHORTEST_READING_SECONDS", 0.0)
 

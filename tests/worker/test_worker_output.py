@@ -16,8 +16,7 @@ from sow.executors.base import Event, EventKind, Observation
 from sow.executors.lines import read_every
 from sow.executors.registry import make_executor
 from sow.files import read_tail
-from worker import output
-from worker.output import OutputReader
+from worker.running import OutputReader
 
 
 class Echo:
@@ -140,7 +139,7 @@ def test_what_is_written_after_the_end_is_not_read(
 def test_of_a_file_that_claims_to_be_endless_the_last_lines_are_read(
     reader: OutputReader, path: Path, echo: Echo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "LONGEST_BACKLOG_BYTES", 1000)
+    monkeypatch.setattr("worker.running.LONGEST_BACKLOG_BYTES", 1000)
     append(path, b"first\n")
     with path.open("r+b") as file:
         file.truncate(1 << 40)
@@ -171,7 +170,7 @@ def test_an_output_that_is_no_file_tells_nothing_and_holds_nobody_up(
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds, so that a test needs no file of 16 MB."""
     monkeypatch.setattr(lines, "LONGEST_LINE_BYTES", 100)
-    monkeypatch.setattr(output, "CHUNK_BYTES", 16)
+    monkeypatch.setattr("worker.running.CHUNK_BYTES", 16)
 
 
 @pytest.mark.usefixtures("short_lines")

@@ -91,7 +91,7 @@ def facts_of(running: Running) -> Mapping[str, Any]:
     """Return what the output has told, for the attempt's record."""
     seen = running.output.seen
     return {
-        "session_id": seen.session_id or running.attempt.session_id,
+        "session_id": running.session_id,
         "transcript_seen": running.attempt.transcript_seen or running.has_transcript,
         "finished_turn": seen.has_finished_turn,
         "tool_uses": seen.told_tool_uses,
@@ -239,9 +239,8 @@ def _refuse_outdated(
 
 def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
     """See to it that what is written next may follow the task's status."""
-    seen = running.output.seen
-    session_id = seen.session_id or running.attempt.session_id
-    put_on_record(context, job, running.lease, session_id, started=seen.has_begun)
+    started = running.output.seen.has_begun
+    put_on_record(context, job, running.lease, running.session_id, started=started)
 
 
 def _puts_back_judgements(running: Running) -> Change:
