@@ -18,11 +18,11 @@ from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.kinds import kind_of
 from sow.terminal_text import readable
+from worker.attempt_processes import remove_fence
 from worker.context import WorkerContext, logger
 from worker.job_end import end_unwritten
 from worker.kinds.work.end import take_back_words
 from worker.next_step import with_gathered
-from worker.orphans import remove_fence
 from worker.postponing import is_checked_out
 from worker.running import Running
 

@@ -2,7 +2,7 @@
 
 A feature's module has `FEATURE`, a `WorkerFeature`. It may limit what the next attempt uses, end
 one that has used up its share, and say what follows such an end. `launch` asks it before an
-attempt, `at_work` while its agent goes on, `settle` and `next_step` after it, and `housekeeping`.
+attempt, `watchdog` while its agent goes on, `settle` and `next_step` after it, and `housekeeping`.
 """
 
 from collections.abc import Mapping, Sequence

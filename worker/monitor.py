@@ -27,13 +27,13 @@ from sow.jobs.leases import Fenced
 from sow.processes import process_facts
 from sow.processes.process_facts import Life
 from sow.schema.causes import CAUSES, Cause
-from worker.at_work import ask_to_end, has_ended, look_at_running, supervisor_lives
+from worker.attempt_processes import ask_to_end, has_ended, remove_fence, supervisor_lives
 from worker.context import WorkerContext, tell
 from worker.fail_internal import fail_internal
 from worker.kinds.registry import worker_kind
-from worker.orphans import remove_fence
 from worker.running import Running
 from worker.settle import settle_attempt
+from worker.watchdog import look_at_running
 
 
 class Wakeups:

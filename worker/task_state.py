@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from sow.attempts.judge import report_of
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
@@ -32,14 +31,6 @@ from worker.running import Running
 
 Change = Callable[[Task], Mapping[str, Any]]
 """Given the task as it stands, returns the fields to change."""
-
-
-def has_reported(context: WorkerContext, job: Job) -> bool:
-    """Whether the agent has reported; False where the state cannot be read now."""
-    try:
-        return report_of(job, read_task(context.workspace, TaskId(job.task_id))) is not None
-    except StateError:
-        return False
 
 
 def change_under_lease(

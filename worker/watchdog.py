@@ -1,27 +1,39 @@
-"""Telling a hang from long work: an attempt's time-out, its result, and several signs of life.
+"""One look at an attempt that is not over: a cancel is passed on, limits kept, what it tells noted.
 
-Owns the limits, and what counts as a sign of life: output, growth of the
-transcript, CPU time spent anywhere in the agent's tree, a job of its own that it
-waits for. All on the monotonic clock, so that a machine that was suspended does
-not make an agent look stalled. Ends nothing itself, and tells nobody (`quiet`).
+Owns the order. What an agent can break by what it writes into its task's files comes last: nothing
+of it may keep a limit or a cancel from the agent.
+
+Owns also how a hang is told from long work: by the attempt's time-out, its result, and several
+signs of life. These are output, growth of the transcript, CPU time spent anywhere in the agent's
+tree, a job of its own that it waits for. All on the monotonic clock, so that a machine that was
+suspended does not make an agent look stalled.
 """
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from sow.attempts.judge import report_of
 from sow.clock import format_duration
+from sow.errors import StateError
 from sow.executors.base import Ending, Verdict
 from sow.files import read_tail, remove_file, write_atomically
+from sow.ids import TaskId
 from sow.jobs import leases
-from sow.jobs.stalls import note_stall, quiet_since
+from sow.jobs.stalls import note_stall, quiet_since, waits_for_others
 from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.executor import QUIET_SECONDS, ExecutorConfig
+from sow.schema.job import Job
+from sow.state.tasks import read_task
+from worker.attempt_processes import ask_to_end, keep_going, press
 from worker.context import WorkerContext, tell
+from worker.features import worker_features
+from worker.kinds.work.end import persist_session
 from worker.running import Running, Signs
 
 HANG_SECONDS = 30.0
@@ -35,7 +47,68 @@ IDLE_SHARE = 0.04
 over 50 s), with bursts of 0.11 s in 0.2 s and of 0.22 s in 5 s."""
 BURST_SECONDS = 0.3
 """How much CPU time above that share is a sign of life."""
+SESSION_SECONDS = 10.0
+"""How often it is tried again to put a session on record in a task's state that is broken."""
 NO_SIGNS = "no output, no CPU time, no growth of its transcript"
+
+
+def look_at_running(
+    context: WorkerContext, running: Running, *, reading_seconds: float, is_alone: bool
+) -> None:
+    """See to an attempt whose agent goes on; read its output for so long at the most.
+
+    `is_alone`: it has no supervisor any more, so this ends what is to be ended. Raises Fenced.
+    """
+    running.over_since = None  # something of it runs on
+    # First: nothing below may keep it from the agent.
+    if not running.asked_to_end and leases.end_is_asked(context.database, running.job.id):
+        ask_to_end(running)
+    keep_going(running, now=time.monotonic())
+    running.output.read_for(reading_seconds)
+    _end_if_overdue(context, running)
+    note_quiet(context, running)
+    if is_alone:
+        press(running, now=time.monotonic())
+    _note_session(context, running, now=time.monotonic())
+    running.note_usage_so_far(context.database)
+
+
+def _end_if_overdue(context: WorkerContext, running: Running) -> None:
+    looks = [feature.on_usage(context, running) for feature in worker_features()]
+    if running.asked_to_end:
+        return
+    verdict = overdue(
+        running,
+        time.monotonic(),
+        lambda: _has_reported(context, running.job),
+        lambda: waits_for_others(context.database, running.job.id),
+    ) or next(filter(None, looks), None)
+    if verdict is not None:
+        tell(running.job, f"{verdict.reason}; ending it")
+        running.ended_for = verdict
+        ask_to_end(running)
+
+
+def _has_reported(context: WorkerContext, job: Job) -> bool:
+    """Whether the agent has reported; False where the state cannot be read now."""
+    try:
+        return report_of(job, read_task(context.workspace, TaskId(job.task_id))) is not None
+    except StateError:
+        return False
+
+
+def _note_session(context: WorkerContext, running: Running, *, now: float) -> None:
+    """Put the session on record; where the task's state is broken, try it again now and then.
+
+    The agent may have broken it, or git left a conflict there. Nothing else waits for its mend.
+    """
+    if now < running.session_at:
+        return
+    try:
+        persist_session(context, running)
+    except StateError as error:
+        running.session_at = now + SESSION_SECONDS
+        tell(running.job, f"its session cannot be put on record yet: {error.message}")
 
 
 def overdue(

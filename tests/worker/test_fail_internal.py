@@ -20,7 +20,7 @@ from sow.schema.job import NOT_BROUGHT_BACK, Cause, Job, JobState, Verb
 from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.task_log import read_entries
-from worker import fail_internal, monitor, recovery, settle
+from worker import fail_internal, monitor, recovery
 from worker.kinds.registry import WORKER_KINDS
 from worker.kinds.work.kind import WorkKind
 from worker.recovery import recover

@@ -23,9 +23,8 @@ from sow.processes import cgroup, process_facts
 from sow.processes.procfs import read_stat
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
-from worker import at_work
 from worker import monitor as monitor_module
-from worker.at_work import ask_to_end, has_ended
+from worker.attempt_processes import ask_to_end, has_ended
 from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -700,7 +699,7 @@ def test_a_session_is_put_on_record_when_a_broken_state_is_mended(
     site: WatchSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr(at_work, "SESSION_SECONDS", 0.1)
+    monkeypatch.setattr("worker.watchdog.SESSION_SECONDS", 0.1)
     job = site.job()
     site.lease(job)
     site.run(job, f"echo '{NEWS}'; exec sleep 600")

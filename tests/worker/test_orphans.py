@@ -14,8 +14,7 @@ from watch_cases import WatchSite, dead_process
 from sow.jobs import jobs
 from sow.processes import cgroup, process_facts, tree_linux
 from sow.schema.job import Job
-from worker.at_work import has_ended
-from worker.orphans import STEPS, pids_of, press
+from worker.attempt_processes import STEPS, has_ended, pids_of, press
 from worker.running import Running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")

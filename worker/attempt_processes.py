@@ -1,6 +1,7 @@
-"""Ending what a killed supervisor left behind: what carries its id, its group or its lock.
+"""The processes of an attempt, seen from its worker: whether any of them lives, how they are ended.
 
-Owns the order of the signals and the grace after each, counted over the
+What a killed supervisor left behind carries the attempt's id, its group or its lock. Owns the order
+of the signals to that and the grace after each, counted over the
 monitor's looks, so that nobody waits. An agent that lost its supervisor is left
 to work; it is ended when somebody asks for it, and what it leaves in the
 background when it has ended itself. Workers and other attempts that an agent's
@@ -9,12 +10,14 @@ own `sow` calls started are left alone (`own_processes`).
 
 import os
 import signal
+from contextlib import suppress
 
 from sow import env_vars
-from sow.jobs.attempt_evidence import is_locked
+from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up, is_locked
 from sow.processes import process_facts
 from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity
+from worker.context import tell
 from worker.running import Running
 from worker.supervisor.foreign_processes import agent_pid_of, started
 from worker.supervisor.own_processes import Left, left_of
@@ -22,6 +25,63 @@ from worker.supervisor.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""
+AGAIN_SECONDS = 10.0
+"""Stops that lie no further back than this are the work of one hand."""
+MOST_STOPS = 3
+"""How often within that time a supervisor is continued before it is given up."""
+
+
+def keep_going(running: Running, *, now: float) -> None:
+    """Continue an attempt's supervisor if it was stopped, or kill it. `now` is monotonic."""
+    supervisor = running.attempt.supervisor
+    if supervisor is None or not process_facts.is_stopped(supervisor):
+        return
+    lately = [at for at in running.continued_at if now - at < AGAIN_SECONDS]
+    with suppress(ProcessLookupError):
+        if len(lately) < MOST_STOPS:
+            running.continued_at = [*lately, now]
+            tell(running.job, "its supervisor was stopped; continuing it")
+            os.kill(supervisor.pid, signal.SIGCONT)
+        else:
+            tell(running.job, "its supervisor is stopped again and again; the worker replaces it")
+            os.kill(supervisor.pid, signal.SIGKILL)
+
+
+def has_ended(running: Running) -> bool:
+    """Whether an attempt is over: its supervisor has gone, and nothing of the agent is left.
+
+    A supervisor that was killed leaves its agent behind; such an agent is left
+    to run, and has ended when no process carries the attempt's id. One that
+    cannot be verified is over when a person has given it up. A record of the
+    end proves nothing while the agent is seen at work: it may have made that
+    file itself, and a second agent would be started beside it.
+    """
+    paths, attempt = running.paths, running.attempt.id
+    if has_exit(paths, attempt) or is_given_up(paths, attempt):
+        return not is_carried(running)
+    if supervisor_lives(running):
+        return False
+    return not pids_of(running) and declare_void(paths, attempt)
+
+
+def supervisor_lives(running: Running) -> bool:
+    """Whether the attempt has a supervisor to end it; one elsewhere is never called dead."""
+    if running.process is not None:
+        return running.process.poll() is None
+    identity = running.attempt.supervisor
+    folder = running.paths.folder
+    return identity is not None and process_facts.life_of(identity, folder) is not Life.DEAD
+
+
+def ask_to_end(running: Running) -> None:
+    """Ask the supervisor to end its whole tree; without one, the monitor's looks end it."""
+    if running.asked_to_end:
+        return
+    running.asked_to_end = True
+    identity = running.attempt.supervisor
+    if identity is not None and process_facts.life_of(identity) is Life.ALIVE:
+        with suppress(ProcessLookupError):
+            os.kill(identity.pid, signal.SIGTERM)
 
 
 def pids_of(running: Running) -> list[int]:
