@@ -1,11 +1,10 @@
 """The processes of an attempt, seen from its worker: whether any of them lives, how they are ended.
 
 What a killed supervisor left behind carries the attempt's id, its group or its lock. Owns the order
-of the signals to that and the grace after each, counted over the
-monitor's looks, so that nobody waits. An agent that lost its supervisor is left
-to work; it is ended when somebody asks for it, and what it leaves in the
-background when it has ended itself. Workers and other attempts that an agent's
-own `sow` calls started are left alone (`own_processes`).
+of the signals to that and the grace after each, counted over the monitor's looks, so that nobody
+waits. An agent that lost its supervisor is left to work; it is ended when somebody asks for it, and
+what it leaves in the background when it has ended itself. Workers and other attempts that an
+agent's own `sow` calls started are left alone (`own_processes`).
 """
 
 import os

@@ -46,7 +46,7 @@ from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.job_end import cancel_unstarted, fail_before_start
-from worker.kinds.registry import worker_kind
+from worker.kinds import worker_kind
 from worker.postponing import (
     hold,
     is_checked_out,

@@ -35,6 +35,7 @@ from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.housekeeping import Housekeeping
 from worker.inheritance import leave_fence, release_alive_lock
+from worker.kinds import worker_kinds
 from worker.launch import Standby
 from worker.monitor import Monitor
 from worker.notifier import Notifier
@@ -72,6 +73,7 @@ class WorkerProcess:
         self, workspace: Workspace, options: WorkerOptions, environ: Mapping[str, str]
     ) -> None:
         database = open_queue(workspace)
+        worker_kinds()
         configuration = load_named(
             path=user_config_path(environ),
             repository_path=workspace.repository_config,

@@ -30,7 +30,7 @@ from sow.schema.causes import CAUSES, Cause
 from worker.attempt_processes import ask_to_end, has_ended, remove_fence, supervisor_lives
 from worker.context import WorkerContext, tell
 from worker.fail_internal import fail_internal
-from worker.kinds.registry import worker_kind
+from worker.kinds import worker_kind
 from worker.running import Running
 from worker.settle import settle_attempt
 from worker.watchdog import look_at_running

@@ -112,7 +112,7 @@ from sow.jobs import jobs
 from sow.schema.causes import Cause
 from sow.schema.job import Verb
 from worker.kinds.count.program import run
-from worker.kinds.registry import worker_kind
+from worker.kinds import worker_kind
 
 
 def test_a_worker_prepares_its_program_which_does_what_its_orders_say(site):

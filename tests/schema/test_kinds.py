@@ -13,7 +13,7 @@ from repository.sources import ROOT, SOURCES, nodes_of
 from sow.schema.job import Verb
 from sow.schema.job_terms import JobTerms
 from sow.schema.kinds import KINDS, JobKind, SessionUse, verbs_of
-from worker.kinds.registry import WORKER_KINDS
+from worker.kinds import worker_kinds
 
 PACKAGES = ("sow/schema/kinds.py", "sow/calls/kinds/", "worker/kinds/")
 """Where a kind may be named, and what was asked of its jobs alone."""
@@ -50,7 +50,7 @@ def test_what_only_agents_have_only_agents_have(kind: JobKind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.verb)
 def test_a_leased_kind_has_its_package_and_a_step_its_program(kind: JobKind) -> None:
-    assert (kind.package in WORKER_KINDS) is kind.is_leased
+    assert (kind.package in worker_kinds()) is kind.is_leased
     if not kind.is_agents:
         assert callable(import_module(f"worker.kinds.{kind.package}.program").run)
 

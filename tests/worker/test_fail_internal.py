@@ -21,7 +21,7 @@ from sow.schema.job_terms import AuthorTerms, CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
 from sow.state.task_log import read_entries
 from worker import fail_internal, monitor, recovery
-from worker.kinds.registry import WORKER_KINDS
+from worker.kinds import worker_kinds
 from worker.kinds.work.kind import WorkKind
 from worker.recovery import recover
 from worker.running import OutputReader, Running
@@ -63,7 +63,7 @@ def in_ending(name: str) -> Callable[[Patch], None]:
     """Have a part of an ending fail, as it is for agents and for steps."""
 
     def break_it(patch: Patch) -> None:
-        for kind in WORKER_KINDS.values():
+        for kind in worker_kinds().values():
             patch.setattr(type(kind), name, fail)
 
     return break_it
