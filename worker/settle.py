@@ -19,7 +19,8 @@ from sow.schema.job import JobState
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
 from worker.job_end import Outdated, cancel_unstarted
-from worker.kinds.base import WorkerKind, worker_kind
+from worker.kinds import worker_kind
+from worker.kinds.base import WorkerKind
 from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
 from worker.running import Exit, Running, end_of, read_exit
 
