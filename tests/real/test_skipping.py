@@ -15,7 +15,16 @@ def run_without_tools(tmp_path: Path, **environ: str) -> subprocess.CompletedPro
     """Run the tests of the namespace where no `unshare` is on PATH."""
     test = f"{HERE / 'test_namespace.py'}::test_only_loopback_is_there"
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={tmp_path / 'base'}",
+            test,
+        ],
         env={"PATH": str(tmp_path), "HOME": str(tmp_path), **environ},
         cwd=HERE.parents[1],
         capture_output=True,
