@@ -3,25 +3,23 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from sow.schema.output import fields
+from sow.schema.output.fields import about
 
-ClonePath = Annotated[str, Meta(description="the clone's folder")]
-Branch = Annotated[str, Meta(description="the task's branch")]
+ClonePath = Annotated[str, about("the clone's folder")]
+Branch = Annotated[str, about("the task's branch")]
 Reasons = Annotated[
-    tuple[str, ...],
-    Meta(description="what would be lost with it, or is not merged, a few words each"),
+    tuple[str, ...], about("what would be lost with it, or is not merged, a few words each")
 ]
 
 
 GoesAlong = Annotated[
-    tuple[str, ...],
-    Meta(description="what goes with it and does not keep it: ignored files, reset commits"),
+    tuple[str, ...], about("what goes with it and does not keep it: ignored files, reset commits")
 ]
 
 
-ProjectStart = Annotated[str, Meta(description="how the project's id begins: 8 digits")]
+ProjectStart = Annotated[str, about("how the project's id begins: 8 digits")]
 
 
 class CloneView(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +27,8 @@ class CloneView(msgspec.Struct, frozen=True, kw_only=True):
 
     project: ProjectStart
     task: fields.TaskKey
-    status: Annotated[str | None, Meta(description="the task's status; null for one that is gone")]
-    state: Annotated[
-        str, Meta(description="what lies in its place: whole, unfinished, missing or strange")
-    ]
+    status: Annotated[str | None, about("the task's status; null for one that is gone")]
+    state: Annotated[str, about("what lies in its place: whole, unfinished, missing or strange")]
     branch: Branch
     path: ClonePath
     reasons: Reasons
@@ -45,10 +41,8 @@ class BranchView(msgspec.Struct, frozen=True, kw_only=True):
     project: ProjectStart
     task: fields.TaskKey
     branch: Branch
-    commit: Annotated[str, Meta(description="its last commit")]
-    reasons: Annotated[
-        tuple[str, ...], Meta(description="what stands against removing it, a few words each")
-    ]
+    commit: Annotated[str, about("its last commit")]
+    reasons: Annotated[tuple[str, ...], about("what stands against removing it, a few words each")]
 
 
 class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +50,7 @@ class ClonePlace(msgspec.Struct, frozen=True, kw_only=True):
 
     task: fields.TaskKey
     path: ClonePath
-    root: Annotated[str, Meta(description="the folder in it that is the workspace's root")]
+    root: Annotated[str, about("the folder in it that is the workspace's root")]
     branch: Branch
 
 
@@ -66,20 +60,18 @@ class CloneUpdated(msgspec.Struct, frozen=True, kw_only=True):
     task: fields.TaskKey
     path: ClonePath
     branch: Branch
-    commit: Annotated[str, Meta(description="the last commit of that branch now")]
+    commit: Annotated[str, about("the last commit of that branch now")]
     merged_commit: Annotated[
-        str | None,
-        Meta(description="the project's commit that was brought in; null where it was there"),
+        str | None, about("the project's commit that was brought in; null where it was there")
     ]
     conflicts: Annotated[
         tuple[str, ...],
-        Meta(description="the files in conflict, which hold marks now; nothing is committed then"),
+        about("the files in conflict, which hold marks now; nothing is committed then"),
     ]
     notes: Annotated[
         tuple[str, ...],
-        Meta(
-            description="the branch, if only the clone had it; submodules that stay where they"
-            " were, and why"
+        about(
+            "the branch, if only the clone had it; submodules that stay where they were, and why"
         ),
     ]
 
@@ -90,27 +82,24 @@ class CloneGone(msgspec.Struct, frozen=True, kw_only=True):
     project: ProjectStart
     task: fields.TaskKey
     path: ClonePath
-    removed: Annotated[bool, Meta(description="whether it was removed, or would be")]
+    removed: Annotated[bool, about("whether it was removed, or would be")]
     reasons: Reasons
     goes_along: GoesAlong
-    kept_in: Annotated[
-        str | None, Meta(description="the folder with the results that `clones.keep` names")
-    ]
-    kept: Annotated[tuple[str, ...], Meta(description="those results, relative to that folder")]
+    kept_in: Annotated[str | None, about("the folder with the results that `clones.keep` names")]
+    kept: Annotated[tuple[str, ...], about("those results, relative to that folder")]
 
 
 class ClonesPruned(msgspec.Struct, frozen=True, kw_only=True):
     """What `sow clone prune` has removed, or would remove."""
 
     clones: Annotated[
-        tuple[CloneGone, ...], Meta(description="the clones of tasks that have ended or are gone")
+        tuple[CloneGone, ...], about("the clones of tasks that have ended or are gone")
     ]
     swept: Annotated[
-        tuple[str, ...],
-        Meta(description="what makers, removers and reviews left that died, or are over"),
+        tuple[str, ...], about("what makers, removers and reviews left that died, or are over")
     ]
     branches: Annotated[
         tuple[BranchView, ...],
-        Meta(description="branches of other projects; those without `standing` were removed"),
+        about("branches of other projects; those without `standing` were removed"),
     ]
-    dry_run: Annotated[bool, Meta(description="whether nothing was removed")]
+    dry_run: Annotated[bool, about("whether nothing was removed")]

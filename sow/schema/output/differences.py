@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from sow.schema.output import fields
+from sow.schema.output.fields import about
 
 
 class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,23 +13,12 @@ class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
 
     task: fields.TaskKey
     is_tasks_own: Annotated[
-        bool,
-        Meta(description="whether it is this task's change alone; false without a clone: then all"),
+        bool, about("whether it is this task's change alone; false without a clone: then all")
     ]
-    base: Annotated[
-        str | None, Meta(description="the commit or tree that it is told against; null: HEAD")
-    ]
-    commit: Annotated[
-        str | None, Meta(description="the task's last commit; null for the working tree")
-    ]
-    files: Annotated[tuple[str, ...], Meta(description="the files that are changed")]
-    steering_files: Annotated[
-        tuple[str, ...], Meta(description="those of them that steer agents or machines")
-    ]
-    left_out: Annotated[
-        tuple[str, ...], Meta(description="what its commits change of sow's own files")
-    ]
-    stat: Annotated[str | None, Meta(description="a line for each file; null without --stat")]
-    patch: Annotated[
-        str | None, Meta(description="the change as a patch; null with --stat or --name-only")
-    ]
+    base: Annotated[str | None, about("the commit or tree that it is told against; null: HEAD")]
+    commit: Annotated[str | None, about("the task's last commit; null for the working tree")]
+    files: Annotated[tuple[str, ...], about("the files that are changed")]
+    steering_files: Annotated[tuple[str, ...], about("those of them that steer agents or machines")]
+    left_out: Annotated[tuple[str, ...], about("what its commits change of sow's own files")]
+    stat: Annotated[str | None, about("a line for each file; null without --stat")]
+    patch: Annotated[str | None, about("the change as a patch; null with --stat or --name-only")]

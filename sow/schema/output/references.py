@@ -3,17 +3,15 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-ReferenceKey = Annotated[str, Meta(description="the reference's id")]
-Source = Annotated[str, Meta(description="the address of the repository")]
-LinkPath = Annotated[str, Meta(description="where it is linked, relative to the workspace's root")]
-Commit = Annotated[
-    str | None, Meta(description="the commit that is linked on this machine; null for none")
-]
+from sow.schema.output.fields import about
+
+ReferenceKey = Annotated[str, about("the reference's id")]
+Source = Annotated[str, about("the address of the repository")]
+LinkPath = Annotated[str, about("where it is linked, relative to the workspace's root")]
+Commit = Annotated[str | None, about("the commit that is linked on this machine; null for none")]
 LeftOut = Annotated[
-    tuple[str, ...],
-    Meta(description="what the commit has and the link has not, each with the reason"),
+    tuple[str, ...], about("what the commit has and the link has not, each with the reason")
 ]
 
 
@@ -22,28 +20,26 @@ class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: ReferenceKey
     source: Source
-    kind: Annotated[str, Meta(description="knowledge or code")]
+    kind: Annotated[str, about("knowledge or code")]
     link: LinkPath
-    branch: Annotated[str | None, Meta(description="the branch that it follows; null for none")]
-    tag: Annotated[str | None, Meta(description="the tag at which it stands; null for none")]
-    path: Annotated[str | None, Meta(description="the folder that is linked; null for the whole")]
-    tags: Annotated[tuple[str, ...], Meta(description="words by which it is found")]
-    description: Annotated[str, Meta(description="what it is for; often empty")]
-    summary: Annotated[str, Meta(description="what stands in it; often empty")]
+    branch: Annotated[str | None, about("the branch that it follows; null for none")]
+    tag: Annotated[str | None, about("the tag at which it stands; null for none")]
+    path: Annotated[str | None, about("the folder that is linked; null for the whole")]
+    tags: Annotated[tuple[str, ...], about("words by which it is found")]
+    description: Annotated[str, about("what it is for; often empty")]
+    summary: Annotated[str, about("what stands in it; often empty")]
     presence: Annotated[
-        str, Meta(description="what lies in its place here: linked, copied, missing or strange")
+        str, about("what lies in its place here: linked, copied, missing or strange")
     ]
     commit: Commit
-    folder: Annotated[
-        str | None, Meta(description="where its files really lie; null where they are not here")
-    ]
+    folder: Annotated[str | None, about("where its files really lie; null where they are not here")]
     left_out: LeftOut
 
 
 class ReferenceAdded(ReferenceView, frozen=True, kw_only=True):
     """A reference that was added."""
 
-    is_new: Annotated[bool, Meta(description="whether the index did not have it before")]
+    is_new: Annotated[bool, about("whether the index did not have it before")]
 
 
 class ReferenceStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,18 +49,18 @@ class ReferenceStanding(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     standing: Annotated[
         str,
-        Meta(
-            description="current, behind, ahead, diverged, unreachable, missing (nothing is linked"
+        about(
+            "current, behind, ahead, diverged, unreachable, missing (nothing is linked"
             " here) or strange (something else lies there)"
         ),
     ]
-    ahead: Annotated[int, Meta(description="how many commits are here that the remote has not")]
-    behind: Annotated[int, Meta(description="how many the remote has that are not linked here")]
+    ahead: Annotated[int, about("how many commits are here that the remote has not")]
+    behind: Annotated[int, about("how many the remote has that are not linked here")]
     commit: Commit
     remote: Annotated[
-        str | None, Meta(description="the commit that the remote has; null where it gave no answer")
+        str | None, about("the commit that the remote has; null where it gave no answer")
     ]
-    reason: Annotated[str, Meta(description="why it cannot be reached; else empty")]
+    reason: Annotated[str, about("why it cannot be reached; else empty")]
 
 
 class ReferenceUpdated(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,15 +70,15 @@ class ReferenceUpdated(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     deed: Annotated[
         str,
-        Meta(
-            description="stood (nothing to do), linked (it was missing here), updated, or reset (it"
+        about(
+            "stood (nothing to do), linked (it was missing here), updated, or reset (it"
             " had diverged, or was ahead, and is what the remote has now)"
         ),
     ]
-    before: Annotated[str | None, Meta(description="the commit that was linked; null for none")]
+    before: Annotated[str | None, about("the commit that was linked; null for none")]
     commit: Commit
-    words: Annotated[str, Meta(description="how it stood before, in words; empty where the same")]
-    is_copy: Annotated[bool, Meta(description="whether it was copied, where no link can be made")]
+    words: Annotated[str, about("how it stood before, in words; empty where the same")]
+    is_copy: Annotated[bool, about("whether it was copied, where no link can be made")]
     left_out: LeftOut
 
 
@@ -91,8 +87,8 @@ class ReferenceFailed(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: ReferenceKey
     source: Source
-    message: Annotated[str, Meta(description="what happened")]
-    hint: Annotated[str, Meta(description="what to do next; often empty")]
+    message: Annotated[str, about("what happened")]
+    hint: Annotated[str, about("what to do next; often empty")]
 
 
 class ReferenceRemoved(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,16 +96,13 @@ class ReferenceRemoved(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: ReferenceKey
     source: Source
-    was_linked: Annotated[
-        bool, Meta(description="whether what lay in its place was sow's, and is gone")
-    ]
+    was_linked: Annotated[bool, about("whether what lay in its place was sow's, and is gone")]
     others: Annotated[
         tuple[str, ...],
-        Meta(description="the other repositories on this machine for which what was fetched stays"),
+        about("the other repositories on this machine for which what was fetched stays"),
     ]
     tasks: Annotated[
-        tuple[str, ...],
-        Meta(description="the tasks that name it still: their agents go without"),
+        tuple[str, ...], about("the tasks that name it still: their agents go without")
     ]
 
 
@@ -117,9 +110,9 @@ class CachePruned(msgspec.Struct, frozen=True, kw_only=True):
     """What has become of one repository in the cache, or would."""
 
     source: Source
-    users: Annotated[tuple[str, ...], Meta(description="the repositories that use it")]
-    gone_users: Annotated[tuple[str, ...], Meta(description="those on record that use it no more")]
-    trees: Annotated[int, Meta(description="how many of its trees nobody links, and were removed")]
-    removed: Annotated[bool, Meta(description="whether all of it was removed")]
-    note: Annotated[str, Meta(description="why it was left as it is; else empty")]
-    dry_run: Annotated[bool, Meta(description="whether nothing was removed")]
+    users: Annotated[tuple[str, ...], about("the repositories that use it")]
+    gone_users: Annotated[tuple[str, ...], about("those on record that use it no more")]
+    trees: Annotated[int, about("how many of its trees nobody links, and were removed")]
+    removed: Annotated[bool, about("whether all of it was removed")]
+    note: Annotated[str, about("why it was left as it is; else empty")]
+    dry_run: Annotated[bool, about("whether nothing was removed")]

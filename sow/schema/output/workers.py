@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from sow.schema.output import fields
+from sow.schema.output.fields import about
 
 
 class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,22 +13,19 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
 
     worker: fields.WorkerKey
     pid: fields.Pid
-    alive: Annotated[bool, Meta(description="whether it is proved to live")]
-    life: Annotated[
-        str,
-        Meta(description="alive, dead, or unverifiable where nothing here proves either"),
-    ]
-    background: Annotated[bool, Meta(description="whether it runs without a terminal")]
-    concurrency: Annotated[int, Meta(description="how many agents it may run at once")]
-    jobs: Annotated[tuple[int, ...], Meta(description="the numbers of the jobs that it runs")]
+    alive: Annotated[bool, about("whether it is proved to live")]
+    life: Annotated[str, about("alive, dead, or unverifiable where nothing here proves either")]
+    background: Annotated[bool, about("whether it runs without a terminal")]
+    concurrency: Annotated[int, about("how many agents it may run at once")]
+    jobs: Annotated[tuple[int, ...], about("the numbers of the jobs that it runs")]
     slots_taken: Annotated[
         int,
-        Meta(
-            description="how many of them hold a slot, as `sow queue status` counts: an agent that"
+        about(
+            "how many of them hold a slot, as `sow queue status` counts: an agent that"
             " waits for a job that it has started holds none meanwhile"
         ),
     ]
-    started_at: Annotated[str, Meta(description="when it was started: UTC, ISO 8601")]
+    started_at: Annotated[str, about("when it was started: UTC, ISO 8601")]
     version: fields.Version
 
 
@@ -43,54 +40,52 @@ class WorkerLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a background worker's log."""
 
     worker: fields.WorkerKey
-    text: Annotated[str, Meta(description="what it said")]
+    text: Annotated[str, about("what it said")]
 
 
 class ServiceFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file with which the system starts a worker of this checkout."""
 
-    system: Annotated[str, Meta(description="systemd or launchd")]
-    name: Annotated[str, Meta(description="the service's name")]
-    path: Annotated[str, Meta(description="where the file belongs")]
-    text: Annotated[str, Meta(description="the file")]
-    commands: Annotated[
-        tuple[str, ...], Meta(description="what to run, in this order, once it lies there")
-    ]
+    system: Annotated[str, about("systemd or launchd")]
+    name: Annotated[str, about("the service's name")]
+    path: Annotated[str, about("where the file belongs")]
+    text: Annotated[str, about("the file")]
+    commands: Annotated[tuple[str, ...], about("what to run, in this order, once it lies there")]
 
 
 class SetAside(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the queue that no job of ours belongs to."""
 
-    at: Annotated[str, Meta(description="when it was set aside: UTC, ISO 8601")]
-    reason: Annotated[str, Meta(description="why")]
-    message: Annotated[str, Meta(description="how it begins")]
+    at: Annotated[str, about("when it was set aside: UTC, ISO 8601")]
+    reason: Annotated[str, about("why")]
+    message: Annotated[str, about("how it begins")]
 
 
 class QueueView(msgspec.Struct, frozen=True, kw_only=True):
     """The queue as a whole."""
 
     paused_since: Annotated[
-        str | None, Meta(description="since when it is paused: UTC, ISO 8601; null if it is not")
+        str | None, about("since when it is paused: UTC, ISO 8601; null if it is not")
     ]
     running_by_executor: Annotated[
         dict[str, int],
-        Meta(
-            description="by executor, how many slots are taken; under the empty name how many jobs"
+        about(
+            "by executor, how many slots are taken; under the empty name how many jobs"
             " without an agent run, which take none"
         ),
     ]
-    jobs_by_state: Annotated[dict[str, int], Meta(description="by state, how many jobs there are")]
-    waiting: Annotated[int, Meta(description="how many messages wait in the queue")]
-    set_aside: Annotated[tuple[SetAside, ...], Meta(description="messages that were set aside")]
-    worker_count: Annotated[int, Meta(description="how many workers live")]
-    concurrency: Annotated[int, Meta(description="how many agents may run at once")]
+    jobs_by_state: Annotated[dict[str, int], about("by state, how many jobs there are")]
+    waiting: Annotated[int, about("how many messages wait in the queue")]
+    set_aside: Annotated[tuple[SetAside, ...], about("messages that were set aside")]
+    worker_count: Annotated[int, about("how many workers live")]
+    concurrency: Annotated[int, about("how many agents may run at once")]
     step_concurrency: Annotated[
-        int, Meta(description="how many jobs without an agent may run at once, beside the agents")
+        int, about("how many jobs without an agent may run at once, beside the agents")
     ]
     short_of: Annotated[
         tuple[str, ...],
-        Meta(
-            description="in words, what living workers are short of (disk space, memory), so that"
+        about(
+            "in words, what living workers are short of (disk space, memory), so that"
             " they take nothing; empty where all take jobs"
         ),
     ]
@@ -100,17 +95,17 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the queue is paused, after it was paused or let go on."""
 
     paused_since: Annotated[
-        str | None, Meta(description="since when it is paused: UTC, ISO 8601; null if it is not")
+        str | None, about("since when it is paused: UTC, ISO 8601; null if it is not")
     ]
-    was_paused: Annotated[bool, Meta(description="whether it was paused before")]
+    was_paused: Annotated[bool, about("whether it was paused before")]
 
 
 class WorkerEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A line of what `sow worker` says."""
 
-    at: Annotated[str, Meta(description="when: UTC, ISO 8601")]
-    level: Annotated[str, Meta(description="info, warning or error")]
-    message: Annotated[str, Meta(description="what it says")]
-    job: Annotated[int | None, Meta(description="the number of the job that it is about; or null")]
-    task: Annotated[str | None, Meta(description="the id of the task that it is about; or null")]
-    agent: Annotated[str | None, Meta(description="the role that it is about; or null")]
+    at: Annotated[str, about("when: UTC, ISO 8601")]
+    level: Annotated[str, about("info, warning or error")]
+    message: Annotated[str, about("what it says")]
+    job: Annotated[int | None, about("the number of the job that it is about; or null")]
+    task: Annotated[str | None, about("the id of the task that it is about; or null")]
+    agent: Annotated[str | None, about("the role that it is about; or null")]
