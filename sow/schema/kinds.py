@@ -43,17 +43,17 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     """What each of its attempts did, as a job's story tells it."""
     session: SessionUse | None
     """None where it has no agent."""
-    marks_task: bool
+    marks_task: bool = False
     """Whether its task is `in_progress` while it lives, and is given back a status at its end.
     Whether or not it is: the index `job_live` allows a task one live job of whatever kind."""
-    reports_status: bool
+    reports_status: bool = False
     """Whether the status that its task is left in is its report."""
-    is_leased: bool
+    is_leased: bool = True
     """Whether a worker takes it from the queue and holds a lease on it; any other job goes on as
     long as the process of its caller, or what that has started, does."""
-    makes_work: bool
+    makes_work: bool = False
     """Whether what it does to the files is its task's work; who does it never judges that work."""
-    is_interactive: bool
+    is_interactive: bool = False
     """Whether a person sits before it: nobody else may end it, and what it queues is that
     person's, not part of the job that it was begun from."""
     checks: bool = False
@@ -88,9 +88,7 @@ KINDS: Mapping[Verb, JobKind] = {
             session=SessionUse.BEGINS,
             marks_task=True,
             reports_status=True,
-            is_leased=True,
             makes_work=True,
-            is_interactive=False,
         ),
         JobKind(
             verb=Verb.RESUME,
@@ -99,9 +97,7 @@ KINDS: Mapping[Verb, JobKind] = {
             session=SessionUse.CONTINUES,
             marks_task=True,
             reports_status=True,
-            is_leased=True,
             makes_work=True,
-            is_interactive=False,
         ),
         JobKind(
             verb=Verb.OPEN,
@@ -120,11 +116,6 @@ KINDS: Mapping[Verb, JobKind] = {
             package="review",
             deed="started the reviewer",
             session=SessionUse.OWN,
-            marks_task=False,
-            reports_status=False,
-            is_leased=True,
-            makes_work=False,
-            is_interactive=False,
             span="review",
         ),
         JobKind(
@@ -132,11 +123,6 @@ KINDS: Mapping[Verb, JobKind] = {
             package="check",
             deed="began the checks",
             session=None,
-            marks_task=False,
-            reports_status=False,
-            is_leased=True,
-            makes_work=False,
-            is_interactive=False,
             checks=True,
             span="step",
         ),
@@ -145,11 +131,6 @@ KINDS: Mapping[Verb, JobKind] = {
             package="update",
             deed="began the update",
             session=None,
-            marks_task=False,
-            reports_status=False,
-            is_leased=True,
-            makes_work=False,
-            is_interactive=False,
             updates_clone=True,
             well_ended="up to date",
             span="step",
@@ -159,11 +140,6 @@ KINDS: Mapping[Verb, JobKind] = {
             package="merge",
             deed="began the merge",
             session=None,
-            marks_task=False,
-            reports_status=False,
-            is_leased=True,
-            makes_work=False,
-            is_interactive=False,
             merges=True,
             well_ended="merged",
             span="step",

@@ -21,11 +21,6 @@ ROW = """        JobKind(
             package="count",
             deed="began to count",
             session=None,
-            marks_task=False,
-            reports_status=False,
-            is_leased=True,
-            makes_work=False,
-            is_interactive=False,
             span="step",
         ),
 """
