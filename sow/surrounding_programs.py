@@ -20,7 +20,8 @@ class Surrounding(NamedTuple):
     """
 
     program: str
-    names: tuple[str, ...]
+    names: str
+    """With spaces between them."""
     why: str
     shown_by: tuple[str, ...] = ()
     """The variables of which one must be set: without them, the names may be the user's own.
@@ -34,164 +35,133 @@ IN_NPM = ("npm_execpath", "npm_lifecycle_event", "npm_command")
 SURROUNDINGS = (
     Surrounding(
         "git",
-        (
-            *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX"),
-            *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
-            *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_IMPLICIT_WORK_TREE", "GIT_NAMESPACE"),
-            *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_NO_REPLACE_OBJECTS"),
-            *("GIT_REPLACE_REF_BASE", "GIT_INTERNAL_*", "GIT_PUSH_*", "GITHEAD_*"),
-            *("GIT_REFLOG_ACTION", "GIT_CHERRY_PICK_HELP", "GIT_PAGER_IN_USE", "GIT_PROTOCOL"),
-            *("GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS"),
-            *("GIT_ICASE_PATHSPECS", "GIT_NO_LAZY_FETCH", "GIT_DIFF_PATH_*"),
-            *("GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:"),
-        ),
+        "GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_PREFIX GIT_OBJECT_DIRECTORY"
+        " GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_QUARANTINE_PATH GIT_CONFIG GIT_CONFIG_PARAMETERS"
+        " GIT_IMPLICIT_WORK_TREE GIT_NAMESPACE GIT_GRAFT_FILE GIT_SHALLOW_FILE"
+        " GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE GIT_INTERNAL_* GIT_PUSH_* GITHEAD_*"
+        " GIT_REFLOG_ACTION GIT_CHERRY_PICK_HELP GIT_PAGER_IN_USE GIT_PROTOCOL"
+        " GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS"
+        " GIT_NO_LAZY_FETCH GIT_DIFF_PATH_* GIT_EDITOR=: GIT_SEQUENCE_EDITOR=:",
         "They name the repository, the index and the settings of the git that runs: a git of an"
         " agent in another folder would write there.",
     ),
     Surrounding(
         "git",
-        ("GIT_EXEC_PATH",),
+        "GIT_EXEC_PATH",
         "It is where the git that runs has its commands. Set by the user, it stays.",
         shown_by=IN_GIT,
     ),
     Surrounding(
         "git commit",
-        ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
+        "GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_DATE",
         "They are the author and the dates of the commit that is being made. Set by the user,"
         " outside of a commit, they are the user's.",
         shown_by=("GIT_INDEX_FILE", "GIT_AUTHOR_DATE=@*"),
     ),
     Surrounding(
         "git filter-branch",
-        ("GIT_COMMIT", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+        "GIT_COMMIT GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL",
         "They are the commit that is being rewritten, and whoever has made it.",
         shown_by=("GIT_COMMITTER_DATE=@*",),
     ),
     Surrounding(
         "git difftool",
-        (
-            *("GIT_DIFFTOOL_*", "GIT_DIFF_TOOL", "GIT_EXTERNAL_DIFF=git-difftool--helper"),
-            *("GIT_PAGER=", "BASE"),
-        ),
+        "GIT_DIFFTOOL_* GIT_DIFF_TOOL GIT_EXTERNAL_DIFF=git-difftool--helper GIT_PAGER= BASE",
         "They name the tool, which every `git diff` of an agent would start.",
         shown_by=("GIT_DIFFTOOL_TRUST_EXIT_CODE",),
     ),
     Surrounding(
         "git submodule foreach",
-        ("GIT_PROTOCOL_FROM_USER=0", "displaypath", "name", "sha1", "sm_path", "toplevel"),
+        "GIT_PROTOCOL_FROM_USER=0 displaypath name sha1 sm_path toplevel",
         "They describe a submodule, and limit the addresses from which git may fetch.",
         shown_by=("sm_path",),
     ),
     Surrounding(
         "a script of git",
-        ("TEXTDOMAIN", "TEXTDOMAINDIR"),
+        "TEXTDOMAIN TEXTDOMAINDIR",
         "They name git's translations.",
         shown_by=("TEXTDOMAIN=git",),
     ),
     Surrounding(
         "make",
-        (
-            *("MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL"),
-            *("MAKE_TERMOUT", "MAKE_TERMERR", "MAKE_RESTARTS"),
-        ),
+        "MAKEFLAGS MFLAGS GNUMAKEFLAGS MAKEOVERRIDES MAKELEVEL MAKE_TERMOUT MAKE_TERMERR"
+        " MAKE_RESTARTS",
         "The options of the make that runs: under `-i` every make of a check would pass.",
         shown_by=("MAKELEVEL",),
     ),
     Surrounding(
         "npm, pnpm, yarn",
-        (
-            *("npm_*", "INIT_CWD", "NODE", "COLOR", "EDITOR=vi", "PNPM_SCRIPT_SRC_DIR"),
-            *("PROJECT_CWD", "BERRY_BIN_FOLDER"),
-        ),
+        "npm_* INIT_CWD NODE COLOR EDITOR=vi PNPM_SCRIPT_SRC_DIR PROJECT_CWD BERRY_BIN_FOLDER",
         "They describe the package and the script that is run.",
         shown_by=IN_NPM,
     ),
     Surrounding(
         "node",
-        (
-            *("NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE", "NODE_UNIQUE_ID"),
-            *("NODE_TEST_CONTEXT", "JEST_WORKER_ID", "VITEST", "VITEST_*"),
-        ),
+        "NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_UNIQUE_ID NODE_TEST_CONTEXT"
+        " JEST_WORKER_ID VITEST VITEST_*",
         "They name open files of the parent, and have a test runner below speak to the one above.",
     ),
     Surrounding(
         "cargo",
-        (
-            *("CARGO", "CARGO_MANIFEST_*", "CARGO_PKG_*", "CARGO_CRATE_NAME", "CARGO_BIN_NAME"),
-            *("CARGO_PRIMARY_PACKAGE", "CARGO_MAKEFLAGS", "MAKEFLAGS", "RUST_RECURSION_COUNT"),
-        ),
+        "CARGO CARGO_MANIFEST_* CARGO_PKG_* CARGO_CRATE_NAME CARGO_BIN_NAME"
+        " CARGO_PRIMARY_PACKAGE CARGO_MAKEFLAGS MAKEFLAGS RUST_RECURSION_COUNT",
         "They describe the crate that is run.",
         shown_by=("CARGO_MANIFEST_DIR",),
     ),
     Surrounding(
         "pytest, coverage",
-        (
-            *("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST_WORKER"),
-            *("PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID", "COV_CORE_*"),
-            "COVERAGE_RUN",
-        ),
+        "PYTEST_CURRENT_TEST PYTEST_VERSION PYTEST_XDIST_WORKER PYTEST_XDIST_WORKER_COUNT"
+        " PYTEST_XDIST_TESTRUNUID COV_CORE_* COVERAGE_RUN",
         "They name the test that runs: programs behave otherwise below one.",
     ),
     Surrounding(
         "tox",
-        ("TOX_ENV_NAME", "TOX_ENV_DIR", "TOX_WORK_DIR", "TOX_PACKAGE", "PYTHONHASHSEED"),
+        "TOX_ENV_NAME TOX_ENV_DIR TOX_WORK_DIR TOX_PACKAGE PYTHONHASHSEED",
         "They describe tox's own environment.",
         shown_by=("TOX_ENV_NAME", "TOX_ENV_DIR"),
     ),
-    Surrounding("nox", ("NOX_CURRENT_SESSION",), "It names the session that runs."),
+    Surrounding("nox", "NOX_CURRENT_SESSION", "It names the session that runs."),
     Surrounding(
         "pre-commit",
-        (
-            *("PRE_COMMIT", "PRE_COMMIT_FROM_REF", "PRE_COMMIT_TO_REF", "PRE_COMMIT_ORIGIN"),
-            *("PRE_COMMIT_SOURCE", "PRE_COMMIT_REMOTE_*", "PRE_COMMIT_LOCAL_BRANCH"),
-            *("PRE_COMMIT_CHECKOUT_TYPE", "PRE_COMMIT_IS_SQUASH_MERGE"),
-            *("PRE_COMMIT_REWRITE_COMMAND", "PRE_COMMIT_COMMIT_MSG_SOURCE"),
-            *("PRE_COMMIT_COMMIT_OBJECT_NAME", "PRE_COMMIT_PRE_REBASE_*"),
-        ),
+        "PRE_COMMIT PRE_COMMIT_FROM_REF PRE_COMMIT_TO_REF PRE_COMMIT_ORIGIN PRE_COMMIT_SOURCE"
+        " PRE_COMMIT_REMOTE_* PRE_COMMIT_LOCAL_BRANCH PRE_COMMIT_CHECKOUT_TYPE"
+        " PRE_COMMIT_IS_SQUASH_MERGE PRE_COMMIT_REWRITE_COMMAND PRE_COMMIT_COMMIT_MSG_SOURCE"
+        " PRE_COMMIT_COMMIT_OBJECT_NAME PRE_COMMIT_PRE_REBASE_*",
         "They describe the hook that runs.",
     ),
-    Surrounding("uv", ("UV_RUN_RECURSION_DEPTH",), "It counts the `uv run` above."),
+    Surrounding("uv", "UV_RUN_RECURSION_DEPTH", "It counts the `uv run` above."),
     Surrounding(
         "GitHub Actions, Gitea",
-        (
-            *("ACTIONS_RUNTIME_TOKEN", "ACTIONS_RUNTIME_URL", "ACTIONS_RESULTS_URL"),
-            *("ACTIONS_CACHE_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-            *("ACTIONS_ID_TOKEN_REQUEST_URL", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"),
-            *("GITHUB_STATE", "GITHUB_STEP_SUMMARY"),
-        ),
+        "ACTIONS_RUNTIME_TOKEN ACTIONS_RUNTIME_URL ACTIONS_RESULTS_URL ACTIONS_CACHE_URL"
+        " ACTIONS_ID_TOKEN_REQUEST_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL GITHUB_ENV GITHUB_OUTPUT"
+        " GITHUB_PATH GITHUB_STATE GITHUB_STEP_SUMMARY",
         "The runner's own tokens, and the files by which a step changes the steps after it."
         " A token that a workflow's author passes by name (GITHUB_TOKEN) stays.",
     ),
     Surrounding(
         "GitLab CI",
-        (
-            *("CI_JOB_TOKEN", "CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CI_BUILD_TOKEN"),
-            *("CI_REGISTRY_PASSWORD", "CI_DEPLOY_PASSWORD", "CI_REPOSITORY_URL"),
-            *("CI_DEPENDENCY_PROXY_PASSWORD", "CI_RUNNER_SHORT_TOKEN"),
-        ),
+        "CI_JOB_TOKEN CI_JOB_JWT CI_JOB_JWT_V1 CI_JOB_JWT_V2 CI_BUILD_TOKEN"
+        " CI_REGISTRY_PASSWORD CI_DEPLOY_PASSWORD CI_REPOSITORY_URL CI_DEPENDENCY_PROXY_PASSWORD"
+        " CI_RUNNER_SHORT_TOKEN",
         "They are the job's own tokens and passwords; the address holds the token too.",
     ),
     Surrounding(
         "CircleCI, Buildkite, Bitbucket, Semaphore, Drone, Woodpecker, Azure Pipelines",
-        (
-            *("CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2", "BUILDKITE_AGENT_ACCESS_TOKEN"),
-            *("BUILDKITE_ENV_FILE", "BITBUCKET_STEP_OIDC_TOKEN", "SEMAPHORE_OIDC_TOKEN"),
-            *("DRONE_NETRC_PASSWORD", "CI_NETRC_PASSWORD", "SYSTEM_ACCESSTOKEN"),
-        ),
+        "CIRCLE_OIDC_TOKEN CIRCLE_OIDC_TOKEN_V2 BUILDKITE_AGENT_ACCESS_TOKEN BUILDKITE_ENV_FILE"
+        " BITBUCKET_STEP_OIDC_TOKEN SEMAPHORE_OIDC_TOKEN DRONE_NETRC_PASSWORD CI_NETRC_PASSWORD"
+        " SYSTEM_ACCESSTOKEN",
         "They are tokens of one job, which the runner makes.",
     ),
     Surrounding(
         "systemd",
-        (
-            *("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS"),
-            *("LISTEN_FDNAMES", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID"),
-            *("MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE"),
-        ),
+        "NOTIFY_SOCKET WATCHDOG_PID WATCHDOG_USEC LISTEN_PID LISTEN_FDS LISTEN_FDNAMES"
+        " INVOCATION_ID JOURNAL_STREAM SYSTEMD_EXEC_PID MEMORY_PRESSURE_WATCH"
+        " MEMORY_PRESSURE_WRITE",
         "They are for the one process that the service starts.",
     ),
     Surrounding(
         "a shell",
-        ("_", "PWD", "OLDPWD", "SHLVL"),
+        "_ PWD OLDPWD SHLVL",
         "They describe the caller's shell and folder; each shell sets its own.",
     ),
 )
@@ -270,7 +240,7 @@ def _foreign_names(environ: Mapping[str, str]) -> Iterator[str]:
 def _names_of(row: Surrounding, environ: Mapping[str, str]) -> Iterator[str]:
     if row.shown_by and not any(any(_matching(each, environ)) for each in row.shown_by):
         return
-    for pattern in row.names:
+    for pattern in row.names.split():
         yield from _matching(pattern, environ)
 
 
