@@ -30,71 +30,40 @@ class Workspace:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @property
-    def sow(self) -> Path:
-        return self.root / SOW_FOLDER
-
-    @property
-    def repository_config(self) -> Path:
-        return self.sow / "config.yaml"
-
-    @property
-    def prompts(self) -> Path:
+        self.sow = root / SOW_FOLDER
+        self.repository_config = self.sow / "config.yaml"
+        self.prompts = self.sow / "prompts"
         """The team's own prompts."""
-        return self.sow / "prompts"
-
-    @property
-    def project(self) -> Path:
-        return self.sow / "project"
-
-    @property
-    def project_state(self) -> Path:
-        return self.project / "state.yaml"
-
-    @property
-    def import_journal(self) -> Path:
+        self.project = self.sow / "project"
+        self.project_state = self.project / "state.yaml"
+        self.import_journal = self.project / ".import.json"
         """What an import is about to write; there only while one is under way, or was killed."""
-        return self.project / ".import.json"
-
-    @property
-    def project_feedback(self) -> Path:
+        self.project_feedback = self.project / "feedback"
         """The folder of the feedback on the project as a whole."""
-        return self.project / "feedback"
-
-    @property
-    def refs(self) -> Path:
+        self.refs = self.sow / "refs"
         """The folder of what references link, and of their index."""
-        return self.sow / "refs"
-
-    @property
-    def reference_index(self) -> Path:
+        self.reference_index = self.refs / "index.yaml"
         """Which references the repository has: committed, unlike what is linked beside it."""
-        return self.refs / "index.yaml"
-
-    @property
-    def knowledge(self) -> Path:
+        self.knowledge = self.sow / "knowledge"
         """The folder of what outlives projects."""
-        return self.sow / "knowledge"
-
-    @property
-    def knowledge_index(self) -> Path:
+        self.knowledge_index = self.knowledge / "index"
         """The folder of the entries for what projects have left behind, a file each."""
-        return self.knowledge / "index"
-
-    @property
-    def archive(self) -> Path:
+        self.archive = self.knowledge / "projects"
         """The folder of the projects that have ended."""
-        return self.knowledge / "projects"
-
-    @property
-    def breakdowns(self) -> Path:
+        self.breakdowns = self.knowledge / "breakdown"
         """The folder of the work units that breakdowns have published."""
-        return self.knowledge / "breakdown"
-
-    @property
-    def phases(self) -> Path:
-        return self.project / PHASES
+        self.phases = self.project / PHASES
+        self.run = self.sow / "run"
+        self.queue_db = self.run / "queue.db"
+        self.status_notes = self.run / "statuses.jsonl"
+        self.knowledge_text = self.run / "knowledge.db"
+        """The words of what is known, for searching; made anew whenever it does not fit."""
+        self.sessions = self.run / "sessions"
+        """Up to where each session that leads was told what has changed (`sow news`)."""
+        self.workers = self.run / "workers"
+        self.jobs = self.run / "jobs"
+        """The output of jobs, a folder each."""
+        self.waiters = self.run / "waiters"
 
     def tasks(self, phase: PhaseName) -> Path:
         """Return the folder of a phase's tasks."""
@@ -103,41 +72,6 @@ class Workspace:
     def task(self, phase: PhaseName, task_id: TaskId) -> Path:
         """Return the folder of one task."""
         return self.tasks(phase) / task_id
-
-    @property
-    def run(self) -> Path:
-        return self.sow / "run"
-
-    @property
-    def queue_db(self) -> Path:
-        return self.run / "queue.db"
-
-    @property
-    def status_notes(self) -> Path:
-        return self.run / "statuses.jsonl"
-
-    @property
-    def knowledge_text(self) -> Path:
-        """The words of what is known, for searching; made anew whenever it does not fit."""
-        return self.run / "knowledge.db"
-
-    @property
-    def sessions(self) -> Path:
-        """Up to where each session that leads was told what has changed (`sow news`)."""
-        return self.run / "sessions"
-
-    @property
-    def workers(self) -> Path:
-        return self.run / "workers"
-
-    @property
-    def jobs(self) -> Path:
-        """The output of jobs, a folder each."""
-        return self.run / "jobs"
-
-    @property
-    def waiters(self) -> Path:
-        return self.run / "waiters"
 
     def worker_lock(self, worker_id: WorkerId) -> Path:
         """Return the file whose `flock` is a worker's life."""
@@ -161,72 +95,33 @@ class AttemptPaths:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.prompt = folder / "prompt.md"
+        self.output = folder / "output.jsonl"
+        self.stderr = folder / "stderr.log"
+        self.result = folder / "result.json"
+        """What a program of ours has found out, where one was the attempt's process."""
+        self.clone_orders = folder / "clone.json"
+        """What is asked of the program that makes the task's clone before the agent starts."""
+        self.setup_log = folder / "setup.log"
+        """What the repository's command line has printed that makes a clone ready for work."""
+        self.started = folder / "started.json"
+        self.exit = folder / "exit.json"
+        self.alive_lock = folder / "alive.lock"
+        self.quiet = folder / "quiet"
+        """Is there while the agent gives no sign of life; it holds the time of the last one."""
+        self.void = folder / "void"
+        self.tree_before = folder / "tree.json"
+        """How the working tree stood before a reviewer began that works in it."""
+        self.last_valid_state = folder / "state.yaml"
 
     @property
     def number(self) -> int:
         """The attempt's number: its folder bears it (`Workspace.attempt`)."""
         return int(self.folder.name)
 
-    @property
-    def prompt(self) -> Path:
-        return self.folder / "prompt.md"
-
-    @property
-    def output(self) -> Path:
-        return self.folder / "output.jsonl"
-
-    @property
-    def stderr(self) -> Path:
-        return self.folder / "stderr.log"
-
-    @property
-    def result(self) -> Path:
-        """What a program of ours has found out, where one was the attempt's process."""
-        return self.folder / "result.json"
-
-    @property
-    def clone_orders(self) -> Path:
-        """What is asked of the program that makes the task's clone before the agent starts."""
-        return self.folder / "clone.json"
-
-    @property
-    def setup_log(self) -> Path:
-        """What the repository's command line has printed that makes a clone ready for work."""
-        return self.folder / "setup.log"
-
     def check_log(self, name: str) -> Path:
         """Return what a check's command line has printed."""
         return self.folder / f"check-{name}.log"
-
-    @property
-    def started(self) -> Path:
-        return self.folder / "started.json"
-
-    @property
-    def exit(self) -> Path:
-        return self.folder / "exit.json"
-
-    @property
-    def alive_lock(self) -> Path:
-        return self.folder / "alive.lock"
-
-    @property
-    def quiet(self) -> Path:
-        """Is there while the agent gives no sign of life; it holds the time of the last one."""
-        return self.folder / "quiet"
-
-    @property
-    def void(self) -> Path:
-        return self.folder / "void"
-
-    @property
-    def tree_before(self) -> Path:
-        """How the working tree stood before a reviewer began that works in it."""
-        return self.folder / "tree.json"
-
-    @property
-    def last_valid_state(self) -> Path:
-        return self.folder / "state.yaml"
 
 
 def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
