@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from sow.config.features import with_policy
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
-from sow.config.source import Source
+from sow.config.source import Source, given
 from sow.features import FEATURES
 from sow.schema.batch import BatchPolicy
 from sow.schema.config import BatchSection, RepositoryConfigFile
@@ -23,7 +22,7 @@ OF_FEATURES = {feature.key for feature in FEATURES}
 
 def policy_of(
     source: Source[RepositoryConfigFile],
-    given: Mapping[str, Any],
+    of_call: Mapping[str, Any],
     asked: Mapping[str, Any] | None = None,
 ) -> BatchPolicy:
     """Return a batch's policy: what a call has given, else the repository's, else the defaults.
@@ -31,7 +30,7 @@ def policy_of(
     `asked` is what the call asks of features. Raises InvalidConfiguration.
     """
     fields = {name: value for name, value in _given(source).items() if name not in OF_FEATURES}
-    policy = msgspec.convert({**fields, **given}, BatchPolicy)
+    policy = msgspec.convert({**fields, **of_call}, BatchPolicy)
     return with_policy(policy, source, asked or {})
 
 
@@ -44,14 +43,13 @@ def in_clones(section: BatchSection | None) -> bool:
 
 def batch_origins(source: Source[RepositoryConfigFile]) -> dict[Key, Origin]:
     """Return the origin of each key of the section."""
-    given = _given(source)
+    found = _given(source)
     return {
-        (SECTION, name): REPOSITORY if name in given else DEFAULT
+        (SECTION, name): REPOSITORY if name in found else DEFAULT
         for name in BatchSection.__struct_fields__
     }
 
 
 def _given(source: Source[RepositoryConfigFile]) -> dict[str, Any]:
     section = source.content.batch or BatchSection()
-    fields = {name: getattr(section, name) for name in BatchSection.__struct_fields__}
-    return {name: value for name, value in fields.items() if value not in (UNSET, None)}
+    return given({name: getattr(section, name) for name in BatchSection.__struct_fields__})

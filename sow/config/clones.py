@@ -5,29 +5,16 @@ and where it lies is `sow.clones`.
 """
 
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
-from msgspec import UNSET
 
 from sow.config.checks import CheckCommand, checks_of, chosen
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
-from sow.config.source import Source
+from sow.config.source import Source, given
 from sow.config.units import parse_duration
 from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
 
 SECTION = "clones"
-CLONE_KEYS: dict[str, str] = {
-    "use": "use",
-    "folder": "folder",
-    "copy": "copy",
-    "setup": "setup",
-    "setup_timeout_seconds": "setup_timeout",
-    "commit": "commit",
-    "keep": "keep",
-    "merge_check": "merge_check",
-}
-"""The field of CloneSettings, and its key below `clones`."""
 PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
 """The keys whose values are patterns of files, with what a person may write there."""
 SETUP = "clones.setup"
@@ -53,29 +40,22 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the check that a merge's result has to pass."""
 
 
+CLONE_KEYS = {field: field.removesuffix("_seconds") for field in CloneSettings.__struct_fields__}
+"""The field of CloneSettings, and its key below `clones`."""
+
+
 def clone_settings(
     source: Source[RepositoryConfigFile],
 ) -> tuple[CloneSettings, dict[Key, Origin]]:
     """Return the settings in effect, with origins. Raises InvalidConfiguration."""
     section = source.content.clones or ClonesSection()
     _check(source, section)
-    given = _given(section)
+    found = given({field: getattr(section, key) for field, key in CLONE_KEYS.items()})
     origins: dict[Key, Origin] = {
-        (SECTION, key): REPOSITORY if field in given else DEFAULT
+        (SECTION, key): REPOSITORY if field in found else DEFAULT
         for field, key in CLONE_KEYS.items()
     }
-    return CloneSettings(**given), origins
-
-
-def _given(section: ClonesSection) -> dict[str, Any]:
-    fields = {field: getattr(section, key) for field, key in CLONE_KEYS.items()}
-    given = {name: value for name, value in fields.items() if value not in (UNSET, None)}
-    for name in PATTERNS:
-        if name in given:
-            given[name] = tuple(given[name])
-    if "setup_timeout_seconds" in given:
-        given["setup_timeout_seconds"] = parse_duration(given["setup_timeout_seconds"])
-    return given
+    return CloneSettings(**found), origins
 
 
 def _check(source: Source[RepositoryConfigFile], section: ClonesSection) -> None:

@@ -6,6 +6,7 @@ what has no effect is collected as warnings.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import UNSET
 
@@ -29,7 +30,7 @@ from sow.config.notify import notify_commands, origins_of
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
 from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
-from sow.config.source import Source, read_source
+from sow.config.source import Source, given, read_source
 from sow.paths import display_path
 from sow.schema.config import (
     AgentsSection,
@@ -78,16 +79,14 @@ def load_configuration(
     check_origins = dict.fromkeys(keys_of(checks), REPOSITORY)
     prices = prices_of(user.content)
     features, feature_origins = read_features(user, repository)
-    retry_on_quota, retry_worker_deaths, retry_origins = _retry(
-        user.content.retry or RetrySection()
-    )
+    retry, retry_origins = _retry(user.content.retry or RetrySection())
     notify = notify_commands(user)
     return Configuration(
         path=path,
         exists=user.exists,
         worker=worker,
-        retry_on_quota=retry_on_quota,
-        retry_worker_deaths=retry_worker_deaths,
+        retry_on_quota=retry["on_quota"],
+        retry_worker_deaths=retry["worker_deaths"],
         executors=executors,
         bindings=bindings,
         prices=prices,
@@ -206,17 +205,14 @@ def variable_for(role: str) -> str:
     return env_vars.AGENTS_PREFIX + role.upper().replace("-", "_")
 
 
-def _retry(section: RetrySection) -> tuple[bool, int, dict[Key, Origin]]:
-    on_quota, deaths = DEFAULT_RETRY_ON_QUOTA, DEFAULT_RETRY_WORKER_DEATHS
-    origins: dict[Key, Origin] = {
-        ("retry", "on_quota"): DEFAULT,
-        ("retry", "worker_deaths"): DEFAULT,
+def _retry(section: RetrySection) -> tuple[dict[str, Any], dict[Key, Origin]]:
+    found = given({name: getattr(section, name) for name in RetrySection.__struct_fields__})
+    settings = {
+        "on_quota": DEFAULT_RETRY_ON_QUOTA,
+        "worker_deaths": DEFAULT_RETRY_WORKER_DEATHS,
+        **found,
     }
-    if isinstance(section.on_quota, bool):
-        on_quota, origins["retry", "on_quota"] = section.on_quota, FILE
-    if isinstance(section.worker_deaths, int):
-        deaths, origins["retry", "worker_deaths"] = section.worker_deaths, FILE
-    return on_quota, deaths, origins
+    return settings, {("retry", name): FILE if name in found else DEFAULT for name in settings}
 
 
 def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:

@@ -4,25 +4,18 @@ Owns the correspondence between the keys of a file and the fields of our
 values. Pure: the sections have been read and checked.
 """
 
-from typing import Any
-
 import msgspec
-from msgspec import UNSET
 
 from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
-from sow.config.units import parse_duration, parse_duration_or_never, parse_size
+from sow.config.source import given
 from sow.schema.config import ExecutorSection, SettingsSection, WorkerSection
 from sow.schema.executor import ExecutorConfig
 
 EXECUTOR_KEYS: dict[str, Key] = {
     "type": ("type",),
-    "yolo_mode": ("settings", "yolo_mode"),
-    "model": ("settings", "model"),
-    "allowed_tools": ("settings", "allowed_tools"),
-    "command": ("settings", "command"),
-    "resume": ("settings", "resume"),
+    **{name: ("settings", name) for name in SettingsSection.__struct_fields__},
     "custom_args": ("custom_args",),
     "env_names": ("env",),
     "max_parallel": ("max_parallel",),
@@ -49,31 +42,17 @@ def merge_executor(
     section: ExecutorSection, default: ExecutorConfig
 ) -> tuple[ExecutorConfig, dict[Key, Origin]]:
     """Return `default` with what `section` gives, and each value's origin."""
-    given = _given_by_executor(section)
-    place = ("agents", "executors", default.name)
+    settings, place = section.settings or SettingsSection(), ("agents", "executors", default.name)
+    found = given(
+        {
+            field: getattr(settings if key[0] == "settings" else section, key[-1])
+            for field, key in EXECUTOR_KEYS.items()
+        }
+    )
     origins = {
-        (*place, *key): FILE if field in given else DEFAULT for field, key in EXECUTOR_KEYS.items()
+        (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }
-    return msgspec.structs.replace(default, **given), origins
-
-
-def _given_by_executor(section: ExecutorSection) -> dict[str, Any]:
-    settings = section.settings or SettingsSection()
-    fields = {
-        "type": section.type,
-        "yolo_mode": settings.yolo_mode,
-        "model": settings.model,
-        "allowed_tools": _tuple(settings.allowed_tools),
-        "command": _tuple(settings.command),
-        "resume": _tuple(settings.resume),
-        "custom_args": _tuple(section.custom_args),
-        "env_names": _tuple(section.env),
-        "max_parallel": section.max_parallel,
-        "timeout_seconds": _seconds(section.timeout),
-        "stall_timeout_seconds": _seconds_or_never(section.stall_timeout),
-        "retries": section.retries,
-    }
-    return _without_nothing(fields)
+    return msgspec.structs.replace(default, **found), origins
 
 
 def merge_worker(
@@ -83,41 +62,7 @@ def merge_worker(
     fields = {field: getattr(DEFAULT_WORKER, field) for field in WORKER_KEYS}
     origins: dict[Key, Origin] = {("worker", key): DEFAULT for key in WORKER_KEYS.values()}
     for section, origin in ((repository, REPOSITORY), (user, FILE)):
-        given = _given_by_worker(section)
-        fields.update(given)
-        origins.update({("worker", WORKER_KEYS[field]): origin for field in given})
+        found = given({field: getattr(section, key) for field, key in WORKER_KEYS.items()})
+        fields.update(found)
+        origins.update({("worker", WORKER_KEYS[field]): origin for field in found})
     return WorkerSettings(**fields), origins
-
-
-def _given_by_worker(section: WorkerSection) -> dict[str, Any]:
-    fields = {
-        "concurrency": section.concurrency,
-        "checks": section.checks,
-        "autostart": section.autostart,
-        "idle_exit_seconds": _seconds(section.idle_exit),
-        "keep_for_seconds": _seconds(section.keep_for),
-        "keep_bytes": _bytes(section.keep_size),
-        "min_free_disk_bytes": _bytes(section.min_free_disk),
-        "min_free_memory_bytes": _bytes(section.min_free_memory),
-    }
-    return _without_nothing(fields)
-
-
-def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
-    return {field: value for field, value in fields.items() if value not in (UNSET, None)}
-
-
-def _tuple(value: Any) -> Any:
-    return value if value in (UNSET, None) else tuple(value)
-
-
-def _seconds(value: Any) -> Any:
-    return value if value in (UNSET, None) else parse_duration(value)
-
-
-def _seconds_or_never(value: Any) -> Any:
-    return value if value in (UNSET, None) else parse_duration_or_never(value)
-
-
-def _bytes(value: Any) -> Any:
-    return parse_size(value) if isinstance(value, str) else value

@@ -5,13 +5,15 @@ place. The shape of the file is an argument.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from sow.config.config_errors import InvalidConfiguration
+from sow.config.units import parse_duration_or_never, parse_size
 from sow.files import NotAFile, read_regular, refuse_link_out
 from sow.schema.config import ExecutorSection, SettingsSection
 
@@ -61,6 +63,26 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
         ) from error
     content = type() if _says_nothing(text) else _parse(text, type, path)
     return Source(path=path, exists=True, text=text, content=content)
+
+
+def given(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a section says, by our fields; the name of a field ends in its unit.
+
+    What is left out, or null, is not in it.
+    """
+    return {
+        field: _read(field, value)
+        for field, value in written.items()
+        if value is not UNSET and value is not None
+    }
+
+
+def _read(field: str, value: Any) -> Any:
+    if isinstance(value, str) and field.endswith("_seconds"):
+        return parse_duration_or_never(value)
+    if isinstance(value, str) and field.endswith("_bytes"):
+        return parse_size(value)
+    return tuple(value) if isinstance(value, list | dict) else value
 
 
 def check_syntax(path: Path) -> bool:
