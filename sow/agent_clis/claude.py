@@ -30,6 +30,11 @@ BUDGET = Refusal(
 CLI = AgentCli(
     title="Claude Code executor",
     built_in="claude-code",
+    binary="claude",
+    install="Install claude: npm install -g @anthropic-ai/claude-code",
+    remedy="Add it to agents.executors.{name}.settings.allowed_tools,"
+    " or set yolo_mode: true there. Of Bash name single commands, such as"
+    " Bash(make test:*): Bash alone allows every command.",
     settings={
         "yolo_mode": Setting("true", "Skip permission prompts"),
         "model": Setting('"sonnet"', 'or "opus", "haiku"'),

@@ -10,6 +10,7 @@ from sow.schema.causes import Cause
 
 CLI = AgentCli(
     title="Any other program, a shell script too",
+    install="Check agents.executors.{name}.settings.command: a name on PATH, or a path.",
     settings={
         "command": Setting('["my-agent", "--session", "{session_id}"]', "Gets the prompt on stdin"),
         "resume": Setting('["my-agent", "--resume", "{session_id}"]', "Without it: no resume"),

@@ -39,6 +39,10 @@ SECRET = Refusal(
 CLI = AgentCli(
     title="Cursor executor",
     built_in="cursor",
+    binary="cursor-agent",
+    install="Install cursor-agent: see https://cursor.com/cli",
+    remedy="Add it to permissions.allow in the project's .cursor/cli.json,"
+    " or set agents.executors.{name}.settings.yolo_mode: true.",
     metering=Metering.AT_END,
     settings={
         "yolo_mode": Setting(

@@ -132,6 +132,12 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     """What it is, in the configuration's template."""
     built_in: str = ""
     """The name of the executor that is there without any configuration; empty for none."""
+    binary: str = ""
+    """The program that is run where `settings.command` names none."""
+    install: str = "Install {binary}."
+    """How the program comes onto PATH. `{binary}` and `{name}` of the executor are filled in."""
+    remedy: str = "Allow it in the program's own settings."
+    """How a tool that was denied is allowed; `{name}` is filled in."""
     settings: Mapping[str, Setting]
     """What fits it of `settings`, in the template's order. Any other key is refused."""
     required: str = ""

@@ -6,6 +6,9 @@ from sow.schema.causes import Cause
 CLI = AgentCli(
     title="Windsurf executor: no sessions, so a task cannot be resumed",
     built_in="windsurf",
+    binary="windsurf",
+    install="Install {binary}, or name another program in"
+    " agents.executors.{name}.settings.command.",
     settings={
         "yolo_mode": Setting(idle="sow knows no such flag of windsurf; put it into custom_args."),
         "command": Setting('["windsurf"]', "The program that is started"),

@@ -11,9 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
-from uuid import uuid4
-
-from msgspec import Struct
 
 from sow.agent_clis.claude import CLI, MONEY_FLAG
 from sow.executors.base import (
@@ -23,58 +20,30 @@ from sow.executors.base import (
     Launch,
     LaunchRequest,
     Observation,
-    RunCommand,
-    Session,
     SessionSource,
     Verdict,
 )
-from sow.executors.binary import require_binary
 from sow.executors.claude_folders import last_arguments, take_option
 from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_line
 from sow.executors.endings import classify_ending
 from sow.executors.lines import read_matching
-from sow.schema.executor import ExecutorConfig
+from sow.executors.program_executor import ProgramExecutor
 from sow.user_folders import home_in
 
 MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
 """A message in a transcript; inside a text of it, these quotation marks are escaped."""
-INSTALL = "Install claude: npm install -g @anthropic-ai/claude-code"
 STREAM = ("-p", "--output-format", "stream-json", "--verbose")
 SKIPS = ("--dangerously-skip-permissions",)
 INSTRUCTIONS = "--append-system-prompt"
 
 
-class ClaudeExecutor(Struct, frozen=True):
+class ClaudeExecutor(ProgramExecutor, frozen=True):
     """Drives Claude Code."""
 
-    config: ExecutorConfig
-    binary: ClassVar[str] = "claude"
-    supports_resumption: ClassVar[bool] = CLI.resumes
+    cli = CLI
     has_terminal_mode: ClassVar[bool] = True
     isolates: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
-
-    @property
-    def name(self) -> str:
-        """Return its name in the configuration."""
-        return self.config.name
-
-    @property
-    def remedy(self) -> str:
-        """Return how a denied tool is allowed."""
-        return (
-            f"Add it to agents.executors.{self.name}.settings.allowed_tools,"
-            " or set yolo_mode: true there. Of Bash name single commands, such as"
-            " Bash(make test:*): Bash alone allows every command."
-        )
-
-    def validate_availability(self, path: str | None) -> str:
-        """Return the absolute path of `claude`, or raise ExecutorBinaryNotFound."""
-        return require_binary(self.name, self.binary, path=path, install=INSTALL)
-
-    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
-        """Return a session with a new UUID."""
-        return Session(str(uuid4()))
 
     def spawn(self, request: LaunchRequest) -> Launch:
         """Return the launch that begins `request.session`."""
@@ -152,7 +121,7 @@ class ClaudeExecutor(Struct, frozen=True):
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, CLI, remedy=self.remedy, output_is_own=True)
+        return classify_ending(ending, seen, self.cli, remedy=self.remedy, output_is_own=True)
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         # --allowedTools takes every word up to the next flag, so a flag of ours

@@ -5,28 +5,12 @@ events in Claude Code's or Cursor's shapes is understood, any other line is text
 """
 
 from collections.abc import Mapping
-from uuid import uuid4
 
 from sow.agent_clis.command import CLI
-from sow.executors.base import (
-    Ending,
-    Event,
-    Executor,
-    Launch,
-    LaunchRequest,
-    Observation,
-    RunCommand,
-    Session,
-    SessionSource,
-    Verdict,
-)
-from sow.executors.binary import require_binary
-from sow.executors.endings import classify_ending
-from sow.executors.executor_errors import (
-    ResumptionNotSupported,
-)
-from sow.executors.line_executor import HeadlessExecutor
+from sow.executors.base import Event, Executor, Launch, LaunchRequest, SessionSource
+from sow.executors.executor_errors import ResumptionNotSupported
 from sow.executors.plain import read_plain_line, without_sessions
+from sow.executors.program_executor import HeadlessExecutor
 
 SESSION_ID = "{session_id}"
 
@@ -34,10 +18,7 @@ SESSION_ID = "{session_id}"
 class CommandExecutor(HeadlessExecutor, frozen=True):
     """Drives the program that the user names."""
 
-    @property
-    def binary(self) -> str:
-        """Return the first word of `settings.command`."""
-        return self.config.command[0]
+    cli = CLI
 
     @property
     def supports_resumption(self) -> bool:
@@ -57,22 +38,6 @@ class CommandExecutor(HeadlessExecutor, frozen=True):
             return SessionSource.LEARNED
         return SessionSource.CHOSEN if self.config.resume else SessionSource.NONE
 
-    @property
-    def remedy(self) -> str:
-        """Return how a denied tool is allowed."""
-        return "Allow it in the program's own settings."
-
-    def validate_availability(self, path: str | None) -> str:
-        """Return the absolute path of its program, or raise ExecutorBinaryNotFound."""
-        install = f"Check agents.executors.{self.name}.settings.command: a name on PATH, or a path."
-        return require_binary(self.name, self.binary, path=path, install=install)
-
-    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
-        """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
-        if self.session_source is not SessionSource.CHOSEN:
-            raise ValueError(f"{self.binary} keeps no sessions whose id could be chosen")
-        return Session(str(uuid4()))
-
     def spawn(self, request: LaunchRequest) -> Launch:
         """Return the launch of `settings.command`."""
         return self._launch(self.config.command, request)
@@ -87,10 +52,6 @@ class CommandExecutor(HeadlessExecutor, frozen=True):
         """Return the events of a known shape, else the line as text."""
         events = read_plain_line(line)
         return without_sessions(events) if self.session_source is SessionSource.NONE else events
-
-    def classify(self, ending: Ending, seen: Observation) -> Verdict:
-        """Return the cause of an ending without a status."""
-        return classify_ending(ending, seen, CLI, remedy=self.remedy)
 
     def _launch(self, template: tuple[str, ...], request: LaunchRequest) -> Launch:
         values = _placeholders(request)

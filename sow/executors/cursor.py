@@ -24,36 +24,21 @@ from sow.executors.base import (
     SessionSource,
     Verdict,
 )
-from sow.executors.binary import require_binary
 from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
 from sow.executors.endings import classify_ending
-from sow.executors.line_executor import LineExecutor
 from sow.executors.lines import TEXT_BUT_OBJECTS, skim_text
 from sow.executors.plain import read_text_line
+from sow.executors.program_executor import LineExecutor
 
-INSTALL = "Install cursor-agent: see https://cursor.com/cli"
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 
 
 class CursorExecutor(LineExecutor, frozen=True):
     """Drives cursor-agent."""
 
-    binary: ClassVar[str] = "cursor-agent"
-    supports_resumption: ClassVar[bool] = CLI.resumes
+    cli = CLI
     has_terminal_mode: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CREATED
-
-    @property
-    def remedy(self) -> str:
-        """Return how a denied tool is allowed."""
-        return (
-            "Add it to permissions.allow in the project's .cursor/cli.json,"
-            f" or set agents.executors.{self.name}.settings.yolo_mode: true."
-        )
-
-    def validate_availability(self, path: str | None) -> str:
-        """Return the absolute path of `cursor-agent`, or raise ExecutorBinaryNotFound."""
-        return require_binary(self.name, self.binary, path=path, install=INSTALL)
 
     def create_session(self, run: RunCommand) -> Session:
         """Find the installed CLI's dialect and return a new session in it.
@@ -116,7 +101,9 @@ class CursorExecutor(LineExecutor, frozen=True):
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
         began_in_events = seen.session_id is not None  # today's dialect: plain lines are its own
-        return classify_ending(ending, seen, CLI, remedy=self.remedy, output_is_own=began_in_events)
+        return classify_ending(
+            ending, seen, self.cli, remedy=self.remedy, output_is_own=began_in_events
+        )
 
     def _help(self, run: RunCommand) -> str:
         try:

@@ -4,8 +4,6 @@ Owns the messages. Which situation holds is decided by the executors and by
 `calls`.
 """
 
-from collections.abc import Sequence
-
 from sow.agent_clis.known import AGENT_CLIS
 from sow.errors import ExecutorError
 
@@ -27,28 +25,16 @@ class ExecutorBinaryNotFound(ExecutorError):
 
 
 class ResumptionNotSupported(ExecutorError):
-    """The executor cannot continue a session.
+    """The executor cannot continue a session."""
 
-    `alternatives` are the names of executors that can.
-    """
-
-    def __init__(
-        self,
-        executor: str,
-        task_id: str,
-        *,
-        alternatives: Sequence[str] = RESUMABLE,
-    ) -> None:
+    def __init__(self, executor: str, task_id: str) -> None:
         super().__init__(
             f'executor "{executor}" does not support session resumption',
             hint=f"Cannot resume task {task_id}. Consider:\n"
             "  - Spawning a new worker instance\n"
             "  - Switching to an executor with session support"
-            f" ({', '.join(alternatives)})",
+            f" ({', '.join(RESUMABLE)})",
         )
-        self.executor = executor
-        self.task_id = task_id
-        self.alternatives = tuple(alternatives)
 
 
 class OpeningNotSupported(ExecutorError):
@@ -59,8 +45,6 @@ class OpeningNotSupported(ExecutorError):
             f'executor "{executor}" has no interactive mode that sow knows of',
             hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.',
         )
-        self.executor = executor
-        self.task_id = task_id
 
 
 class BeginningNotSupported(ExecutorError):
@@ -72,7 +56,6 @@ class BeginningNotSupported(ExecutorError):
             hint="`sow start --headless` runs it as a job. Or bind the role `orchestrator` to"
             " another executor: `sow config edit`.",
         )
-        self.executor = executor
 
 
 class SessionMissing(ExecutorError):
@@ -84,8 +67,6 @@ class SessionMissing(ExecutorError):
             hint="Task has not been started or session has expired.\n"
             f"Use `sow agent spawn {agent} {task_id}` to start a new session.",
         )
-        self.task_id = task_id
-        self.agent = agent
 
 
 class SessionLost(ExecutorError):
@@ -98,7 +79,3 @@ class SessionLost(ExecutorError):
             "  - Restore the CLI's own session files, then resume again\n"
             f"  - `sow agent spawn {agent} {task_id} --fresh` to start over in the same folder",
         )
-        self.executor = executor
-        self.task_id = task_id
-        self.session_id = session_id
-        self.agent = agent

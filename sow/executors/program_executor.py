@@ -1,31 +1,112 @@
-"""What executors have in common whose program sow knows by its lines of output alone.
+"""What executors have in common: each runs a program that is looked for on PATH.
 
-Such a program has no limit of its own, and where it keeps its sessions is not known.
+Owns the one look-up on PATH, and what holds of every program that sow knows by its lines of output
+alone: it has no limit of its own, and where it keeps its sessions is not known.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
+from uuid import uuid4
 
 from msgspec import Struct
 
-from sow.executors.base import Event, Launch, LaunchRequest
-from sow.executors.executor_errors import BeginningNotSupported, OpeningNotSupported
+from sow.agent_clis.description import AgentCli
+from sow.executors.base import (
+    Ending,
+    Event,
+    Launch,
+    LaunchRequest,
+    Observation,
+    RunCommand,
+    Session,
+    SessionSource,
+    Verdict,
+)
+from sow.executors.endings import classify_ending
+from sow.executors.executor_errors import (
+    BeginningNotSupported,
+    ExecutorBinaryNotFound,
+    OpeningNotSupported,
+)
 from sow.executors.lines import read_every, skim_text
 from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.schema.executor import ExecutorConfig
 
 
-class LineExecutor(Struct, frozen=True):
-    """Reads events of a known shape, and any other line as text."""
+class ProgramExecutor(Struct, frozen=True):
+    """Drives the program that `settings.command` names, else the one of its CLI's description."""
 
     config: ExecutorConfig
+    cli: ClassVar[AgentCli]
     isolates: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         """Return its name in the configuration."""
         return self.config.name
+
+    @property
+    def binary(self) -> str:
+        """Return the program's name."""
+        return self.config.command[0] if self.config.command else self.cli.binary
+
+    @property
+    def supports_resumption(self) -> bool:
+        """Return whether its CLI continues sessions."""
+        return self.cli.resumes
+
+    @property
+    def session_source(self) -> SessionSource:
+        """Return that it keeps no sessions."""
+        return SessionSource.NONE
+
+    @property
+    def remedy(self) -> str:
+        """Return how a denied tool is allowed."""
+        return self.cli.remedy.format(name=self.name)
+
+    def validate_availability(self, path: str | None) -> str:
+        """Return the absolute path of the program, or raise ExecutorBinaryNotFound."""
+        found = find_program(
+            self.binary, os.environ.get("PATH", os.defpath) if path is None else path
+        )
+        if found is None:
+            install = self.cli.install.format(binary=self.binary, name=self.name)
+            raise ExecutorBinaryNotFound(self.name, self.binary, install=install)
+        return os.path.abspath(found)  # noqa: PTH100 - a link is kept: some CLIs look at their name
+
+    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
+        """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
+        if self.session_source is not SessionSource.CHOSEN:
+            raise ValueError(f"{self.binary} keeps no sessions whose id could be chosen")
+        return Session(str(uuid4()))
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status."""
+        return classify_ending(ending, seen, self.cli, remedy=self.remedy)
+
+
+def find_program(name: str, path: str) -> str | None:
+    """Return the first program of this name on `path`, or None; one with a slash is a path.
+
+    It is `shutil.which` of POSIX, without `shutil`: that loads three libraries which compress.
+    """
+    folders = path.split(os.pathsep) if path else []
+    places = [name] if "/" in name else [f"{folder or os.curdir}/{name}" for folder in folders]
+    return next((place for place in places if _is_program(place)), None)
+
+
+def _is_program(place: str) -> bool:
+    try:
+        return os.access(place, os.X_OK) and not Path(place).is_dir()
+    except ValueError:  # a name that no file can have
+        return False
+
+
+class LineExecutor(ProgramExecutor, frozen=True):
+    """Reads events of a known shape, and any other line as text."""
 
     def limit_arguments(self, usd: float) -> tuple[str, ...]:  # noqa: ARG002 - there is none
         """Return nothing: it knows no limit of its own."""

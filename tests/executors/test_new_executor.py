@@ -27,6 +27,7 @@ from sow.schema.causes import Cause
 CLI = AgentCli(
     title="Newcomer executor",
     built_in="newcomer",
+    binary="newcomer",
     settings={"model": Setting('"new-1"', "As `newcomer -m` takes it")},
     reserved_flags={"-m": MODEL},
     nesting_markers=("NEWCOMER_CHILD",),
@@ -45,14 +46,11 @@ MODULE = '''"""Drives it."""
 
 from sow.agent_clis.newcomer import CLI
 from sow.executors.base import Executor, Launch
-from sow.executors.endings import classify_ending
 from sow.executors.windsurf import WindsurfExecutor
 
 
 class NewcomerExecutor(WindsurfExecutor):
-    @property
-    def binary(self):
-        return "newcomer"
+    cli = CLI
 
     def spawn(self, request):
         model = ("-m", self.config.model) if self.config.model else ()
@@ -60,9 +58,6 @@ class NewcomerExecutor(WindsurfExecutor):
 
     def resume(self, request):
         return self.spawn(request)
-
-    def classify(self, ending, seen):
-        return classify_ending(ending, seen, CLI, remedy=self.remedy)
 
 
 EXECUTOR: type[Executor] = NewcomerExecutor
