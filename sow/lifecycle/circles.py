@@ -2,22 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 
-
-def in_circles(tasks: Sequence[TaskFacts]) -> list[str]:
+def in_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the tasks that depend on themselves, by way of others or at once."""
-    needs = {task.id: task.depends_on for task in tasks}
-    return [task for task in _behind_circles(needs) if _reaches(needs, task)]
+    return [task for task in behind_circles(needs) if _reaches(needs, task)]
 
 
-def circle_broken(task: str) -> Remedy:
-    """Return what takes a task out of its circle."""
-    why = f"task {task} depends on itself, by others"
-    return Remedy(f'sow task set {task} depends_on "<ids>"', why)
-
-
-def _behind_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:
+def behind_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the tasks of circles, and those that wait for one; each edge is looked at once."""
     left = {task: len(set(others) & needs.keys()) for task, others in needs.items()}
     dependents: dict[str, list[str]] = {}

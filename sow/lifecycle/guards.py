@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from sow.lifecycle import merge_ways, task_ways
-from sow.lifecycle.circles import circle_broken, in_circles
+from sow.lifecycle.circles import in_circles
 from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, Remedy, TaskFacts
 from sow.lifecycle.project_verdict import CORRECT, review_accepts, review_corrects
 from sow.lifecycle.stages import ProjectType
@@ -170,7 +170,8 @@ def _feedback_settled(facts: Facts) -> Sequence[Remedy]:
 
 
 def _no_circle(facts: Facts) -> Sequence[Remedy]:
-    return [circle_broken(task) for task in in_circles(facts.tasks)]
+    needs = {task.id: task.depends_on for task in facts.tasks}
+    return [merge_ways.circle_broken(task) for task in in_circles(needs)]
 
 
 def _units(facts: Facts) -> list[TaskFacts]:

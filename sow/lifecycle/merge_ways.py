@@ -6,7 +6,6 @@ not tried again as it stands, and nothing is merged before what it depends on.
 
 from collections.abc import Mapping, Sequence
 
-from sow.lifecycle.circles import circle_broken
 from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 
 MOST_NAMED = 8
@@ -133,6 +132,12 @@ def updated(task: TaskFacts) -> Remedy:
     """Return what brings the project's branch into the clone of work that conflicts with it."""
     why = f"the work of task {task.id} conflicts with the project's branch"
     return Remedy(f"sow clone update {task.id}", why)
+
+
+def circle_broken(task: str) -> Remedy:
+    """Return what takes a task out of its circle."""
+    why = f"task {task} depends on itself, by others"
+    return Remedy(f'sow task set {task} depends_on "<ids>"', why)
 
 
 def log_of(task: TaskFacts) -> str:

@@ -299,7 +299,9 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
 def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what frees the tasks that wait for what will never be completed."""
     by_id = tasks_by_id(tasks)
-    circles = set(in_circles([task for task in tasks if not task.has_ended or task.is_unmerged]))
+    circles = set(
+        in_circles({t.id: t.depends_on for t in tasks if not t.has_ended or t.is_unmerged})
+    )
     found = []
     for task in tasks:
         if task.has_ended or task.is_at_work or task.batch:

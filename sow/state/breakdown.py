@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular
 from sow.ids import TaskId, parse_phase
+from sow.lifecycle.circles import behind_circles
 from sow.paths import Workspace
 from sow.schema.task import AgentText, TaskIdText
 from sow.state import task_folder
 from sow.state.artifacts import LARGEST
-from sow.state.dependencies import in_circles
 from sow.state.log_writing import FENCE
 from sow.state.units import ISSUE, UNIT_FILE
 from sow.yamlfile import YamlProblem, read_yaml
@@ -119,7 +119,7 @@ def _fitting(units: Sequence[PublishedUnit]) -> list[PublishedUnit]:
             other = by_id[found.unit.unit].path
             raise BadUnit(found.path, f"{other} is unit {found.unit.unit} as well")
         by_id[found.unit.unit] = found
-    circles = in_circles({number: found.unit.depends_on for number, found in by_id.items()})
+    circles = behind_circles({number: found.unit.depends_on for number, found in by_id.items()})
     if circles:
         first = by_id[min(circles)]
         raise BadUnit(first.path, f"unit {first.unit.unit} depends on itself, by others")

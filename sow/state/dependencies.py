@@ -3,7 +3,7 @@
 Owns these two rules. Reads no file: the dependencies of others are asked for.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sow.ids import TaskId, parse_task_id
 from sow.state.state_errors import RefusedDependency, UnknownTask
@@ -45,23 +45,3 @@ def way_back(task_id: TaskId, ask: Callable[[TaskId], Sequence[str]]) -> tuple[s
             seen.add(way[-1])
             waiting += [(*way, further) for further in ask(TaskId(way[-1]))]
     return ()
-
-
-def in_circles(waits: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the tasks that wait for themselves, or for one that does; `waits` holds each's."""
-    left = {
-        task_id: {other for other in others if other in waits} for task_id, others in waits.items()
-    }
-    dependents: dict[str, list[str]] = {}
-    for task_id, others in left.items():
-        for other in others:
-            dependents.setdefault(other, []).append(task_id)
-    free = [task_id for task_id, others in left.items() if not others]
-    while free:
-        done = free.pop()
-        del left[done]
-        for task_id in dependents.get(done, ()):
-            left[task_id].discard(done)
-            if not left[task_id]:
-                free.append(task_id)
-    return set(left)

@@ -7,8 +7,8 @@ itself would ever let it begin. Whether a job of it is queued is not asked here.
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from sow.lifecycle.circles import behind_circles
 from sow.schema.task import Task, TaskStatus
-from sow.state.dependencies import in_circles
 
 MISSING = "missing"
 """The word for a task that is waited for and is not there."""
@@ -74,7 +74,7 @@ class Among:
         for task_id, unmet in waiting.items():
             for other in unmet:
                 dependents.setdefault(other, []).append(task_id)
-        blocked = in_circles({task_id: tuple(unmet) for task_id, unmet in waiting.items()})
+        blocked = set(behind_circles({task: tuple(unmet) for task, unmet in waiting.items()}))
         blocked |= {
             task_id for task_id in waiting if DEAD_ENDS.intersection(waiting[task_id].values())
         }

@@ -13,9 +13,10 @@ from msgspec import UNSET, Struct
 
 from sow.agents.roles import AGENTS
 from sow.files import NotAFile, read_inside
+from sow.lifecycle.circles import behind_circles
 from sow.paths import Workspace
 from sow.schema.task import Task
-from sow.state.dependencies import in_circles, way_back
+from sow.state.dependencies import way_back
 from sow.validation.completion_defects import completion_defects
 from sow.validation.conflicts import (
     Added,
@@ -91,7 +92,7 @@ def _dependencies(tree: ProjectTree) -> Iterator[Defect]:
         yield from _twice(folder.state, ("task", "depends_on"), folder.state.content.depends_on)
     waits = {task_id: state.content.depends_on for task_id, state in states.items()}
     named: set[str] = set()
-    for task_id in sorted(in_circles(waits)):
+    for task_id in sorted(behind_circles(waits)):
         way = way_back(task_id, lambda other: waits.get(other, ()))  # type: ignore[arg-type]
         if way and not named & set(way):
             named |= set(way)

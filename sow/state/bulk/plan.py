@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from sow.ids import TaskId
+from sow.lifecycle.circles import behind_circles
 from sow.schema.references import with_references
 from sow.schema.task import Task
 from sow.schema.task_entry import TaskEntry
 from sow.state.bulk.entries import GivenTasks
 from sow.state.bulk.names import name_tasks, named
-from sow.state.dependencies import in_circles, way_back
+from sow.state.dependencies import way_back
 
 STATE_FIELDS = {"agent": "assigned_agent"}
 """What a field of an entry is called in the task's state, where it is called otherwise."""
@@ -243,7 +244,7 @@ def _refuse_circles(
     for each in planned:
         if each.depends_on is not None and not each.is_kept:
             waits[each.task_id] = each.depends_on
-    caught = in_circles(waits)
+    caught = behind_circles(waits)
     for index, each in enumerate(planned):
         if each.task_id not in caught or not each.depends_on:
             continue
