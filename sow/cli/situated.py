@@ -45,7 +45,7 @@ def steps_here(now: Situation) -> Sequence[Step]:
     agent = calling_agent(os.environ)
     if agent is None or agent.orchestrates:
         return next_steps(now)
-    from sow.situation.own_steps import own_steps  # likewise
+    from sow.situation.project_steps import own_steps  # likewise
 
     own = next((task for task in now.tasks if task.id == agent.task_id), None)
     is_step = agent.role == env_vars.STEP_ROLE

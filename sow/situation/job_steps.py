@@ -12,7 +12,7 @@ from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.task import TaskStatus
-from sow.situation.project_steps import LEADS, is_review
+from sow.situation.project_steps import LEADS
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import By, Step
 
@@ -212,7 +212,7 @@ def _wait_for(tasks: Sequence[str], now: Situation) -> Iterator[Remedy]:
 def is_running(now: Situation, command: str) -> bool:
     """Whether what a command would begin runs already, or waits: that is waited for instead."""
     if command == REVIEW:
-        reviews = {task.id for task in now.tasks if is_review(task)}
+        reviews = {task.id for task in now.tasks if task.judges_whole}
         return any(reviews & set(job.tasks) for job in now.queue.live)
     return command == guards.CHECK and any(not job.tasks for job in now.queue.live)
 

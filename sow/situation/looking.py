@@ -7,10 +7,10 @@ has to do with the queue is imported where there is one.
 import os
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from typing import TypeVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow import env_vars
 from sow.agent_clis.shell_bound import shell_bound
@@ -26,7 +26,6 @@ from sow.schema.task import Task
 from sow.situation.branches import Branches
 from sow.situation.program_steps import missing_programs
 from sow.situation.project_facts import counted, project_facts
-from sow.situation.project_steps import is_review
 from sow.situation.refused_now import refused_now
 from sow.situation.situation import Ended, Queue, Reader, Situation
 from sow.situation.task_facts import TaskLook, is_left
@@ -51,16 +50,22 @@ def look(caller: Caller, *, is_at_terminal: bool, closely: bool = False) -> Situ
     workspace = caller.workspace
     configuration = _or_error(caller.load_configuration, errors)
     reader = _reader(caller, configuration, is_at_terminal=is_at_terminal)
-    found = Situation(reader=reader, workspace=workspace, branch=branch_at(workspace.root) or "")
+    found = Situation(
+        reader=reader,
+        workspace=workspace,
+        branch=branch_at(workspace.root) or "",
+        configuration=configuration,
+        errors=errors,
+    )
     if not has_project(workspace):
         ended, mixed = _last_ended(workspace, found.branch), _mixed(workspace)
-        return _replace(found, configuration, errors, ended=ended, mixed=mixed)
+        return replace(found, ended=ended, mixed=mixed)
     project = _or_error(lambda: read_project(workspace), errors)
     if project is None:
-        return _replace(found, configuration, errors, has_project=True)
+        return replace(found, has_project=True)
     tasks, broken = scan_tasks(workspace)
     errors += broken
-    return _with_project(caller, found, configuration, project, tasks, errors, closely=closely)
+    return _with_project(caller, found, project, tasks, errors, closely=closely)
 
 
 def _or_error(read: Callable[[], T], errors: list[SowError]) -> T | None:
@@ -72,72 +77,39 @@ def _or_error(read: Callable[[], T], errors: list[SowError]) -> T | None:
         return None
 
 
-def _replace(
-    found: Situation,
-    configuration: Configuration | None,
-    errors: list[SowError],
-    *,
-    has_project: bool = False,
-    ended: Ended | None = None,
-    mixed: str = "",
-) -> Situation:
-    return Situation(
-        reader=found.reader,
-        workspace=found.workspace,
-        branch=found.branch,
-        has_project=has_project,
-        configuration=configuration,
-        errors=errors,
-        ended=ended,
-        mixed=mixed,
-    )
-
-
 def _with_project(
     caller: Caller,
     found: Situation,
-    configuration: Configuration | None,
     project: Project,
     tasks: list[Task],
     errors: list[SowError],
     *,
     closely: bool,
 ) -> Situation:
-    workspace = caller.workspace
+    workspace, configuration = caller.workspace, found.configuration
     branches = Branches(workspace, project, tasks, errors.append)
     queue = Queue()
     if os.path.lexists(workspace.queue_db) or os.path.islink(workspace.run):  # noqa: PTH114
-        is_red = project.check is not UNSET and not project.check.passed
-        has_left = is_red or any(is_left(task, branches) for task in tasks)
-        read = partial(
-            _queue,
-            caller,
-            configuration,
-            project,
-            tasks,
-            branches,
-            has_left,
-            errors.append,
-            closely=closely,
-        )
-        queue = _or_error(read, errors) or Queue(is_unreadable=True)
-    look_at_tasks = TaskLook(workspace, project, queue, configuration, branches)
+        queue = _or_error(
+            lambda: _queue(
+                caller, configuration, project, tasks, branches, errors.append, closely=closely
+            ),
+            errors,
+        ) or Queue(is_unreadable=True)
     whole = counted(tasks)
     facts = project_facts(
         workspace,
         project,
         whole,
-        look_at_tasks.facts(whole),
+        TaskLook(workspace, project, queue, configuration, branches).facts(whole),
         configuration,
         errors.append,
-        reviews=[task for task in tasks if is_review(task)],
+        reviews=[task for task in tasks if task.judges_whole],
         runs=queue.review_runs,
         check_job=queue.last_check,
     )
-    return Situation(
-        reader=found.reader,
-        workspace=workspace,
-        branch=found.branch,
+    return replace(
+        found,
         has_lost_branch=_has_lost_branch(workspace, project, found.branch),
         has_project=True,
         project=project,
@@ -149,8 +121,6 @@ def _with_project(
         ),
         lacking=missing_programs(caller, configuration, tasks),
         queue=queue,
-        configuration=configuration,
-        errors=errors,
     )
 
 
@@ -166,21 +136,19 @@ def _queue(
     project: Project,
     tasks: list[Task],
     branches: Branches,
-    has_left: bool,
     tell: Callable[[SowError], None],
     *,
     closely: bool,
 ) -> Queue:
     """Return what the queue's records tell. Raises QueueError."""
-    from sow.jobs.database import (
-        is_quiet,  # likewise
-        open_existing_queue,  # SQLite
-    )
+    from sow.jobs.database import is_quiet, open_existing_queue  # SQLite
 
     database = open_existing_queue(caller.workspace)
     if database is None:
         return Queue()
     with closing(database):
+        is_red = project.check is not UNSET and not project.check.passed
+        has_left = is_red or any(is_left(task, branches) for task in tasks)
         if not (has_left or _has_features(configuration)) and is_quiet(database):
             return Queue()
         from sow.situation.queue_look import QueueLook  # the records' forms

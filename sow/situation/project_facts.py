@@ -19,7 +19,7 @@ from sow.lifecycle.stages import WHOLE_PHASE, ProjectType
 from sow.paths import Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Artifact, Project, ProjectCheck
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import REVIEW_OF, Task, TaskStatus
 from sow.state.artifacts import Side, is_approved, listed, outlives_project
 from sow.state.authors import PERSON
 from sow.state.lifecycle import is_plan_approved
@@ -29,8 +29,6 @@ from sow.state.project_feedback import open_feedback
 JUDGED = ("reviewing", "finalizing")
 """The states in which it matters whether the work is still what was judged, or checked; of a quick
 project, which is checked alone, it always matters."""
-REVIEW_OF = "review_of"
-"""The key of a task's metadata that names the work under review (`sow.calls.project_review`)."""
 
 
 def counted(tasks: Sequence[Task]) -> list[Task]:

@@ -1,4 +1,7 @@
-"""What the tasks about the project as a whole want: its reviews, and the agent that leads it."""
+"""What the tasks about the project as a whole want: its reviews, and the agent that leads it.
+
+And what comes next for an agent that does not lead: its own task, and no more.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -6,13 +9,16 @@ from typing import TYPE_CHECKING
 from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.task import Task, TaskStatus
-from sow.situation.project_facts import JUDGED, REVIEW_OF
+from sow.situation.project_facts import JUDGED
 from sow.situation.situation import Situation
+from sow.situation.step import Step
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.schema.job import Job
 
 LEADS = "orchestrator"
+SUMMARY = '--summary "<what you think of it>"'
+FINDINGS = '--file "<file with what to correct>"'
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 
@@ -97,9 +103,24 @@ def of_leader(task: Task, last: "Job | None") -> Remedy:
 def _counts(now: Situation, task: Task) -> bool:
     """Whether anybody still wants to know: a review does while the whole is judged."""
     state = now.facts.state if now.facts is not None else ""
-    return not is_review(task) or state in JUDGED
+    return not task.judges_whole or state in JUDGED
 
 
-def is_review(task: Task) -> bool:
-    """Whether a task is a review of the whole."""
-    return task.phase == WHOLE_PHASE and REVIEW_OF in task.metadata
+def own_steps(task: Task, *, reviews: bool) -> list[Step]:
+    """Return the commands by which an agent reports; `reviews`: it was given the task to judge."""
+    if reviews or (task.judges_whole and task.status is TaskStatus.IN_PROGRESS):
+        what = "--project" if task.judges_whole else task.id
+        return [
+            Step(f"sow review accept {what} {SUMMARY}", "the work is as it should be"),
+            Step(f"sow review correct {what} {FINDINGS}", "something is to be changed"),
+        ]
+    if task.status is not TaskStatus.IN_PROGRESS:
+        return [Step(f"sow task show {task.id}", f"you have reported {task.status}: end here")]
+    return [
+        Step("sow task set status needs_review", f"the work of task {task.id} is done"),
+        Step(
+            "sow task set status paused",
+            'you cannot go on without an answer; first `sow agent log "…"` with the question',
+        ),
+        Step("sow task set status failed", "it cannot be done; first log the reason"),
+    ]

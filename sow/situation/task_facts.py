@@ -7,13 +7,17 @@ single commits only where that does not tell. Reads only.
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
+from sow.agents.roles import WITHOUT_FILES
+from sow.config.checks import Checks
 from sow.config.configuration import Configuration
+from sow.errors import SowError
 from sow.ids import TaskId
-from sow.lifecycle.lifecycle_facts import TaskFacts
+from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
+from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
@@ -22,26 +26,12 @@ from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.project import Project
-from sow.schema.task import ReviewVerdict, Task, TaskStatus
+from sow.schema.task import CheckRecord, ReviewVerdict, Task, TaskStatus
 from sow.situation.branches import Branches
 from sow.situation.situation import Queue
 from sow.state.lifecycle import approved_units, unit_content
 from sow.state.plan_wait import waits
 
-if TYPE_CHECKING:
-    pass
-from typing import Protocol
-
-from msgspec import Struct
-
-from sow.agents.roles import WITHOUT_FILES
-from sow.config.checks import Checks
-from sow.errors import SowError
-from sow.lifecycle.lifecycle_facts import Remedy
-from sow.lifecycle.project_verdict import ENOUGH
-from sow.schema.task import CheckRecord
-
-"""The step of a job that runs checks."""
 LOOKED_INTO = (Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED)
 """Why a merge can come to nothing so that it is worth asking whether it would again."""
 DONE = (TaskStatus.NEEDS_REVIEW, TaskStatus.COMPLETED)
@@ -157,7 +147,6 @@ class TaskLook:
         self._queue = queue
         self._configuration = configuration
         self._branches = branches
-        self._resumable: dict[str, bool] = {}
         self._units = approved_units(project)
         self._live = {task: job for job in queue.live for task in job.tasks}
         self._batches = {
@@ -254,13 +243,12 @@ class TaskLook:
         config = self._configuration
         if config is None:
             return True
-        if task.session is not UNSET:
-            name = task.session.executor
-        else:
-            name = config.bindings.get(task.assigned_agent, "")
-        if name not in self._resumable:
-            self._resumable[name] = _resumes(config, name)
-        return self._resumable[name]
+        from sow.executors.registry import make_executor  # only where a session is to go on
+
+        bound = config.bindings.get(task.assigned_agent, "")
+        name = bound if task.session is UNSET else task.session.executor
+        executor = config.executors.get(name)
+        return executor is not None and make_executor(executor).supports_resumption
 
     def _clone(self, task: Task, *, is_in_conflict: bool) -> str:
         """Return what is in the way of merging a task's work."""
@@ -284,13 +272,6 @@ def is_left(task: Task, branches: Branches) -> bool:
 
 def _is_pending(task: Task) -> bool:
     return task.status is TaskStatus.PENDING
-
-
-def _resumes(config: Configuration, name: str) -> bool:
-    from sow.executors.registry import make_executor  # only where a session is to go on
-
-    executor = config.executors.get(name)
-    return executor is not None and make_executor(executor).supports_resumption
 
 
 def _has_open_feedback(task: Task) -> bool:
