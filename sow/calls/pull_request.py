@@ -14,8 +14,8 @@ import msgspec
 from sow.calls.publishing import number_on_record
 from sow.errors import StateError
 from sow.git.checked_out import branch_at
-from sow.git.repository import commit_of
 from sow.git.run import git, git_answer
+from sow.git.view import view_of
 from sow.github.answers import Pull, Review
 from sow.github.github_errors import GithubRefused
 from sow.github.quoting import inert_title
@@ -117,7 +117,7 @@ def open_pull(
     found = finished_here(workspace, branch)
     remote, head = _pushed_to(workspace, place, branch)
     tip = branch_tip(place, head, branch)
-    if tip is None or tip != commit_of(workspace.root, f"refs/heads/{branch}"):
+    if tip is None or tip != view_of(workspace.root).commit_of(f"refs/heads/{branch}"):
         what = (
             f"has no branch {branch}"
             if tip is None
@@ -169,7 +169,7 @@ def pull_standing(workspace: Workspace, place: Place, branch: str | None) -> Pul
         approved_by=approved,
         changes_asked_by=asked,
         checks=checks_of(place, pull.head.sha) if pull.head.sha else None,
-        is_current=pull.head.sha == commit_of(workspace.root, f"refs/heads/{name}"),
+        is_current=pull.head.sha == view_of(workspace.root).commit_of(f"refs/heads/{name}"),
     )
 
 

@@ -12,7 +12,7 @@ from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
-from sow.git.merge_tree import MergedTree, merge_trees, with_paths_of
+from sow.git.merge_tree import MergedTree, merge_trees, side_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
 from sow.git.view import View, view_of
@@ -145,15 +145,7 @@ def _merge(
     before: Sequence[str],
 ) -> str:
     """Merge a dependency's commit, but nothing that it changes of sow's own files."""
-    identity = identity_of(repository.top)
-    index = str(view.folder / ".git" / "merge-index")
-    own = place.facts("").own_paths
-    tree = with_paths_of(view, f"{dependency.commit}^{{tree}}", commit, own, index)
-    apart = view.text(
-        *("commit-tree", tree, "-p", dependency.commit),
-        stdin=b"Without sow's own files\n",
-        variables=identity,
-    )
+    apart = side_of(view, dependency.commit, commit, place.facts("").own_paths)
     merged = merge_trees(view, project_side(view, commit, dependency.commit), apart)
     if merged.stages:
         raise DependencyConflict(place, dependency.task, before, merged)
@@ -161,7 +153,7 @@ def _merge(
     return view.text(
         *("commit-tree", merged.tree, "-p", commit, "-p", dependency.commit),
         stdin=text.encode(),
-        variables=identity,
+        variables=identity_of(repository.top),
     )
 
 

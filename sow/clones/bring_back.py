@@ -21,7 +21,7 @@ from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.place import refuse_branch_in_the_way
 from sow.clones.steps import no_step
 from sow.errors import StateError
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.files import read_if_there, write_atomically
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import private_view, real_git_dir, view_folder
 from sow.git.repository import Repository
@@ -209,9 +209,7 @@ def _note_path(main: Repository, branch: str) -> Path:
 
 def _own_commits(main: Repository, branch: str) -> list[str]:
     """Return which commits sow has put on the branch last, or was about to."""
-    with suppress(FileNotFoundError, NotAFile):
-        return read_regular(_note_path(main, branch), NOTE_LIMIT).decode().split()
-    return []
+    return (read_if_there(_note_path(main, branch), NOTE_LIMIT) or b"").decode().split()
 
 
 def _note(main: Repository, branch: str, commits: list[str]) -> None:

@@ -14,55 +14,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
-
 from sow.clones.deleting import delete_folder
-from sow.clones.gitlinks import GITLINK
 from sow.files.scratch import scratch_folder
+from sow.git.merge_tree import NOTHING, Change
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
-
-NOTHING = "000000"
-
-
-class Change(Struct, frozen=True):
-    """One path in two commits. A mode of NOTHING means that it is not there."""
-
-    path: str
-    old_mode: str
-    old: str
-    new_mode: str
-    new: str
-
-    @property
-    def was_there(self) -> bool:
-        """Whether the older commit has it."""
-        return self.old_mode != NOTHING
-
-    @property
-    def will_be_there(self) -> bool:
-        """Whether the newer commit has it."""
-        return self.new_mode != NOTHING
-
-    @property
-    def is_repository(self) -> bool:
-        """Whether it is a link to a commit of another repository: no file of this one."""
-        return GITLINK in (self.old_mode, self.new_mode)
-
-
-def changes_between(view: View, old: str, new: str) -> tuple[Change, ...]:
-    """Return what differs between two commits or trees. Raises GitRefused."""
-    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new)
-    return changes_in(view.records(*words, seconds=LONG_SECONDS))
-
-
-def changes_in(records: Sequence[str]) -> tuple[Change, ...]:
-    """Return the changes that git has told of, as facts and path in turn."""
-    changes = []
-    for facts, path in zip(records[::2], records[1::2], strict=True):
-        old_mode, new_mode, old_name, new_name, _ = facts.removeprefix(":").split(" ")
-        changes.append(Change(path, old_mode, old_name, new_mode, new_name))
-    return tuple(changes)
 
 
 def foreign_paths(view: View, changes: Sequence[Change]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sow.clones.merge_marks import brought_by, marks_since
 from sow.git.git_errors import GitRefused
-from sow.git.identity import NOBODY
 from sow.git.merge_tree import scratch_commit
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
@@ -27,7 +26,7 @@ def project_side(view: View, project: str, other: str) -> str:
     brought = _brought_otherwise(view, project, other)
     if not brought:
         return project
-    return scratch_commit(view, f"{project}^{{tree}}", NOBODY, project, *brought)
+    return scratch_commit(view, f"{project}^{{tree}}", project, *brought)
 
 
 def is_brought_otherwise(view: View, project: str, commit: str) -> bool:

@@ -5,22 +5,23 @@ that was copied has its original's file, and gets an id of its own; one that was
 moved keeps its id. Owns that file.
 """
 
-import json
 import os
+import re
 from pathlib import Path
 
-import msgspec
+from msgspec import Struct
 
 from sow.clone_mark import CHECKOUT_PLACE
+from sow.clones.steps import read_json, write_json
 from sow.errors import StateError
-from sow.files import locked_folder, read_regular, write_atomically
+from sow.files import locked_folder
 from sow.git.git_errors import GitRefused, NoRepository
 from sow.git.repository import Repository, repository_of
 
-LIMIT = 65_536
+ID = re.compile("[0-9a-f]{8}")
 
 
-class CheckoutRecord(msgspec.Struct, frozen=True):
+class CheckoutRecord(Struct, frozen=True):
     """What the file holds."""
 
     id: str
@@ -44,8 +45,7 @@ def checkout_id(repository: Repository) -> str:
             return record.id
         keeps = record is not None and not _is_held_by_another(record, repository)
         fresh = record.id if record is not None and keeps else os.urandom(4).hex()
-        data = json.dumps({"id": fresh, "path": here}) + "\n"
-        write_atomically(path, data.encode())
+        write_json(path, CheckoutRecord(fresh, here))
         return fresh
 
 
@@ -57,14 +57,8 @@ def recorded_path(file: Path) -> str | None:
 
 def _read(path: Path) -> CheckoutRecord | None:
     """Return the record; None where there is none, or one that cannot be used."""
-    try:
-        record = msgspec.json.decode(read_regular(path, LIMIT), type=CheckoutRecord)
-    except FileNotFoundError:
-        return None
-    except (msgspec.DecodeError, UnicodeError):
-        return None
-    is_id = len(record.id) == 8 and set(record.id) <= set("0123456789abcdef")
-    return record if is_id else None
+    record = read_json(path, CheckoutRecord)
+    return record if record is not None and ID.fullmatch(record.id) else None
 
 
 def _is_held_by_another(record: CheckoutRecord, repository: Repository) -> bool:

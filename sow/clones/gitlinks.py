@@ -4,10 +4,10 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from sow.git.merge_tree import GITLINK
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
 
-GITLINK = "160000"
 MOST_FILES = 1000
 """So many files of a folder are named."""
 

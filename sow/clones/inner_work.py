@@ -104,9 +104,7 @@ def _inner_work(clone: Path, found: InnerRepository, main: Repository) -> InnerW
     _refuse_links(found.common_dir)
     head = head_commit(found.git_dir, found.common_dir)
     named = {} if found.is_linked else named_commits(found.common_dir)
-    known = [head or "", *named.values()]
-    object_format = "sha256" if any(len(commit) == 64 for commit in known) else "sha1"
-    with inner_view(found, main, object_format) as view:
+    with inner_view(found, main, head or next(iter(named.values()), None)) as view:
         elsewhere = set() if found.is_linked else commits_elsewhere(clone, found)
         commits, reset = _commits(view, found, main, named, elsewhere)
         files, staged, ignored = _files(view, found, head)

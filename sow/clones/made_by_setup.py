@@ -15,8 +15,8 @@ from sow.clones.place import Place
 from sow.clones.record import SetupMade
 from sow.clones.taken_over import keep_out_of_commits
 from sow.git.repository import Repository
-from sow.git.run import LONG_SECONDS, git_bytes
-from sow.git.view import split_records
+from sow.git.run import LONG_SECONDS
+from sow.git.view import view_of
 
 
 def keep_apart(place: Place, main: Repository) -> CloneMark:
@@ -28,7 +28,7 @@ def keep_apart(place: Place, main: Repository) -> CloneMark:
     if mark is None:
         raise PlaceTaken(place)
     words = ("ls-files", "-z", "--others", "--exclude-standard", "--directory")
-    made = split_records(git_bytes(place.path, *words, seconds=LONG_SECONDS))
+    made = view_of(place.path).records(*words, seconds=LONG_SECONDS)
     paths = tuple(dict.fromkeys((*mark.copied, *(path.rstrip("/") for path in made))))
     if paths == mark.copied:
         return mark
@@ -44,10 +44,8 @@ def ready_clone(place: Place, main: Repository) -> SetupMade:
     The caller holds its lock. Raises GitRefused.
     """
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    ignored = split_records(git_bytes(place.path, *words, seconds=LONG_SECONDS))
+    ignored = view_of(place.path).records(*words, seconds=LONG_SECONDS)
     inner = inner_keys(place, main)
     mark = place.path / MARK_PLACE
-    os.utime(
-        mark, follow_symlinks=False
-    )  # its time of change is now, by the file system's own clock
+    os.utime(mark, follow_symlinks=False)  # it changes now, by the file system's own clock
     return SetupMade(mark.lstat().st_ctime_ns, tuple(ignored), inner)

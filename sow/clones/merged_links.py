@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 
-from sow.clones.bringing_along import changes_between
 from sow.clones.candidates import Candidate, NotMergeable
-from sow.clones.gitlinks import GITLINK, is_repository, links_of
+from sow.clones.gitlinks import is_repository, links_of
 from sow.clones.inner_work import commits_elsewhere
 from sow.clones.kept_commits import counterparts, not_below, not_in, types_of
 from sow.clones.place import Place
@@ -19,6 +18,7 @@ from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.inert_refs import read_text
 from sow.git.inner_view import InnerRepository, inner_repository, inner_view
+from sow.git.merge_tree import GITLINK, changes_between
 from sow.git.repository import Repository
 from sow.git.settings_text import settings_in
 from sow.git.view import View, view_of
@@ -56,7 +56,7 @@ def _lost_within(
         return
     try:
         inner = inner_repository(place.path, path)
-        with inner_view(inner, main, "sha256" if len(commit) == 64 else "sha1") as view:
+        with inner_view(inner, main, commit) as view:
             links = links_of(view, commit) if types_of(view, [commit]) else {}
             names = _registered(view, commit) if links else {}
     except (StateError, OSError) as error:
@@ -94,8 +94,7 @@ def _is_kept(main: Repository, place: Place, path: str, module: str | None, comm
         return True
     try:
         inner = inner_repository(place.path, path)
-        object_format = "sha256" if len(commit) == 64 else "sha1"
-        with inner_view(inner, main, object_format) as view:
+        with inner_view(inner, main, commit) as view:
             return not not_below(view, [commit], commits_elsewhere(place.path, inner))
     except (StateError, OSError):
         return False

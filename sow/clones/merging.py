@@ -13,9 +13,8 @@ from sow.clones.brought_otherwise import is_brought_otherwise, project_side
 from sow.clones.clone_facts import CloneFacts
 from sow.clones.merge_marks import mark_lines, marked, marks_since
 from sow.errors import StateError
-from sow.files.scratch import scratch_folder
-from sow.git.identity import NOBODY, identity_of
-from sow.git.merge_tree import merge_trees, scratch_commit, with_paths_of
+from sow.git.identity import identity_of
+from sow.git.merge_tree import merge_trees, scratch_commit, side_of, with_paths_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
@@ -76,8 +75,7 @@ def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) 
 
     `tree` is what a merge comes to. Raises NotOneByOne, GitRefused.
     """
-    with scratch_folder("index") as scratch:
-        steps = _steps(view, series, committer, f"{scratch}/index")
+    steps = _steps(view, series)
     if steps and steps[-1][1] != tree:
         why = "its commits applied one by one give other files than its merge"
         raise NotOneByOne(series.task, why)
@@ -93,39 +91,27 @@ def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) 
     return at if steps else None
 
 
-def _steps(
-    view: View, series: Series, identity: Mapping[str, str], index: str
-) -> list[tuple[Commit, str]]:
+def _steps(view: View, series: Series) -> list[tuple[Commit, str]]:
     """Return each commit that brings something, with the tree that it comes to."""
     steps: list[tuple[Commit, str]] = []
     at = view.text("rev-parse", f"{series.onto}^{{tree}}")
     trees: dict[str | None, str] = {}
     for commit in _commits(view, series):
         if commit.parent not in trees:
-            trees[commit.parent] = _tree(view, series, _tree_of(view, commit.parent), index)
+            trees[commit.parent] = _tree(view, series, _tree_of(view, commit.parent))
         before = trees[commit.parent]
-        after = trees[commit.name] = _tree(view, series, commit.tree, index)
-        result = (
-            after if before == at else _applied(view, series, commit, at, before, after, identity)
-        )
+        after = trees[commit.name] = _tree(view, series, commit.tree)
+        result = after if before == at else _applied(view, series, commit, at, before, after)
         if result != at:
             steps.append((commit, result))
             at = result
     return steps
 
 
-def _applied(
-    view: View,
-    series: Series,
-    commit: Commit,
-    at: str,
-    before: str,
-    after: str,
-    identity: Mapping[str, str],
-) -> str:
+def _applied(view: View, series: Series, commit: Commit, at: str, before: str, after: str) -> str:
     """Return `at` with what leads from `before` to `after`. Raises NotOneByOne."""
-    base = scratch_commit(view, before, identity)
-    ours, theirs = (scratch_commit(view, tree, identity, base) for tree in (at, after))
+    base = scratch_commit(view, before)
+    ours, theirs = (scratch_commit(view, tree, base) for tree in (at, after))
     merged = merge_trees(view, ours, theirs)
     if merged.conflicts:
         names = ", ".join(merged.conflicts[:SHOWN])
@@ -141,9 +127,9 @@ def _tree_of(view: View, commit: str | None) -> str:
     )
 
 
-def _tree(view: View, series: Series, tree: str, index: str) -> str:
+def _tree(view: View, series: Series, tree: str) -> str:
     """Return a tree with what is sow's own as the project has it."""
-    return with_paths_of(view, tree, series.onto, series.own, index)
+    return with_paths_of(view, tree, series.onto, series.own)
 
 
 def _commits(view: View, series: Series) -> list[Commit]:
@@ -214,8 +200,8 @@ def compute_merge(
     if is_merged(main, onto, wanted.commit):
         return Merge(onto, onto)
     author = identity_of(main.top)
-    ours, theirs = _sides(view, onto, wanted)
-    merged = merge_trees(view, ours, theirs)
+    theirs = side_of(view, wanted.commit, onto, wanted.facts.own_paths)
+    merged = merge_trees(view, project_side(view, onto, wanted.commit), theirs)
     if merged.conflicts:
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
         return Merge(onto, None, files, merged.words)
@@ -247,15 +233,6 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
     if remembered and view.commit_of(remembered) and view.is_ancestor(remembered, tip):
         return True
     return is_brought_otherwise(view, tip, commit)
-
-
-def _sides(view: View, onto: str, wanted: TaskCommit) -> tuple[str, str]:
-    """Return the two commits to merge; what is sow's own is the project's in both."""
-    own = wanted.facts.own_paths
-    with scratch_folder("index") as scratch:
-        tree = with_paths_of(view, f"{wanted.commit}^{{tree}}", onto, own, f"{scratch}/index")
-    theirs = scratch_commit(view, tree, NOBODY, wanted.commit)
-    return project_side(view, onto, wanted.commit), theirs
 
 
 def _with_tasks(

@@ -13,8 +13,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.clones.bringing_along import (
-    Change,
-    changes_between,
     foreign_paths,
     not_checked_out,
     staged_paths,
@@ -22,9 +20,10 @@ from sow.clones.bringing_along import (
     write_index,
 )
 from sow.clones.own_locks import locks_of_branch, own_locks
-from sow.clones.steps import no_step, read_note, remove_note, write_note
+from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
 from sow.errors import StateError
 from sow.git.git_errors import GitRefused
+from sow.git.merge_tree import Change, changes_between
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
 from sow.git.working_trees import working_tree_of
@@ -76,6 +75,13 @@ class IndexInUse(StateError):
         )
 
 
+class MoveNote(Struct, frozen=True):
+    """What is being done: the branch goes from one commit to another."""
+
+    old: str
+    new: str
+
+
 class Moved(Struct, frozen=True):
     """Where the branch is now, and what its working tree lacks."""
 
@@ -104,7 +110,7 @@ def move_branch(
     if _commit_of_branch(view_of(main.top), branch) != old:
         raise BranchMoved(branch, old)
     folder = refuse_dirty(main, branch, old, new, patience)
-    write_note(main, KIND, branch, {"old": old, "new": new, "folder": folder and str(folder)})
+    write_json(note_path(main, KIND, branch), MoveNote(old, new))
     step("noted")
     try:
         words = ("update-ref", "--no-deref", "-m", reason, f"refs/heads/{branch}", new, old)
@@ -141,7 +147,7 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
     `patience` is that of `move_branch`. Nothing is done where the branch was not moved yet.
     Raises IndexInUse, GitRefused.
     """
-    note = read_note(main, KIND, branch)
+    note = read_json(note_path(main, KIND, branch), MoveNote)
     if note is None:
         return ()
     left: tuple[str, ...] = ()
@@ -150,8 +156,8 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
     folder = working_tree_of(main, branch)
     if folder:
         _wait_for_index(view_of(folder), patience)
-    if folder and tip and tip != note["old"] and view.is_ancestor(note["new"], tip):
-        left = _bring_along(main, folder, note["old"], note["new"], tip, no_step)
+    if folder and tip and tip != note.old and view.is_ancestor(note.new, tip):
+        left = _bring_along(main, folder, note.old, note.new, tip, no_step)
     remove_note(main, KIND, branch)
     return left
 

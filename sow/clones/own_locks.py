@@ -13,25 +13,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
+from msgspec import Struct
 
 from sow.clones.deleting import delete_folder
+from sow.clones.steps import read_json, write_json
 from sow.errors import StateError
-from sow.files import NotAFile, locked_folder, read_regular, write_atomically
+from sow.files import locked_folder
 from sow.git.git_errors import GitKilled, GitTookTooLong
 from sow.git.repository import Repository
 
 FOLDER = "sow/locks"
 """Below the git folder: a folder for each git of ours that takes locks, locked while it runs."""
 NOTE = "note.json"
-NOTE_LIMIT = 1 << 16
 STILL_SECONDS = 1.0
 """How long a lock has to be as it is: a git that lives keeps one of a branch for milliseconds."""
 WINDOW_SECONDS = 30.0
 """A lock that came so long after its note is another git's: ours are ended earlier."""
 
 
-class Note(msgspec.Struct, frozen=True):
+class Note(Struct, frozen=True):
     """The locks that a git was about to take, and when."""
 
     locks: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def own_locks(main: Repository, *locks: Path) -> Iterator[None]:
     folder.mkdir(parents=True)
     with locked_folder(folder):
         note = Note(tuple(map(str, locks)), time.time())
-        write_atomically(folder / NOTE, msgspec.json.encode(note))
+        write_json(folder / NOTE, note)
         try:
             yield
         except (GitKilled, GitTookTooLong):
@@ -75,7 +75,7 @@ def clear_own_locks(main: Repository) -> None:
 
 
 def _clear(main: Repository, folder: Path) -> None:
-    note = _read(folder / NOTE)
+    note = read_json(folder / NOTE, Note) or Note()  # a damaged one names nothing
     for lock in map(Path, note.locks):
         if _is_gits(main, lock) and _is_left(lock, note.at):
             lock.unlink(missing_ok=True)
@@ -103,10 +103,3 @@ def _changed_at(path: Path) -> float | None:
         return path.lstat().st_mtime
     except OSError:
         return None
-
-
-def _read(path: Path) -> Note:
-    """Return a note; one that is damaged, or was not written any more, names nothing."""
-    with suppress(FileNotFoundError, NotAFile, msgspec.MsgspecError, UnicodeDecodeError):
-        return msgspec.json.decode(read_regular(path, NOTE_LIMIT), type=Note)
-    return Note()

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import SowError
-from sow.git.repository import commit_of, repository_of
-from sow.git.run import LONG_SECONDS, git_bytes
+from sow.git.repository import format_of, repository_of
+from sow.git.run import LONG_SECONDS
+from sow.git.view import View, view_of
 from sow.paths import SOW_FOLDER
 
 NO_FILE = b""
@@ -67,42 +68,45 @@ def work_in(root: Path) -> Work | None:
     except SowError:
         return None
     own = os.path.relpath(os.path.realpath(root / SOW_FOLDER), top)
-    files = _committed(top)
-    for path in _changed(top):
+    view = view_of(top)
+    files = _committed(view)
+    for path in _changed(view):
         files[path] = _on_disk(os.fsencode(top) + b"/" + path, files.get(path, NO_FILE))
     return Work(top, os.fsencode(own), files)
 
 
-def _committed(top: Path) -> dict[bytes, bytes]:
+def _committed(view: View) -> dict[bytes, bytes]:
     """Return mode and blob of each file in the commit that is checked out."""
-    if commit_of(top, "HEAD") is None:
+    if view.commit_of("HEAD") is None:
         return {}
     found = {}
-    for row in git_bytes(
-        top, "ls-tree", "-r", "-z", "--full-tree", "HEAD", seconds=LONG_SECONDS
-    ).split(b"\0"):
-        if row:
-            facts, _, path = row.partition(b"\t")
-            mode, _, blob = facts.split(b" ")
-            found[path] = mode + b" " + blob
+    for row in _rows(view, "ls-tree", "-r", "-z", "--full-tree", "HEAD"):
+        facts, _, path = row.partition(b"\t")
+        mode, _, blob = facts.split(b" ")
+        found[path] = mode + b" " + blob
     return found
 
 
-def _changed(top: Path) -> Iterator[bytes]:
+def _rows(view: View, *words: str) -> list[bytes]:
+    return [row for row in view.raw(*words, seconds=LONG_SECONDS).split(b"\0") if row]
+
+
+def _changed(view: View) -> Iterator[bytes]:
     """Yield the files that differ from that commit, are not in it, or that git does not look at."""
     words = ("status", "--porcelain", "-z", "-uall", "--no-renames", "--ignore-submodules=none")
-    rows = git_bytes(top, *words, seconds=LONG_SECONDS).split(b"\0")
-    yield from (row[3:] for row in rows if row)
-    for row in git_bytes(top, "ls-files", "-v", "-z", seconds=LONG_SECONDS).split(b"\0"):
+    yield from (row[3:] for row in _rows(view, *words))
+    for row in _rows(view, "ls-files", "-v", "-z"):
         mark, path = row[:1], row[2:]
         is_hidden = mark.islower() or mark == SKIPPED  # `git update-index --assume-unchanged`
-        if is_hidden and (mark != SKIPPED or os.path.lexists(os.fsencode(top) + b"/" + path)):
+        if is_hidden and (
+            mark != SKIPPED or os.path.lexists(os.fsencode(view.folder) + b"/" + path)
+        ):
             yield path
 
 
 def _on_disk(path: bytes, committed: bytes) -> bytes:
     """Return mode and blob of a file as it lies there; nothing where it is gone."""
-    algorithm = "sha256" if len(committed.partition(b" ")[2]) == 64 else "sha1"
+    algorithm = format_of(committed.partition(b" ")[2].decode())
     try:
         facts = os.lstat(path)
         if stat.S_ISLNK(facts.st_mode):

@@ -6,34 +6,24 @@ the clone, before an agent is in it. Without one (another machine has made the
 clone) the state's word counts.
 """
 
-import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from sow.clone_mark import CloneMark
-from sow.files import NotAFile, read_regular, write_atomically
+from sow.clones.steps import read_json, write_json
 from sow.git.repository import Repository
 from sow.paths import Workspace
 from sow.schema.task import Task
 from sow.state.tasks import change_task
 
 FOLDER = "sow/clones"
-LIMIT = 1 << 24
-UNREADABLE = (
-    FileNotFoundError,
-    NotADirectoryError,
-    NotAFile,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-)
 
 
-class SetupMade(NamedTuple):
+class SetupMade(Struct, frozen=True):
     """What a clone held when it was ready for work, besides its commit's files."""
 
     at: int = 0
@@ -44,7 +34,7 @@ class SetupMade(NamedTuple):
     """What lay in repositories inside of it, each as one text."""
 
 
-class CloneRecord(NamedTuple):
+class CloneRecord(Struct, frozen=True):
     """Where a task's clone lies, by sow's own word."""
 
     path: str
@@ -61,33 +51,13 @@ def note_clone(main: Repository, mark: CloneMark, setup: SetupMade | None = None
 
     The caller holds the clone's lock.
     """
-    path = _path(main, mark.project, mark.task)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    record = CloneRecord(mark.path, mark.branch, mark.base, mark.copied)._asdict()
-    record["setup"] = (setup or SetupMade())._asdict()
-    write_atomically(path, json.dumps(record).encode("ascii"))
+    record = CloneRecord(mark.path, mark.branch, mark.base, mark.copied, setup or SetupMade())
+    write_json(_path(main, mark.project, mark.task), record)
 
 
 def noted_clone(main: Repository, project: str, task: str) -> CloneRecord | None:
     """Return the record of a task's clone; None where there is none that can be used."""
-    with suppress(*UNREADABLE):
-        found = json.loads(read_regular(_path(main, project, task), LIMIT))
-        return CloneRecord(
-            path=str(found["path"]),
-            branch=str(found["branch"]),
-            base=str(found["base"]),
-            made_by_sow=tuple(map(str, found["made_by_sow"])),
-            setup=_setup_in(found.get("setup") or {}),
-        )
-    return None
-
-
-def _setup_in(found: Mapping[str, Any]) -> SetupMade:
-    return SetupMade(
-        at=int(found.get("at", 0)),
-        ignored=tuple(map(str, found.get("ignored", ()))),
-        inner=tuple(map(str, found.get("inner", ()))),
-    )
+    return read_json(_path(main, project, task), CloneRecord)
 
 
 def forget_clone(main: Repository, project: str, task: str) -> None:

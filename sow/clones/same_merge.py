@@ -11,9 +11,7 @@ from pathlib import Path
 
 from sow.clones.brought_otherwise import project_side
 from sow.clones.clone_facts import CloneFacts
-from sow.files.scratch import scratch_folder
-from sow.git.identity import identity_of
-from sow.git.merge_tree import merge_trees, with_paths_of
+from sow.git.merge_tree import merge_trees, side_of
 from sow.git.repository import Repository
 from sow.git.view import view_of
 
@@ -75,9 +73,7 @@ def _is_plain_merge(top: Path, own: tuple[str, ...], commit: str, ours: str, the
 
     Commits never change, so this is computed once: a worker asks it at each look at a batch.
     """
-    view, author = view_of(top), identity_of(top)
-    with scratch_folder("index") as scratch:
-        tree = with_paths_of(view, f"{ours}^{{tree}}", theirs, own, f"{scratch}/index")
-    side = view.text("commit-tree", tree, "-p", ours, stdin=b"Ours\n", variables=author)
+    view = view_of(top)
+    side = side_of(view, ours, theirs, own)
     merged = merge_trees(view, side, project_side(view, theirs, ours))
     return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")

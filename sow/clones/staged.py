@@ -6,17 +6,16 @@ through a view in which nothing of the repository acts.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from sow.clones.bringing_along import changes_in, unlike
-from sow.clones.gitlinks import GITLINK
+from sow.clones.bringing_along import unlike
 from sow.clones.kept_commits import types_of
-from sow.files import NotAFile, read_regular
+from sow.files import read_if_there
 from sow.files.scratch import scratch_folder
 from sow.git.git_errors import GitRefused
+from sow.git.merge_tree import EMPTY_TREE, GITLINK, changes_in
 from sow.git.private_view import INDEX, view_folder
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View
@@ -55,15 +54,14 @@ def staged_versions(view: View, git_dir: Path, commit: str | None) -> Staged:
 
 def _entries(view: View, git_dir: Path, commit: str | None) -> Iterator[tuple[str, str, str]]:
     """Yield path, mode and object of each file that is staged otherwise than the commit has it."""
-    try:
-        data = read_regular(git_dir / INDEX, INDEX_LIMIT)
-    except (FileNotFoundError, NotAFile):
+    data = read_if_there(git_dir / INDEX, INDEX_LIMIT)
+    if data is None:
         return
     for path in git_dir.glob(f"{SHARED}*"):
-        with suppress(FileNotFoundError, NotAFile):
-            shared = read_regular(path, INDEX_LIMIT)
+        shared = read_if_there(path, INDEX_LIMIT)
+        if shared is not None:
             (view_folder(view) / path.name).write_bytes(shared)
-    base = commit or view.text("hash-object", "-t", "tree", "--stdin", stdin=b"")
+    base = commit or view.text(*EMPTY_TREE, stdin=b"")
     with scratch_folder("index") as scratch:
         (scratch / INDEX).write_bytes(data)
         words = ("diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", base)

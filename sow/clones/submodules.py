@@ -86,8 +86,7 @@ def _move(
 ) -> tuple[str, tuple[Link, ...]]:
     """Move one submodule; return why it stays, in words, and else the entries that it has now."""
     here = head_commit(found.git_dir, found.common_dir)
-    object_format = "sha256" if len(link.after) == 64 else "sha1"
-    with inner_view(found, main, object_format) as view:
+    with inner_view(found, main, link.after) as view:
         if here != link.after:
             why = _moved(view, clone, found, main, link, here)
             if why is not None:

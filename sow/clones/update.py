@@ -7,26 +7,26 @@ next call, and by whoever commits the clone's leftovers.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
-from sow.clones.bringing_along import changes_between, foreign_paths, write_files
+from sow.clones.bringing_along import foreign_paths, write_files
 from sow.clones.brought_otherwise import project_side
 from sow.clones.clone_facts import CloneFacts, left_out_words
 from sow.clones.difference import difference
-from sow.clones.steps import no_step, read_note, remove_note, write_note
+from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
 from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
-from sow.git.merge_tree import MergedTree, merge_trees, with_paths_of
-from sow.git.private_view import index_of, private_view, real_git_dir, view_folder
+from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees, side_of
+from sow.git.private_view import index_of, private_view, real_git_dir
 from sow.git.promised import fetch_promised
-from sow.git.repository import Repository, commit_of
+from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
-from sow.git.view import View, as_records
+from sow.git.view import View, as_records, view_of
 
 KIND = "updating"
 UNFINISHED = {
@@ -54,6 +54,19 @@ class CannotUpdate(StateError):
             f"the clone {facts.path} cannot be updated: {why}{': ' if names else ''}{names}",
             hint=hint or "Nothing was changed. Fix this in the clone, then run the command again.",
         )
+
+
+class UpdateNote(MergedTree, frozen=True, kw_only=True):
+    """What is being done in a clone."""
+
+    here: str
+    """The last commit of the task's branch before."""
+    wanted: str
+    """The project's commit."""
+    commit: str | None
+    """The merge; None where there are conflicts."""
+    title: str
+    """The first line of its message."""
 
 
 class Updated(Struct, frozen=True):
@@ -90,7 +103,7 @@ def update_clone(
     """
     finish_update(facts, main)
     _refuse_unfinished(facts, solved_by)
-    wanted = commit_of(main.top, f"refs/heads/{project}")
+    wanted = view_of(main.top).commit_of(f"refs/heads/{project}")
     if wanted is None:
         raise CannotUpdate(facts, f"there is no branch {project}")
     fetch_promised(main, [wanted])
@@ -106,14 +119,13 @@ def update_clone(
         in_the_way = foreign_paths(view, _visible(view, facts, note))
         if in_the_way:
             raise CannotUpdate(facts, "these files would be overwritten by new ones", in_the_way)
-        write_note(main, KIND, facts.branch, note)
+        write_json(note_path(main, KIND, facts.branch), note)
         step("noted")
         _carry_out(view, facts, note, step)
-        conflicts = tuple(dict.fromkeys(entry[3] for entry in note["stages"]))
-        links = links_between(view, here, note["tree"], conflicts)
+        links = links_between(view, here, note.tree, note.conflicts)
     remove_note(main, KIND, facts.branch)
     notes = (left_out_words(facts, left_out, here),) if left_out else ()
-    return Updated(note["commit"] or here, wanted, conflicts, note["words"], links, notes)
+    return Updated(note.commit or here, wanted, note.conflicts, note.words, links, notes)
 
 
 def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) -> None:
@@ -134,11 +146,11 @@ def _refuse_dirty(view: View, facts: CloneFacts, here: str, withheld: Sequence[s
 
 def finish_update(facts: CloneFacts, main: Repository) -> None:
     """Complete an update that a kill has interrupted. Raises as `update_clone` does."""
-    note = read_note(main, KIND, facts.branch)
+    note = read_json(note_path(main, KIND, facts.branch), UpdateNote)
     if note is None:
         return
     head = read_head(real_git_dir(facts.path))
-    if head.branch == facts.branch and head.commit == note["here"] and not _is_laid(facts, note):
+    if head.branch == facts.branch and head.commit == note.here and not _is_laid(facts, note):
         with private_view(facts.path, main) as view:
             in_the_way = foreign_paths(view, _visible(view, facts, note))
             if in_the_way:
@@ -148,16 +160,16 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
     remove_note(main, KIND, facts.branch)
 
 
-def _is_laid(facts: CloneFacts, note: dict[str, Any]) -> bool:
+def _is_laid(facts: CloneFacts, note: UpdateNote) -> bool:
     """Whether the last deed of an update that leaves a conflict is done: its merge is under way.
 
     What was changed in the clone since is the solving of it. The last deed of
     an update without a conflict moves the branch.
     """
-    if note["commit"] is not None:
+    if note.commit is not None:
         return False
     git_dir = real_git_dir(facts.path)
-    return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note['wanted']}\n"
+    return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note.wanted}\n"
 
 
 def _refuse_unfinished(facts: CloneFacts, solved_by: str = "") -> None:
@@ -190,78 +202,62 @@ def _fetch(view: View, main: Repository, project: str, here: str) -> None:
 
 def _merge(
     view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
-) -> dict[str, Any]:
-    """Return what is to be done, as its note: only objects are made."""
-    merged = _merged_tree(view, facts, main, project, here, wanted)
-    commit = None
+) -> UpdateNote:
+    """Return what is to be done: only objects are made.
+
+    What is sow's own is as the project has it: no conflict is there. The marks of a conflict name
+    the branches.
+    """
+    sides = {
+        f"heads/{facts.branch}": side_of(view, here, wanted, facts.own_paths),
+        f"heads/{project}": project_side(view, wanted, here),
+    }
+    for name, commit in sides.items():
+        view.text("update-ref", "--no-deref", f"refs/{name}", commit)
+    merged = merge_trees(view, *sides)
+    made = None
     title = f"Merge branch '{project}' into {facts.branch}\n"
     if not merged.conflicts:
-        parents = ("-p", here, "-p", wanted)
-        author = identity_of(main.top)
-        words = ("commit-tree", merged.tree, *parents)
-        commit = view.text(*words, stdin=title.encode(), variables=author)
-    return {
-        "here": here,
-        "wanted": wanted,
-        "tree": merged.tree,
-        "commit": commit,
-        "stages": merged.stages,
-        "words": merged.words,
-        "title": title,
-    }
+        words = ("commit-tree", merged.tree, "-p", here, "-p", wanted)
+        made = view.text(*words, stdin=title.encode(), variables=identity_of(main.top))
+    return UpdateNote(*astuple(merged), here=here, wanted=wanted, commit=made, title=title)
 
 
-def _merged_tree(
-    view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
-) -> MergedTree:
-    """Merge with what is sow's own as the project has it: no conflict is there."""
-    scratch = str(view_folder(view) / "scratch")
-    author = identity_of(main.top)
-    tree = with_paths_of(view, f"{here}^{{tree}}", wanted, facts.own_paths, scratch)
-    ours = view.text("commit-tree", tree, "-p", here, stdin=b"Ours\n", variables=author)
-    view.text("update-ref", "--no-deref", f"refs/heads/{facts.branch}", ours)
-    theirs = project_side(view, wanted, here)
-    view.text("update-ref", "--no-deref", f"refs/heads/{project}", theirs)
-    return merge_trees(view, f"heads/{facts.branch}", f"heads/{project}")
-
-
-def _visible(view: View, facts: CloneFacts, note: dict[str, Any]) -> list[Any]:
+def _visible(view: View, facts: CloneFacts, note: UpdateNote) -> list[Change]:
     """Return the changes to the working tree: the project's state is not checked out there."""
-    changes = changes_between(view, note["here"], note["tree"])
+    changes = changes_between(view, note.here, note.tree)
     return [change for change in changes if not facts.holds_state(change.path)]
 
 
 def _carry_out(
-    view: View, facts: CloneFacts, note: dict[str, Any], step: Callable[[str], None]
+    view: View, facts: CloneFacts, note: UpdateNote, step: Callable[[str], None]
 ) -> None:
     """Make files, index and branch as the note says: done twice, it changes nothing more."""
     git_dir = real_git_dir(facts.path)
     write_files(view, _visible(view, facts, note), git_dir / "sow-draft")
     step("files written")
-    view.text("read-tree", note["tree"], seconds=LONG_SECONDS)
+    view.text("read-tree", note.tree, seconds=LONG_SECONDS)
     _lay_stages(view, note)
     missing = view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)
     hide_absent(view, absent_paths(view, facts, set(missing)))
     write_file(git_dir, "index", index_of(view).read_bytes())
     remove_file(git_dir, "index.lock")
     step("index written")
-    if note["commit"]:
-        write_branch(git_dir, facts.branch, note["commit"])
+    if note.commit:
+        write_branch(git_dir, facts.branch, note.commit)
     else:
-        conflicts = dict.fromkeys(entry[3] for entry in note["stages"])
-        listed = "".join(f"#\t{path}\n" for path in conflicts)
-        text = f"{note['title']}\n# Conflicts:\n{listed}"
+        listed = "".join(f"#\t{path}\n" for path in note.conflicts)
+        text = f"{note.title}\n# Conflicts:\n{listed}"
         write_file(git_dir, "MERGE_MSG", text.encode("utf-8", "surrogateescape"))
         write_file(git_dir, "MERGE_MODE", b"no-ff")
         step("merge begun")
-        write_file(git_dir, "MERGE_HEAD", f"{note['wanted']}\n".encode())
+        write_file(git_dir, "MERGE_HEAD", f"{note.wanted}\n".encode())
     step("branch moved")
 
 
-def _lay_stages(view: View, note: dict[str, Any]) -> None:
+def _lay_stages(view: View, note: UpdateNote) -> None:
     """Put the versions of each file in conflict into the index, as a merge of git's own does."""
-    conflicts = dict.fromkeys(entry[3] for entry in note["stages"])
-    none = "0" * len(note["here"])
-    lines = [f"0 {none}\t{path}" for path in conflicts]
-    lines += [f"{mode} {name} {stage}\t{path}" for mode, name, stage, path in note["stages"]]
+    none = "0" * len(note.here)
+    lines = [f"0 {none}\t{path}" for path in note.conflicts]
+    lines += [f"{mode} {name} {stage}\t{path}" for mode, name, stage, path in note.stages]
     view.text("update-index", "-z", "--index-info", stdin=as_records(lines))

@@ -23,6 +23,7 @@ from sow.files.inside import (
 from sow.files.locking import holds_a_lock, locked_folder, locked_once
 from sow.files.reading import (
     open_regular,
+    read_if_there,
     read_inside,
     read_regular,
     read_regular_in,
@@ -54,6 +55,7 @@ __all__ = [
     "open_folder",
     "open_regular",
     "opened_folder",
+    "read_if_there",
     "read_inside",
     "read_regular",
     "read_regular_in",

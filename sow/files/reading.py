@@ -68,6 +68,14 @@ def read_regular(path: Path, limit: int) -> bytes:
     return _all_of(descriptor, path, limit)
 
 
+def read_if_there(path: Path, limit: int) -> bytes | None:
+    """Return the same; None where there is no such file, or none that can be read."""
+    try:
+        return read_regular(path, limit)
+    except (FileNotFoundError, NotAFile):
+        return None
+
+
 def read_regular_in(folder: int, path: Path, limit: int) -> bytes:
     """Return all of a regular file in an open folder, as `read_regular` does; no link is followed.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from sow.git.run import git
+from sow.git.settings_text import settings_named
 from sow.git.view import View
 from sow.surrounding_programs import users_environment
 
@@ -76,7 +76,5 @@ def note_of_nobody(view: View, commit: str) -> tuple[str, ...]:
 
 
 def _given(folder: Path, environ: Mapping[str, str]) -> Given:
-    words = ("config", "-z", "--get-regexp", r"^(user|author|committer)\.(name|email)$")
-    entries = git(folder, *words, accepted=(0, 1)).split("\0")
-    found = {key: value for key, _, value in (entry.partition("\n") for entry in entries)}
+    found = settings_named(folder, r"^(user|author|committer)\.(name|email)$")
     return Given(found, users_environment(environ))

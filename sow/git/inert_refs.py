@@ -44,7 +44,7 @@ class Head(Struct, frozen=True):
 
 def read_head(git_dir: Path) -> Head:
     """Return what is checked out. Raises UnsafeClone."""
-    text = _read(git_dir, "HEAD", REF_LIMIT) or ""
+    text = read_text(git_dir, "HEAD", REF_LIMIT) or ""
     if not text.startswith("ref:"):
         return Head(None, _commit(text))
     name = text.removeprefix("ref:").strip()
@@ -59,7 +59,7 @@ def read_ref(git_dir: Path, name: str) -> str | None:
     for _ in range(LINKS):
         if not _is_ref(name):
             return None
-        text = _read(git_dir, name, REF_LIMIT)
+        text = read_text(git_dir, name, REF_LIMIT)
         if text is None:
             return _packed(git_dir, name)
         if not text.startswith("ref:"):
@@ -71,23 +71,13 @@ def read_ref(git_dir: Path, name: str) -> str | None:
 def write_branch(git_dir: Path, branch: str, commit: str) -> None:
     """Make a branch name `commit`, whatever it named before. Raises UnsafeClone."""
     _refuse_odd(git_dir, branch)
-    _write(git_dir, f"refs/heads/{branch}", f"{commit}\n".encode())
+    write_file(git_dir, f"refs/heads/{branch}", f"{commit}\n".encode())
 
 
 def check_out_name(git_dir: Path, branch: str) -> None:
     """Make HEAD name a branch; no file of the working tree changes. Raises UnsafeClone."""
     _refuse_odd(git_dir, branch)
-    _write(git_dir, "HEAD", f"ref: refs/heads/{branch}\n".encode())
-
-
-def read_text(git_dir: Path, name: str, limit: int) -> str | None:
-    """Return a regular file of the git folder; None without it. Raises UnsafeClone."""
-    return _read(git_dir, name, limit)
-
-
-def write_file(git_dir: Path, name: str, data: bytes) -> None:
-    """Replace a file of the git folder by renaming. Raises UnsafeClone."""
-    _write(git_dir, name, data)
+    write_file(git_dir, "HEAD", f"ref: refs/heads/{branch}\n".encode())
 
 
 def remove_file(git_dir: Path, name: str) -> None:
@@ -114,14 +104,15 @@ def _commit(text: str) -> str | None:
 
 
 def _packed(git_dir: Path, name: str) -> str | None:
-    for line in (_read(git_dir, "packed-refs", PACKED_LIMIT) or "").split("\n"):
+    for line in (read_text(git_dir, "packed-refs", PACKED_LIMIT) or "").split("\n"):
         commit, _, ref = line.partition(" ")
         if ref == name:
             return _commit(commit)
     return None
 
 
-def _read(git_dir: Path, name: str, limit: int) -> str | None:
+def read_text(git_dir: Path, name: str, limit: int) -> str | None:
+    """Return a regular file of the git folder; None without it. Raises UnsafeClone."""
     *folders, last = name.split("/")
     try:
         with _folder(git_dir, folders) as folder:
@@ -143,7 +134,8 @@ def _read(git_dir: Path, name: str, limit: int) -> str | None:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _write(git_dir: Path, name: str, data: bytes) -> None:
+def write_file(git_dir: Path, name: str, data: bytes) -> None:
+    """Replace a file of the git folder by renaming. Raises UnsafeClone."""
     *folders, last = name.split("/")
     draft = f".{last[:100]}.{os.urandom(6).hex()}.sow"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from sow.files.scratch import scratch_folder
 from sow.git.inert_refs import UnsafeClone, read_text
-from sow.git.private_view import INDEX, LIST_LIMIT, SETTINGS, storing_settings
-from sow.git.repository import Repository
-from sow.git.settings_text import quoted
-from sow.git.special_files import special_lists, special_objects
+from sow.git.private_view import LIST_LIMIT, own_view
+from sow.git.repository import Repository, format_of
+from sow.git.special_files import refuse_special_files
 from sow.git.view import View
 
 GIT_FILE_LIMIT = 1 << 16
+TAKEN = ("info/exclude", "shallow")
 LINK = "gitdir:"
 
 
@@ -80,40 +80,22 @@ def _module(clone: Path, common_dir: Path) -> str | None:
 
 
 @contextmanager
-def inner_view(found: InnerRepository, main: Repository, object_format: str) -> Iterator[View]:
+def inner_view(found: InnerRepository, main: Repository, commit: str | None) -> Iterator[View]:
     """Give a view of a repository inside a clone. It ends with the block.
 
-    Raises UnsafeClone where it borrows objects, or where git would wait for a pipe.
+    `commit` is one of that repository's, and tells how it names its objects. Raises
+    UnsafeClone where it borrows objects, or where git would wait for a pipe.
     """
     objects = found.common_dir / "objects"
     _refuse_borrowing(found)
-    for path in special_objects(objects):
-        raise UnsafeClone(path, "is neither a file nor a link")
-    for path in special_lists(found.work_tree) if found.work_tree else ():
-        raise UnsafeClone(path, "is neither a file nor a link")
+    refuse_special_files(objects, found.work_tree)
+    files: dict[str, bytes] = {}
+    for name in TAKEN:
+        if text := read_text(found.common_dir, name, LIST_LIMIT):
+            files[name] = text.encode("utf-8", "surrogateescape")
     with scratch_folder("git") as folder:
-        for inner in ("refs/heads", "info"):
-            (folder / inner).mkdir(parents=True)
-        (folder / "objects").symlink_to(objects)
-        (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
-        for copied in ("info/exclude", "shallow"):
-            text = read_text(found.common_dir, copied, LIST_LIMIT)
-            if text is not None:
-                (folder / copied).write_bytes(text.encode("utf-8", "surrogateescape"))
-        (folder / "config").write_text(_settings(main, object_format), "utf-8", "surrogateescape")
         work_tree = found.work_tree or folder
-        variables = {
-            "GIT_DIR": str(folder),
-            "GIT_WORK_TREE": str(work_tree),
-            "GIT_INDEX_FILE": str(folder / INDEX),
-        }
-        yield View(work_tree, variables)
-
-
-def _settings(main: Repository, object_format: str) -> str:
-    lfs = quoted(str(main.common_dir / "lfs"))
-    plain = SETTINGS.format(sparse="false", object_format=object_format, lfs=lfs)
-    return storing_settings(main) + plain
+        yield own_view(folder, work_tree, objects, files, main, format_of(commit or ""))
 
 
 def _refuse_borrowing(found: InnerRepository) -> None:

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from msgspec import Struct
-
-from sow.files import NotAFile, NotWritten, read_regular
+from sow.files import NotWritten, read_if_there
 from sow.git.git_errors import GitRefused
-from sow.git.run import QUICK_SECONDS, QUIET, git_answer, git_environment, git_talking
+from sow.git.repository import SHA1, SHA256
+from sow.git.run import QUIET, git, git_environment, git_talking
 from sow.git.settings_text import quoted
+from sow.git.view import View
 
 REMOTE = "sow-reference"
 """A name of our own, so that nothing in the user's settings is about a remote of that name."""
@@ -75,60 +75,30 @@ HOME_SETTINGS = """\
 [extensions]
 	objectFormat = {object_format}
 """
-SHA1, SHA256 = "sha1", "sha256"
-"""The two ways in which git names objects. A repository has one of them for good."""
-SHA256_DIGITS = 64
 SETTINGS_LIMIT = 1 << 16
 
 
-class OwnBare(Struct, frozen=True):
-    """A bare repository of ours at `folder`."""
-
-    folder: Path
+class OwnBare(View, frozen=True):
+    """A bare repository of ours, seen from home: what git is asked here fetches nothing."""
 
     @property
     def object_format(self) -> str:
         """How its objects are named. Settings that cannot be read are told by git, when it runs."""
-        try:
-            settings = read_regular(self.folder / HOME / "config", SETTINGS_LIMIT)
-        except (FileNotFoundError, NotAFile):
-            return SHA1
+        settings = read_if_there(self.folder / HOME / "config", SETTINGS_LIMIT) or b""
         return SHA256 if f"objectFormat = {SHA256}".encode() in settings else SHA1
-
-    def answer(
-        self, *words: str, seconds: float = QUICK_SECONDS, stdin: bytes | None = None
-    ) -> tuple[int, bytes, str]:
-        """Run git on what is here; nothing is fetched. Returns and raises as `git_answer`."""
-        return git_answer(
-            self.folder, *words, seconds=seconds, stdin=stdin, environ=self._at_home()
-        )
-
-    def text(self, *words: str, seconds: float = QUICK_SECONDS, stdin: bytes | None = None) -> str:
-        """Run git on what is here, and return what it prints. Raises GitRefused."""
-        code, output, complaint = self.answer(*words, seconds=seconds, stdin=stdin)
-        if code != 0:
-            raise GitRefused(self.folder, words, code, complaint)
-        return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def from_remote(self, *words: str, seconds: float, stdin: bytes | None = None) -> str:
         """Run a git that talks with the remote, and return what it prints. Raises as `git`."""
-        code, output, complaint = git_answer(
-            self.folder,
-            *words,
-            seconds=seconds,
-            stdin=stdin,
-            environ=self._abroad(),
-            settings=NETWORK,
+        environ = network_environment(os.environ, self.folder)
+        return git(
+            self.folder, *words, environ=environ, settings=NETWORK, seconds=seconds, stdin=stdin
         )
-        if code != 0:
-            raise GitRefused(self.folder, words, code, complaint)
-        return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     @contextmanager
     def contents(self) -> Iterator["Contents"]:
         """Give what reads the contents of objects that are here."""
         words = ("cat-file", "--batch")
-        with git_talking(self.folder, *words, environ=self._at_home()) as process:
+        with git_talking(self.folder, *words, environ=self.environ()) as process:
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101 - likewise
             yield Contents(self.folder, process.stdin, process.stdout)
@@ -139,32 +109,25 @@ class OwnBare(Struct, frozen=True):
 
         Raises GitRefused at the end where git has not ended well.
         """
-        with git_talking(self.folder, *words, environ=self._at_home()) as process:
+        with git_talking(self.folder, *words, environ=self.environ()) as process:
             assert process.stdout is not None  # noqa: S101 - it is a pipe
             yield process.stdout
             if code := process.wait():
                 raise GitRefused(self.folder, words, code, "an object is missing or broken")
 
-    def has_commit(self, commit: str) -> bool:
-        """Whether a commit is here."""
-        code, _, _ = self.answer("cat-file", "-e", f"{commit}^{{commit}}")
-        return code == 0
 
-    def _at_home(self) -> dict[str, str]:
-        return git_environment(
-            os.environ,
-            GIT_DIR=str(self.folder / HOME),
-            GIT_OBJECT_DIRECTORY=str(self.folder / "objects"),
-            GIT_CONFIG_GLOBAL=os.devnull,
-            GIT_CONFIG_SYSTEM=os.devnull,
-            GIT_CONFIG_NOSYSTEM="1",
-            GIT_CONFIG_COUNT="0",
-            GIT_ATTR_NOSYSTEM="1",
-            GIT_LITERAL_PATHSPECS="1",
-        )
-
-    def _abroad(self) -> dict[str, str]:
-        return network_environment(os.environ, self.folder)
+def own_bare(folder: Path) -> OwnBare:
+    """Return the repository of ours in a folder. None of the user's settings count there."""
+    variables = {
+        "GIT_DIR": str(folder / HOME),
+        "GIT_OBJECT_DIRECTORY": str(folder / "objects"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "0",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+    return OwnBare(folder, variables)
 
 
 def network_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -230,11 +193,6 @@ class Contents:
         return GitRefused(self._folder, ("cat-file",), -1, "an object is missing or broken")
 
 
-def format_of(commit: str) -> str:
-    """Return how the objects of a commit's repository are named."""
-    return SHA256 if len(commit) == SHA256_DIGITS else SHA1
-
-
 def make_bare(folder: Path, url: str, object_format: str) -> OwnBare:
     """Make an empty repository in a folder that is not there yet. Raises NotWritten.
 
@@ -250,4 +208,4 @@ def make_bare(folder: Path, url: str, object_format: str) -> OwnBare:
         (folder / "config").write_text(text, "utf-8", "surrogateescape")
     except OSError as error:
         raise NotWritten(folder, error) from error
-    return OwnBare(folder)
+    return own_bare(folder)

@@ -12,11 +12,11 @@ settings hold, as everywhere.
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from sow.files import NotAFile, read_regular
+from sow.files import read_if_there
 from sow.files.scratch import scratch_folder
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
@@ -28,6 +28,10 @@ from sow.git.view import View, view_of
 LIST_LIMIT = 1 << 20
 """The longest list of patterns, or of borrowed folders, that is read."""
 INDEX = "index"
+SPARSE = "info/sparse-checkout"
+"""The patterns by which a part of the clone is checked out, as the clone has them."""
+TAKEN = ("info/exclude", "info/attributes", "shallow")
+"""What of the main repository's git folder says how its files are stored, and which are ignored."""
 STORING = re.compile(
     r"(?:filter|lfs|merge)\."
     r"|core\.(?:autocrlf|eol|safecrlf|attributesfile|excludesfile|precomposeunicode"
@@ -75,18 +79,50 @@ def private_view(
     git_dir = real_git_dir(clone)
     _refuse_borrowing(git_dir, main)
     if not with_special_files:
-        refuse_special_files(clone, git_dir)
+        refuse_special_files(git_dir / "objects", clone)
     with scratch_folder("git") as folder:
-        _make(folder, git_dir, main)
-        variables = {
-            "GIT_DIR": str(folder),
-            "GIT_WORK_TREE": str(clone),
-            "GIT_INDEX_FILE": str(folder / INDEX),
-        }
+        files = {name: read_if_there(main.common_dir / name, LIST_LIMIT) for name in TAKEN}
+        files[SPARSE] = _sparse_patterns(git_dir)
+        view = own_view(folder, clone, git_dir / "objects", files, main, main.object_format)
         if reads_main:
             objects = _quoted(str(main.common_dir / "objects"))
-            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = objects
-        yield View(clone, variables)
+            more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
+            view = View(clone, {**view.variables, **more})
+        yield view
+
+
+def own_view(
+    folder: Path,
+    work_tree: Path,
+    objects: Path,
+    files: Mapping[str, bytes | None],
+    main: Repository,
+    object_format: str,
+) -> View:
+    """Return the view of a working tree through a git folder of ours, which is made in `folder`.
+
+    `objects` are those of the repository that is looked at, `files` what lies in its git folder.
+    """
+    for name in ("refs/heads", "info"):
+        (folder / name).mkdir(parents=True)
+    (folder / "objects").symlink_to(objects)
+    (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
+    for name, data in files.items():
+        if data is not None:
+            (folder / name).write_bytes(data)
+    settings = SETTINGS.format(
+        sparse=str(files.get(SPARSE) is not None).lower(),
+        object_format=object_format,
+        lfs=quoted(str(main.common_dir / "lfs")),
+    )
+    text = storing_settings(main) + settings
+    (folder / "config").write_text(text, "utf-8", "surrogateescape")
+    variables = {
+        "GIT_DIR": str(folder),
+        "GIT_WORK_TREE": str(work_tree),
+        "GIT_INDEX_FILE": str(folder / INDEX),
+    }
+    return View(work_tree, variables)
 
 
 def view_folder(view: View) -> Path:
@@ -101,7 +137,7 @@ def index_of(view: View) -> Path:
 
 def is_sparse(view: View) -> bool:
     """Whether the clone says that it is checked out in part."""
-    return (view_folder(view) / "info" / "sparse-checkout").exists()
+    return (view_folder(view) / SPARSE).exists()
 
 
 def real_git_dir(clone: Path) -> Path:
@@ -127,10 +163,9 @@ def _refuse_borrowing(git_dir: Path, main: Repository) -> None:
     if not own:
         return
     objects = main.common_dir / "objects"
-    try:
-        text = read_regular(objects / "info" / "alternates", LIST_LIMIT).decode("utf-8", "replace")
-    except (FileNotFoundError, NotAFile):
-        text = ""
+    text = (read_if_there(objects / "info" / "alternates", LIST_LIMIT) or b"").decode(
+        "utf-8", "replace"
+    )
     if foreign := own - _borrowed(text, main.common_dir) - {objects.resolve()}:
         path = git_dir / "objects" / "info" / "alternates"
         raise UnsafeClone(path, f"borrows objects from {min(foreign)}")
@@ -141,37 +176,12 @@ def _borrowed(text: str, git_dir: Path) -> set[Path]:
     return {(git_dir / "objects" / line).resolve() for line in lines}
 
 
-def _make(folder: Path, git_dir: Path, main: Repository) -> None:
-    for name in ("refs/heads", "info"):
-        (folder / name).mkdir(parents=True)
-    (folder / "objects").symlink_to(git_dir / "objects")
-    (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
-    for name in ("info/exclude", "info/attributes", "shallow"):
-        _copy(main.common_dir / name, folder / name)
-    sparse = _sparse_patterns(git_dir)
-    if sparse is not None:
-        (folder / "info" / "sparse-checkout").write_bytes(sparse)
-    (folder / "config").write_text(
-        storing_settings(main)
-        + SETTINGS.format(
-            sparse=str(sparse is not None).lower(),
-            object_format=main.object_format,
-            lfs=quoted(str(main.common_dir / "lfs")),
-        ),
-        "utf-8",
-        "surrogateescape",
-    )
-
-
 def storing_settings(main: Repository) -> str:
     """Return the main repository's settings that `STORING` names, as lines of our own file.
 
     Of the same text git is asked once in a process. What includes other files is asked each time.
     """
-    try:
-        text = read_regular(main.common_dir / "config", LIST_LIMIT)
-    except (FileNotFoundError, NotAFile):
-        text = b""
+    text = read_if_there(main.common_dir / "config", LIST_LIMIT) or b""
     if text and not ELSEWHERE.search(text):
         return _storing_lines(settings_in(text))
     return _storing_lines(
@@ -185,19 +195,12 @@ def _storing_lines(settings: Iterable[tuple[str, str]]) -> str:
     return as_lines((name, value) for name, value in settings if STORING.match(name))
 
 
-def _copy(source: Path, target: Path) -> None:
-    try:
-        target.write_bytes(read_regular(source, LIST_LIMIT))
-    except (FileNotFoundError, NotAFile):
-        return
-
-
 def _sparse_patterns(git_dir: Path) -> bytes | None:
     """Return which part of the clone is checked out, as it says; None where it is the whole.
 
     Its settings are handed to git as text: nothing that they include is read.
     """
-    patterns = read_text(git_dir, "info/sparse-checkout", LIST_LIMIT)
+    patterns = read_text(git_dir, SPARSE, LIST_LIMIT)
     if patterns is None:
         return None
     answers = []

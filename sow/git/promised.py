@@ -16,6 +16,7 @@ from sow.git.git_errors import GitTookTooLong, line_of
 from sow.git.own_bare import NETWORK, REMOTE, make_bare, network_environment
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git, git_answer
+from sow.git.settings_text import settings_named
 
 SETTINGS_LIMIT = 1 << 20
 SIGNS = (b"promisor", b"partialclone")
@@ -48,14 +49,8 @@ def is_partial(repository: Repository) -> bool:
 
 def remote_of(repository: Repository) -> tuple[str, str] | None:
     """Return the remote that a partial clone has left objects on, and its address."""
-    words = (
-        "config",
-        "-z",
-        "--get-regexp",
-        r"^(remote\..*\.(url|promisor)|extensions\.partialclone)$",
-    )
-    records = git(repository.top, *words, accepted=(0, 1)).split("\0")
-    found = dict(record.partition("\n")[::2] for record in records if record)
+    pattern = r"^(remote\..*\.(url|promisor)|extensions\.partialclone)$"
+    found = settings_named(repository.top, pattern)
     promisors = [
         name.removeprefix("remote.").removesuffix(".promisor")
         for name, value in found.items()

@@ -33,6 +33,11 @@ HEAD = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
 """A commit, then the branch; `HEAD` itself where it is detached."""
 
 
+SHA1, SHA256 = "sha1", "sha256"
+"""The two ways in which git names objects. A repository has one of them for good."""
+SHA256_DIGITS = 64
+
+
 class Repository(Struct, frozen=True):
     """A repository with a working tree."""
 
@@ -47,8 +52,13 @@ class Repository(Struct, frozen=True):
     commit: str
     """The commit that HEAD names."""
     is_shallow: bool = False
-    object_format: str = "sha1"
+    object_format: str = SHA1
     """How its objects are named."""
+
+
+def format_of(commit: str) -> str:
+    """Return how the objects of a commit's repository are named."""
+    return SHA256 if len(commit) == SHA256_DIGITS else SHA1
 
 
 def git_version() -> tuple[int, ...]:
@@ -101,19 +111,3 @@ def repository_of(folder: Path) -> Repository:
         is_shallow=shallow == "true",
         object_format=object_format,
     )
-
-
-def commit_of(folder: Path, name: str) -> str | None:
-    """Return the commit that a name stands for; None where there is none."""
-    code, output, _ = git_answer(
-        folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
-    )
-    return output.decode().strip() if code == 0 else None
-
-
-def is_ancestor(folder: Path, older: str, newer: str) -> bool:
-    """Whether one commit is an ancestor of another, or the same. Raises GitRefused."""
-    code, _, complaint = git_answer(folder, "merge-base", "--is-ancestor", older, newer)
-    if code not in (0, 1):
-        raise GitRefused(folder, ("merge-base",), code, complaint)
-    return code == 0

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from sow.git.git_errors import GitKilled, GitMissing, GitRefused, GitTookTooLong
 
@@ -77,41 +78,32 @@ def git_environment(environ: Mapping[str, str], **more: str) -> dict[str, str]:
     return {**kept, **VARIABLES, **more}
 
 
+class Options(TypedDict, total=False):
+    """What may be said of one command, whichever function runs it."""
+
+    seconds: float
+    """How long it may take; QUICK_SECONDS, if not given."""
+    stdin: bytes | None
+    settings: Sequence[str]
+    """What replaces `QUIET`."""
+
+
 def git(
     folder: Path,
     *words: str,
-    seconds: float = QUICK_SECONDS,
-    stdin: bytes | None = None,
     environ: Mapping[str, str] | None = None,
     accepted: Sequence[int] = (0,),
+    **options: Unpack[Options],
 ) -> str:
     """Run git in `folder` and return what it prints, without the last newline.
 
     `accepted` are the exit codes that are an answer. `environ` replaces
     `git_environment(os.environ)`. Raises GitMissing, GitRefused, GitTookTooLong.
     """
-    return (
-        git_bytes(folder, *words, seconds=seconds, stdin=stdin, environ=environ, accepted=accepted)
-        .decode("utf-8", "surrogateescape")
-        .removesuffix("\n")
-    )
-
-
-def git_bytes(
-    folder: Path,
-    *words: str,
-    seconds: float = QUICK_SECONDS,
-    stdin: bytes | None = None,
-    environ: Mapping[str, str] | None = None,
-    accepted: Sequence[int] = (0,),
-) -> bytes:
-    """Run git in `folder` and return the bytes that it prints. Raises as `git` does."""
-    code, output, complaint = git_answer(
-        folder, *words, seconds=seconds, stdin=stdin, environ=environ
-    )
+    code, output, complaint = git_answer(folder, *words, environ=environ, **options)
     if code not in accepted:
         raise GitRefused(folder, words, code, complaint)
-    return output
+    return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
 def git_answer(

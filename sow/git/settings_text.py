@@ -5,8 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.git.run import git_bytes
-from sow.git.view import View, split_records
+from sow.git.view import View, view_of
 
 LOCAL = "local"
 """The scope of a repository's own settings, and of what they include."""
@@ -34,8 +33,15 @@ def settings_of(view: View) -> list[Setting]:
 def settings_in(text: bytes) -> tuple[tuple[str, str], ...]:
     """Return the settings in a file's text, and in nothing that it includes. Raises GitRefused."""
     words = ("config", "--file", "-", "--no-includes", "--list", "-z")
-    records = split_records(git_bytes(Path("/"), *words, stdin=text))
+    records = view_of(Path("/")).records(*words, stdin=text)
     return tuple(_name_and_value(record) for record in records)
+
+
+def settings_named(folder: Path, pattern: str) -> dict[str, str]:
+    """Return the settings whose names fit a pattern, wherever they stand. Raises GitRefused."""
+    words = ("config", "-z", "--get-regexp", pattern)
+    records = view_of(folder).records(*words, accepted=(0, 1))
+    return dict(_name_and_value(record) for record in records)
 
 
 def _name_and_value(record: str) -> tuple[str, str]:

@@ -16,9 +16,9 @@ READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".lfscon
 GIT_DIR = ".git"
 
 
-def refuse_special_files(clone: Path, git_dir: Path) -> None:
-    """Raise UnsafeClone where git would wait for a file that it reads of a clone."""
-    for path in (*special_objects(git_dir / "objects"), *special_lists(clone)):
+def refuse_special_files(objects: Path, top: Path | None) -> None:
+    """Raise UnsafeClone where git would wait for a file that it reads of a working tree."""
+    for path in (*special_objects(objects), *(special_lists(top) if top else ())):
         raise UnsafeClone(path, "is neither a file nor a link")
 
 

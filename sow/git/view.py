@@ -5,16 +5,24 @@ The same functions can so be asked of the user's own repository and, through
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
-from sow.git.run import QUICK_SECONDS, git_answer, git_environment
+from sow.git.run import Options, git_answer, git_environment
 
 WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
 """What a command needs whose paths are patterns: a view takes them as they are."""
+
+
+class ViewOptions(Options, total=False):
+    """The same for a command in a view."""
+
+    variables: Mapping[str, str] | None
+    """They are for this command only."""
 
 
 class View(Struct, frozen=True):
@@ -26,58 +34,37 @@ class View(Struct, frozen=True):
     folder: Path
     variables: Mapping[str, str]
 
+    def environ(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the variables of a git that runs here."""
+        more = {"GIT_LITERAL_PATHSPECS": "1", **self.variables, **(variables or {})}
+        return git_environment(os.environ, **more)
+
     def answer(
-        self,
-        *words: str,
-        seconds: float = QUICK_SECONDS,
-        stdin: bytes | None = None,
-        variables: Mapping[str, str] | None = None,
+        self, *words: str, variables: Mapping[str, str] | None = None, **options: Unpack[Options]
     ) -> tuple[int, bytes, str]:
         """Run git as `git_answer` does; `variables` are for this command only."""
-        more = {"GIT_LITERAL_PATHSPECS": "1", **self.variables, **(variables or {})}
-        environ = git_environment(os.environ, **more)
-        return git_answer(self.folder, *words, seconds=seconds, stdin=stdin, environ=environ)
+        return git_answer(self.folder, *words, environ=self.environ(variables), **options)
 
     def raw(
-        self,
-        *words: str,
-        seconds: float = QUICK_SECONDS,
-        stdin: bytes | None = None,
-        variables: Mapping[str, str] | None = None,
-        accepted: Sequence[int] = (0,),
+        self, *words: str, accepted: Sequence[int] = (0,), **options: Unpack[ViewOptions]
     ) -> bytes:
         """Run git and return the bytes that it prints. Raises as `git` does."""
-        code, output, complaint = self.answer(
-            *words, seconds=seconds, stdin=stdin, variables=variables
-        )
+        code, output, complaint = self.answer(*words, **options)
         if code not in accepted:
             raise GitRefused(self.folder, words, code, complaint)
         return output
 
     def text(
-        self,
-        *words: str,
-        seconds: float = QUICK_SECONDS,
-        stdin: bytes | None = None,
-        variables: Mapping[str, str] | None = None,
-        accepted: Sequence[int] = (0,),
+        self, *words: str, accepted: Sequence[int] = (0,), **options: Unpack[ViewOptions]
     ) -> str:
         """Run git and return what it prints, without the last newline. Raises as `git` does."""
-        output = self.raw(
-            *words, seconds=seconds, stdin=stdin, variables=variables, accepted=accepted
-        )
-        return named(output).removesuffix("\n")
+        return named(self.raw(*words, accepted=accepted, **options)).removesuffix("\n")
 
     def records(
-        self,
-        *words: str,
-        seconds: float = QUICK_SECONDS,
-        stdin: bytes | None = None,
-        variables: Mapping[str, str] | None = None,
+        self, *words: str, accepted: Sequence[int] = (0,), **options: Unpack[ViewOptions]
     ) -> list[str]:
         """Run git and return what it prints, split at each NUL. Raises as `git` does."""
-        output = self.raw(*words, seconds=seconds, stdin=stdin, variables=variables)
-        return list(split_records(output))
+        return split_records(self.raw(*words, accepted=accepted, **options))
 
     def commit_of(self, name: str) -> str | None:
         """Return the commit that a name stands for; None where there is none."""
@@ -110,7 +97,6 @@ def as_records(paths: Sequence[str]) -> bytes:
     return b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
 
 
-def split_records(output: bytes) -> Iterator[str]:
-    """Yield what git prints with `-z`."""
-    if output:
-        yield from (named(record) for record in output.removesuffix(b"\0").split(b"\0"))
+def split_records(output: bytes) -> list[str]:
+    """Return what git prints with `-z`."""
+    return [named(record) for record in output.removesuffix(b"\0").split(b"\0") if output]

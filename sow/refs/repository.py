@@ -12,7 +12,8 @@ from typing import NamedTuple
 from sow.errors import StateError
 from sow.files import NotWritten, write_atomically
 from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong
-from sow.git.own_bare import ANSWER_SECONDS, REMOTE, SHA1, OwnBare, format_of, make_bare
+from sow.git.own_bare import ANSWER_SECONDS, REMOTE, OwnBare, make_bare, own_bare
+from sow.git.repository import SHA1, format_of
 from sow.git.run import LONG_SECONDS
 from sow.refs.cache import DRAFT, FOLDER_MODE, Cached, delete_tree
 from sow.refs.refs_errors import NoSuchRef, Unreachable
@@ -47,7 +48,7 @@ def repository_in(place: Cached, object_format: str = SHA1) -> OwnBare:
     One that is there may have another format: a remote is asked before its own is known.
     """
     if place.repository.is_dir():
-        return OwnBare(place.repository)
+        return own_bare(place.repository)
     draft = place.folder / f"{DRAFT}{os.urandom(4).hex()}"
     try:
         place.folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -55,7 +56,7 @@ def repository_in(place: Cached, object_format: str = SHA1) -> OwnBare:
         draft.rename(place.repository)
     except OSError as error:
         raise NotWritten(place.repository, error) from error
-    return OwnBare(place.repository)
+    return own_bare(place.repository)
 
 
 def repository_for(place: Cached, commit: str) -> OwnBare:
@@ -99,10 +100,10 @@ def bring(repository: OwnBare, reference: Reference, tip: Tip) -> None:
     leaves objects that the next call may use.
     """
     if not is_kept(repository, tip.commit):
-        if not repository.has_commit(tip.commit):
+        if repository.commit_of(tip.commit) is None:
             words = (*FETCH, "--refmap=", REMOTE, tip.wanted)
             _asked(repository, reference, *words, seconds=LONG_SECONDS)
-            if not repository.has_commit(tip.commit):
+            if repository.commit_of(tip.commit) is None:
                 if repository.answer("cat-file", "-e", tip.commit)[0] == 0:
                     source = reference.source
                     ref = reference.ref
@@ -141,7 +142,7 @@ def distance(repository: OwnBare, ours: str, theirs: str) -> Distance | None:
 
     None where the repository was begun anew since, and the remote has `ours` no more.
     """
-    if not is_kept(repository, ours) and not repository.has_commit(ours):
+    if not is_kept(repository, ours) and repository.commit_of(ours) is None:
         return None
     words = ("rev-list", "--count", "--left-right", f"{ours}...{theirs}", "--")
     ahead, behind = repository.text(*words, seconds=LONG_SECONDS).split()

@@ -191,7 +191,7 @@ class History:
 
     def _records(self, *words: str) -> Iterable[str]:
         text = self._text(*words)
-        return list(split_records(text.encode("utf-8", "surrogateescape")))
+        return split_records(text.encode("utf-8", "surrogateescape"))
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()

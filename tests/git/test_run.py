@@ -19,8 +19,9 @@ from sow.git.git_errors import (
     quote_of,
 )
 from sow.git.identity import identity_of, is_unknown
-from sow.git.repository import commit_of, is_ancestor, refuse_old_git, repository_of
+from sow.git.repository import refuse_old_git, repository_of
 from sow.git.run import git, git_environment
+from sow.git.view import view_of
 
 
 @pytest.fixture
@@ -293,12 +294,13 @@ def test_what_is_no_repository_to_clone_is_refused_in_words(repository, tmp_path
 def test_commits_and_their_order(repository):
     first = git(repository, "rev-parse", "HEAD")
     git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
-    second = commit_of(repository, "main")
+    view = view_of(repository)
+    second = view.commit_of("main")
     assert second is not None
-    assert is_ancestor(repository, first, second)
-    assert not is_ancestor(repository, second, first)
-    assert commit_of(repository, "nothing") is None
-    assert commit_of(repository, "--all") is None
+    assert view.is_ancestor(first, second)
+    assert not view.is_ancestor(second, first)
+    assert view.commit_of("nothing") is None
+    assert view.commit_of("--all") is None
 
 
 def test_an_old_git_is_refused_by_its_version(tmp_path, monkeypatch):

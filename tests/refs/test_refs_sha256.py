@@ -10,7 +10,8 @@ from refs.https_server import serving
 from refs.ref_site import RefSite, cached_folders
 from refs.remotes import Remote
 
-from sow.git.own_bare import SHA1, SHA256, OwnBare
+from sow.git.own_bare import own_bare
+from sow.git.repository import SHA1, SHA256
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +25,7 @@ def modern(tmp_path: Path) -> Remote:
 def kept_format() -> str:
     """Return the format of the one repository in the cache."""
     (folder,) = cached_folders()
-    return OwnBare(folder / "repository.git").object_format
+    return own_bare(folder / "repository.git").object_format
 
 
 def test_it_is_added_and_followed(site: RefSite, modern: Remote) -> None:

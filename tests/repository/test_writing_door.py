@@ -54,7 +54,6 @@ ELSEWHERE = {
     "sow/clones/work_tree.py": "a temporary folder",
     "sow/config/userfile.py": "the user's configuration",
     "sow/git/inert_refs.py": "git's folder, by open folders",
-    "sow/git/inner_view.py": "a temporary folder",
     "sow/git/own_bare.py": "the cache of references",
     "sow/git/private_view.py": "a temporary folder",
     "sow/git/settings_text.py": "git's folder of a clone",

@@ -14,8 +14,9 @@ from sow.clones.work_tree import work_tree
 from sow.git.git_errors import GitMissing, GitRefused, NoRepository
 from sow.git.inert_refs import UnsafeClone, read_head, read_ref
 from sow.git.private_view import private_view, real_git_dir
-from sow.git.repository import commit_of, repository_of
+from sow.git.repository import repository_of
 from sow.git.run import LONG_SECONDS, git
+from sow.git.view import view_of
 
 SOWS_OWN = ":(exclude).sow"
 """The project's state changes all the time, and is not what a check judges."""
@@ -72,7 +73,7 @@ def off_branch(clone: ClonePlace | None, here: Judged) -> str:
 
 
 def _in_repository(folder: Path) -> Judged:
-    commit = commit_of(folder, "HEAD")
+    commit = view_of(folder).commit_of("HEAD")
     if commit is None:
         return Judged(None, dirty=False)
     words = ("status", "--porcelain", "--ignore-submodules=none", "--", ".", SOWS_OWN)

@@ -11,7 +11,8 @@ from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.git.git_errors import GitMissing, GitRefused, NoRepository
-from sow.git.repository import commit_of, repository_of
+from sow.git.repository import repository_of
+from sow.git.view import view_of
 from sow.jobs.database import Database
 from sow.state.projects import read_project
 
@@ -30,7 +31,7 @@ class CheckKind(StepKind):
             here = repository_of(caller.workspace.root)
             if here.branch == branch:
                 return
-            there = commit_of(here.top, f"refs/heads/{branch}")
+            there = view_of(here.top).commit_of(f"refs/heads/{branch}")
             if there not in (None, here.commit):
                 raise StateError(
                     f"{here.branch or 'no branch'} is checked out, but the project's branch is"

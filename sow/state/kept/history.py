@@ -120,10 +120,10 @@ def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
 
 def _git(kept: Kept, *words: str, stdin: bytes | None = None) -> bytes | None:
     """Return what a git command says; None where it fails."""
-    from sow.git.run import git_bytes  # it starts processes: only where a file is in doubt
+    from sow.git.view import view_of  # it starts processes: only where a file is in doubt
 
     where = f"--git-dir={kept.checkout.git}"
     try:
-        return git_bytes(kept.checkout.root, where, *words, seconds=GIT_SECONDS, stdin=stdin)
+        return view_of(kept.checkout.root).raw(where, *words, seconds=GIT_SECONDS, stdin=stdin)
     except SowError:
         return None
