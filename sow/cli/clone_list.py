@@ -120,8 +120,7 @@ def _list_all(*, as_json: bool) -> None:
     besides = main.project.id if main is not None else None
     past = past_clones(here, besides, ended)
     branches = past_branches(here, [clone.place for clone in past], besides)
-    others = [FoundClone(clone.place, state_of(clone.place), clone.risks, None) for clone in past]
-    found = [*own, *others]
+    found = [*own, *past]
     if as_json:
         echo_json_lines([*map(_view, found), *map(branch_view, branches)])
         return

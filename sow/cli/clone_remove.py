@@ -86,8 +86,7 @@ def _remove_past(project: str, task: str, *, discard: bool) -> tuple[Place, Remo
             )
 
     found = remove_clone_at(
-        here.settings,
-        here.repository,
+        here,
         place,
         lambda: past_removal_risks(here, place, ended),
         discard=discard,

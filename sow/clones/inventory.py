@@ -134,14 +134,13 @@ class Inventory(Struct, frozen=True):
 
 
 def inventory(
-    place: Place, main: Repository, withheld: Sequence[str] = (), made: SetupMade | None = None
+    place: Place, main: Repository, withheld: Sequence[str], made: SetupMade
 ) -> Inventory:
     """Return what lies in the clone at a place and nowhere else.
 
     `withheld` are the files that sow has put into the clone, `made` is what its
     setup has made. Raises UnsafeClone, GitRefused.
     """
-    made = made or SetupMade()
     git_dir = real_git_dir(place.path)
     named = named_commits(git_dir)
     head = read_head(git_dir)

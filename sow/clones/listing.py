@@ -10,12 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
 
 from sow.clones.copying import files_to_copy
 from sow.clones.locks import DRAFT, GONE
-from sow.clones.main_checkout import MainCheckout
-from sow.clones.mark import Stage, own_mark
+from sow.clones.main_checkout import Checkout, MainCheckout
+from sow.clones.mark import Stage, mark_at, own_mark
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.record import noted_clone
 from sow.clones.removal_risks import RemovalRisks, removal_risks, unmerged
@@ -102,24 +101,24 @@ def state_of(place: Place) -> CloneState:
 
 def removal_risks_of(main: MainCheckout, place: Place) -> RemovalRisks:
     """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
-    noted = noted_clone(main.repository, place.project, place.task)
     return removal_risks(
-        place,
-        main.repository,
-        main.project_commit,
-        withheld=copied_to(main, place),
-        made=noted.setup if noted is not None else None,
+        place, main.repository, main.project_commit, withheld=copied_to(main, place)
     )
 
 
 def copied_to(main: MainCheckout, place: Place) -> list[str]:
     """Return the files that sow has copied into a clone, or would copy now, from its top."""
-    noted, mark = noted_clone(main.repository, place.project, place.task), own_mark(place)
     files, _ = files_to_copy(place.workspace, main.settings.copy)
     copied = [os.path.join(place.inside, path) for path in files]  # noqa: PTH118 - text for git
+    return [*copied, *put_there(main, place)]
+
+
+def put_there(here: Checkout, place: Place) -> tuple[str, ...]:
+    """Return the files that sow has on record as copied into a clone; else those of its mark."""
+    noted, mark = noted_clone(here.repository, place.project, place.task), own_mark(place)
     if noted is not None:
-        return [*copied, *noted.made_by_sow]
-    return [*copied, *(mark.copied if mark else ())]
+        return noted.made_by_sow
+    return mark.copied if mark is not None else ()
 
 
 def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:
@@ -130,27 +129,31 @@ def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:
         for task_id in sorted(task_ids_in(folder)):
             path = folder / task_id
             if path not in places:
-                places[path] = _place_at(main, path)
+                named = branch_name(main.project, task_id)
+                places[path] = place_at(main, path, main.project.id, named)
     # Of what is on record nothing is asked: one path that no system takes hides no other clone.
     there = [place for place in places.values() if place.base or place.path.parent.is_dir()]
     return sorted(there, key=lambda place: (int(place.task), place.path))
 
 
-def _place_at(main: MainCheckout, path: Path) -> Place:
-    """Return the place of a clone whose task is gone, or has its clone elsewhere now."""
-    place = Place(
-        workspace=main.workspace.root,
-        checkout=main.checkout,
-        project=main.project.id,
+def place_at(here: Checkout, path: Path, project: str, branch: str) -> Place:
+    """Return the place of a clone whose task is not known, or has its clone elsewhere now.
+
+    `branch` is what its branch is called where no record and no mark of the clone tells.
+    """
+    noted, mark = noted_clone(here.repository, project, path.name), mark_at(path, here.checkout)
+    named = (each.branch for each in (noted, mark) if each is not None)
+    own = (name for name in named if is_own_branch(name, project, path.name))
+    return Place(
+        workspace=here.workspace.root,
+        checkout=here.checkout,
+        project=project,
         task=TaskId(path.name),
         path=path,
-        branch=branch_name(main.project, path.name),
-        inside=inside_of(main.workspace.root, main.repository.top),
+        branch=next(own, branch),
+        inside=inside_of(here.workspace.root, here.repository.top),
+        base=noted.base if noted is not None else None,
     )
-    mark = own_mark(place)
-    if mark is None or not is_own_branch(mark.branch, place.project, place.task):
-        return place
-    return replace(place, branch=mark.branch)
 
 
 def task_ids_in(folder: Path) -> set[str]:

@@ -34,15 +34,10 @@ class Checkout(Struct, frozen=True):
     settings: CloneSettings
 
 
-class MainCheckout(Struct, frozen=True):
-    """A workspace, and what its tasks' clones are made of."""
+class MainCheckout(Checkout, frozen=True):
+    """The same with its project: what its tasks' clones are made of."""
 
-    workspace: Workspace
-    repository: Repository
-    checkout: str
-    """The id of this checkout."""
     project: Project
-    settings: CloneSettings
 
     @property
     def project_commit(self) -> str:
@@ -100,13 +95,9 @@ def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout
 
     Raises NoRepository, GitMissing, GitRefused, NoProject, NotWritten.
     """
-    repository = repository_of(workspace.root)
+    here = checkout_of(workspace, settings)
     return MainCheckout(
-        workspace=workspace,
-        repository=repository,
-        checkout=checkout_id(repository),
-        project=read_project(workspace),
-        settings=settings,
+        workspace, here.repository, here.checkout, settings, read_project(workspace)
     )
 
 

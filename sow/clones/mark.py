@@ -6,6 +6,7 @@ The form of a mark and its light reading are `sow.clone_mark`. Owns the stages.
 import json
 import os
 import stat
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -47,20 +48,24 @@ def mark_for(place: Place, base: str) -> CloneMark:
 def own_mark(place: Place) -> CloneMark | None:
     """Return the mark of what lies at a place, if that is a clone of ours for this task.
 
-    None for everything else: nothing, a link, a clone whose git folder is a link
-    or a file, another repository. Raises nothing.
+    None for everything else: nothing, another repository, what `mark_at` takes for none.
     """
-    for folder in (place.path, place.path / ".git", place.path / ".git" / "sow"):
-        if not is_real_folder(folder):
-            return None
-    try:
-        mark = read_mark(os.fsdecode(place.path))
-    except DamagedMark:
+    mark = mark_at(place.path, place.checkout)
+    return mark if mark and (mark.project, mark.task) == (place.project, place.task) else None
+
+
+def mark_at(path: Path, checkout: str) -> CloneMark | None:
+    """Return the mark of a clone of a checkout that lies where it was made.
+
+    None for a link, a clone whose git folder is a link or a file, and a damaged mark.
+    """
+    if not all(map(is_real_folder, (path, path / ".git", path / ".git" / "sow"))):
         return None
-    if mark is None:
-        return None
-    ours = (place.checkout, place.project, place.task, os.fsdecode(place.path))
-    return mark if (mark.checkout, mark.project, mark.task, mark.path) == ours else None
+    with suppress(DamagedMark):
+        mark = read_mark(os.fsdecode(path))
+        if mark is not None and (mark.checkout, mark.path) == (checkout, os.fsdecode(path)):
+            return mark
+    return None
 
 
 def is_real_folder(path: Path) -> bool:

@@ -6,8 +6,9 @@ for the caller to ask.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,14 +17,12 @@ from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.keeping import Kept, keep, kept_folder, results_of
 from sow.clones.listing import ENDED, all_clone_places, removal_risks_of
 from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
-from sow.clones.main_checkout import MainCheckout
+from sow.clones.main_checkout import Checkout, MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import ID_DIGITS, Place
 from sow.clones.removal_risks import RemovalRisks
 from sow.clones.review_clone import sweep_reviews
-from sow.config.clones import CloneSettings
 from sow.errors import StateError
-from sow.git.repository import Repository
 from sow.schema.task import Task
 
 LOCK_SECONDS = 10.0
@@ -66,19 +65,12 @@ def remove_clone(
     outside of it. Raises StateError, NotDeleted, CloneLocked, and what
     `ask` raises.
     """
-    return remove_clone_at(
-        main.settings,
-        main.repository,
-        place,
-        lambda: removal_risks_of(main, place),
-        discard=discard,
-        ask=ask,
-    )
+    judge = partial(removal_risks_of, main, place)
+    return remove_clone_at(main, place, judge, discard=discard, ask=ask)
 
 
 def remove_clone_at(
-    settings: CloneSettings,
-    repository: Repository,
+    here: Checkout,
     place: Place,
     judge: Callable[[], RemovalRisks],
     *,
@@ -105,38 +97,27 @@ def remove_clone_at(
                 f" all that is in it: `{remove}`. The repository keeps the commits of"
                 f" {place.branch} that it already has.",
             )
-        removed = take_away(settings, repository, place, found, keeps=not discard)
+        removed = _take_away(here, place, found, keeps=not discard)
         forget_lock(place.path)
     return removed
 
 
-def take_away(
-    settings: CloneSettings,
-    repository: Repository,
-    place: Place,
-    found: RemovalRisks,
-    *,
-    keeps: bool = True,
-    dry_run: bool = False,
+def _take_away(
+    here: Checkout, place: Place, found: RemovalRisks, *, keeps: bool = True, dry_run: bool = False
 ) -> Removed:
     """Delete a clone, its results moved out before. The caller holds its lock.
 
     Raises NotDeleted, NotWritten, LinkedFolder.
     """
-    patterns = settings.keep if keeps else ()
-    files = results_of(place, repository, patterns) if patterns else ()
+    patterns = here.settings.keep if keeps else ()
+    files = results_of(place, here.repository, patterns) if patterns else ()
     if dry_run:
         kept = Kept(kept_folder(place, files), files) if files else None
-        return _removed(place, found, kept)
-    kept = keep(place, files)
-    left = found.after_keeping(place.path)
-    delete_clone(place.path)
-    return _removed(place, left, kept)
-
-
-def _removed(place: Place, found: RemovalRisks, kept: Kept | None) -> Removed:
-    reasons, along = found.reasons, found.goes_along
-    return Removed(place.task, place.path, reasons, along, kept)
+    else:
+        kept = keep(place, files)
+        found = found.after_keeping(place.path)
+        delete_clone(place.path)
+    return Removed(place.task, place.path, found.reasons, found.goes_along, kept)
 
 
 def prune_clones(
@@ -156,40 +137,55 @@ def prune_clones(
     clone that is locked, or in which a job is at work, is left alone and not told of.
     """
     known = {task.id: task for task in tasks}
+    places = [place for place in all_clone_places(main, tasks) if place.path.parent.is_dir()]
+    return prune_places(
+        main,
+        places,
+        lambda place: removal_risks_of(main, place),
+        may_go=lambda place: may_go(known.get(place.task)) and _is_idle(ask, place.task),
+        folders=main.folders(),
+        is_live=is_live,
+        dry_run=dry_run,
+    )
+
+
+def prune_places(
+    here: Checkout,
+    places: Iterable[Place],
+    judge: Callable[[Place], RemovalRisks],
+    *,
+    may_go: Callable[[Place], bool],
+    folders: Iterable[Path],
+    is_live: Callable[[int], bool],
+    dry_run: bool,
+) -> Pruned:
+    """Do the same at some places; `judge` says what stands against removing a clone.
+
+    `folders` are those in which clones of reviews may lie.
+    """
     removed: list[Removed] = []
     kept: list[Removed] = []
     swept: list[Path] = []
-    for place in all_clone_places(main, tasks):
-        if not place.path.parent.is_dir():
-            continue
-        task = known.get(place.task)
+    for place in places:
         with suppress(CloneLocked), locked_place(place, timeout_seconds=0.0):
             swept += sweep_beside(place.path, dry_run=dry_run)
-            if may_go(task) and os.path.lexists(place.path) and _is_idle(ask, place.task):
-                _prune(main, place, removed, kept, dry_run=dry_run)
+            if os.path.lexists(place.path) and may_go(place):
+                gone = _pruned(here, place, judge(place), dry_run=dry_run)
+                (kept if gone.reasons else removed).append(gone)
             if not dry_run and not os.path.lexists(place.path):
                 forget_lock(place.path)
-    for folder in main.folders():
+    for folder in folders:
         swept += sweep_reviews(folder, is_live, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(kept), tuple(swept))
 
 
-def _prune(
-    main: MainCheckout,
-    place: Place,
-    removed: list[Removed],
-    kept: list[Removed],
-    *,
-    dry_run: bool,
-) -> None:
-    risks = removal_risks_of(main, place)
+def _pruned(here: Checkout, place: Place, risks: RemovalRisks, *, dry_run: bool) -> Removed:
     if risks.reasons:
-        kept.append(Removed(place.task, place.path, risks.reasons))
-        return
+        return Removed(place.task, place.path, risks.reasons)
     try:
-        removed.append(take_away(main.settings, main.repository, place, risks, dry_run=dry_run))
+        return _take_away(here, place, risks, dry_run=dry_run)
     except StateError as error:
-        kept.append(Removed(place.task, place.path, (error.message,)))
+        return Removed(place.task, place.path, (error.message,))
 
 
 def _is_idle(ask: Ask, task: str) -> bool:

@@ -15,7 +15,7 @@ from sow.clones.inner_work import InnerWork, text_of
 from sow.clones.inventory import Inventory, inventory
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
-from sow.clones.record import SetupMade
+from sow.clones.record import SetupMade, noted_clone
 from sow.faults import passing_fault
 from sow.git.git_errors import GitRefused
 from sow.git.inert_refs import UnsafeClone, read_ref
@@ -107,21 +107,16 @@ def _words_of(work: InnerWork, most: int) -> list[str]:
 
 
 def removal_risks(
-    place: Place,
-    main: Repository,
-    project: str,
-    *,
-    withheld: Sequence[str] = (),
-    made: SetupMade | None = None,
-    remembered: str | None = None,
+    place: Place, main: Repository, project: str, *, withheld: Sequence[str] = ()
 ) -> RemovalRisks:
     """Return what stands against removing the clone at a place.
 
     `project` is the commit of the project's branch, `withheld` what sow has
-    copied into the clone, `made` what its setup has made, `remembered` the
-    task's commit that was merged in another form. Nothing of the clone acts.
+    copied into the clone. Nothing of the clone acts.
     Raises nothing for what it holds, and GitRefused or OSError for a fault that passes.
     """
+    noted = noted_clone(main, place.project, place.task)
+    made = noted.setup if noted is not None else SetupMade()
     tip = view_of(main.top).commit_of(f"refs/heads/{place.branch}")
     try:
         git_dir = real_git_dir(place.path)
@@ -137,19 +132,11 @@ def removal_risks(
         if passing_fault(error) is not None:
             raise
         return RemovalRisks(unknown=f"{error.filename} cannot be read ({error.strerror})")
-    merged = tip is None or _is_merged(main, project, tip, remembered)
+    merged = tip is None or is_merged(main, project, tip)
     return RemovalRisks(found, None if merged else tip)
 
 
-def unmerged(
-    place: Place, main: Repository, project: str, remembered: str | None = None
-) -> str | None:
+def unmerged(place: Place, main: Repository, project: str) -> str | None:
     """Return the commit of a task's branch in the repository, where it is not merged."""
     tip = view_of(main.top).commit_of(f"refs/heads/{place.branch}")
-    return None if tip is None or _is_merged(main, project, tip, remembered) else tip
-
-
-def _is_merged(main: Repository, project: str, tip: str, remembered: str | None) -> bool:
-    if view_of(main.top).commit_of(tip) is None:
-        return False
-    return is_merged(main, project, tip, remembered)
+    return None if tip is None or is_merged(main, project, tip) else tip
