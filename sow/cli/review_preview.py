@@ -19,7 +19,7 @@ from sow.calls.kinds.review import AdmittedReview, find_or_admit_review
 from sow.calls.request import Placed, Request
 from sow.cli.preview import NEW_SESSION, show_found, show_preview, variables_of
 from sow.clones.main_checkout import main_checkout
-from sow.clones.review_clone import PREFIX
+from sow.clones.throw_away_clone import PREFIX
 from sow.config.configuration import Configuration
 from sow.executors.base import Executor, SessionSource
 from sow.executors.registry import make_executor

@@ -7,11 +7,10 @@ the caller's, under the same lock.
 """
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from sow.clone_mark import CloneMark
@@ -22,7 +21,7 @@ from sow.clones.locks import FOLDER_MODE, draft_path, unfinished
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place, refuse_branch_in_the_way
 from sow.clones.steps import no_step
-from sow.clones.taken_over import copy_settings, keep_out_of_commits
+from sow.clones.taken_over import as_pattern, copy_settings, keep_out_of_commits
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.git.git_errors import GitRefused
@@ -82,15 +81,6 @@ class MadeClone(Struct, frozen=True):
         return self.mark.stage == Stage.WHOLE
 
 
-class Making(Struct):
-    """A clone on its way: what the steps find out."""
-
-    order: CloneOrder
-    draft: Path
-    mark: CloneMark | None = None
-    notes: list[str] = msgspec.field(default_factory=list)
-
-
 def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> MadeClone:
     """Return the clone of a task, made if it is not there. The caller holds its lock.
 
@@ -113,17 +103,51 @@ def make_clone(order: CloneOrder, *, step: Callable[[str], None] = no_step) -> M
     refuse_branch_in_the_way(order.repository, place.branch)
     if is_partial(order.repository):
         fetch_promised(order.repository, _begins_with(order))
-    making = Making(order, draft_path(place.path))
+    return _make(order, step)
+
+
+def _make(order: CloneOrder, step: Callable[[str], None]) -> MadeClone:
+    """Take the steps. Whoever is killed after one of them has done it whole."""
+    place, repository = order.place, order.repository
+    with drafted(place.path) as draft:
+        draft.mkdir(mode=FOLDER_MODE)
+        step("draft begun")
+        _clone(draft, repository)
+        step("objects cloned")
+        copy_settings(draft, repository)
+        step("settings taken")
+        base = begin_branch(draft, repository, place, order.base, order.dependencies)
+        step("branch begun")
+        notes = _check_out(draft, place)
+        step("checked out")
+        mark = mark_for(place, base)
+        write_mark(draft, mark)
+        step("mark written")
+        draft.rename(place.path)
+        step("put in place")
+        copied = copy_files(place.workspace, place.path, place.inside, order.copy)
+        keep_out_of_commits(place.path, repository, copied.paths)
+        mark = mark._replace(copied=copied.paths)
+        write_mark(place.path, mark)
+        step("files copied")
+    return MadeClone(mark, is_new=True, notes=(*notes, *copied.notes))
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Give a place beside a clone's own, to make it in; what is left there goes if that fails.
+
+    Raises NotWritten for what the system refuses in the block.
+    """
+    draft = draft_path(path)
     try:
-        for name, act in STEPS.items():
-            act(making)
-            step(name)
-    except BaseException:
+        yield draft
+    except BaseException as error:
         with suppress(NotDeleted):
-            delete_folder(making.draft)
+            delete_folder(draft)
+        if isinstance(error, OSError):
+            raise NotWritten(path, error) from error
         raise
-    assert making.mark is not None  # noqa: S101 - the steps have written it
-    return MadeClone(making.mark, is_new=True, notes=tuple(making.notes))
 
 
 def _begins_with(order: CloneOrder) -> list[str]:
@@ -164,14 +188,7 @@ def _refreshed(place: Place, mark: CloneMark) -> CloneMark:
     return mark
 
 
-def _begin(making: Making) -> None:
-    try:
-        making.draft.mkdir(mode=FOLDER_MODE)
-    except OSError as error:
-        raise NotWritten(making.draft, error) from error
-
-
-def _clone(making: Making) -> None:
+def _clone(draft: Path, repository: Repository) -> None:
     """Clone the objects, by hard links where the file system allows for them.
 
     `--local` is not said: with it git refuses where links cannot be made,
@@ -180,20 +197,19 @@ def _clone(making: Making) -> None:
     takes them.
     """
     try:
-        _run_clone(making)
+        _run_clone(draft, repository)
     except GitRefused as error:
         if NO_SPACE in error.complaint:
             raise
-        delete_folder(making.draft)
-        _begin(making)
-        _run_clone(making, "--no-local")
+        delete_folder(draft)
+        draft.mkdir(mode=FOLDER_MODE)
+        _run_clone(draft, repository, "--no-local")
 
 
-def _run_clone(making: Making, *more: str) -> None:
-    repository = making.order.repository
+def _run_clone(draft: Path, repository: Repository, *more: str) -> None:
     branch = ("--branch", repository.branch) if repository.branch else ()
     git(
-        making.draft,
+        draft,
         *("-c", "protocol.file.allow=always", "clone", "--quiet", "--origin", "origin"),
         *("--no-tags", "--single-branch", "--no-checkout", "--dissociate", "--no-reject-shallow"),
         *branch,
@@ -205,19 +221,9 @@ def _run_clone(making: Making, *more: str) -> None:
     )
 
 
-def _copy_settings(making: Making) -> None:
-    copy_settings(making.draft, making.order.repository)
-
-
-def _begin_branch(making: Making) -> None:
-    order = making.order
-    base = begin_branch(making.draft, order.repository, order.place, order.base, order.dependencies)
-    making.mark = mark_for(order.place, base)
-
-
-def _check_out(making: Making) -> None:
-    """Check out all but sow's own folders. The user's own filters act, as in every clone."""
-    draft, place = making.draft, making.order.place
+def _check_out(draft: Path, place: Place) -> list[str]:
+    """Check out all but sow's own folders; return notes. The user's own filters act."""
+    notes = []
     leave_out(draft, place.facts("").absent_folders)
     words = ("checkout", "--quiet", "--force", place.branch, "--")
     try:
@@ -227,57 +233,16 @@ def _check_out(making: Making) -> None:
             raise
         environ = git_environment(os.environ, GIT_LFS_SKIP_SMUDGE="1")
         git(draft, *words, seconds=LONG_SECONDS, environ=environ)
-        making.notes.append(POINTERS)
+        notes.append(POINTERS)
     if (draft / ".gitmodules").is_file():
-        making.notes.append(SUBMODULES)
+        notes.append(SUBMODULES)
+    return notes
 
 
 def leave_out(folder: Path, paths: Iterable[str]) -> None:
     """Have nothing at these paths checked out in a repository, be it a folder, a file or a link."""
-    patterns = "/*\n" + "".join(f"!/{escaped(path)}\n" for path in paths)
+    patterns = "/*\n" + "".join(f"!/{as_pattern(path)}\n" for path in paths)
     (folder / ".git" / "info").mkdir(exist_ok=True)
     encoded = patterns.encode("utf-8", "surrogateescape")
     (folder / ".git" / "info" / "sparse-checkout").write_bytes(encoded)
     add_settings(folder, WITHOUT_STATE)
-
-
-def escaped(path: str) -> str:
-    """Return a path as a pattern that fits nothing else; `?` stands for a line break."""
-    escaped = "".join(f"\\{sign}" if sign in "\\*?[" else sign for sign in path)
-    return escaped.replace("\n", "?")
-
-
-def _write_mark(making: Making) -> None:
-    assert making.mark is not None  # noqa: S101 - the branch has begun
-    write_mark(making.draft, making.mark)
-
-
-def _put_in_place(making: Making) -> None:
-    try:
-        making.draft.rename(making.order.place.path)
-    except OSError as error:
-        raise NotWritten(making.order.place.path, error) from error
-
-
-def _copy(making: Making) -> None:
-    """Copy the user's own files, at the final place: the last step that makes it ready."""
-    order, place = making.order, making.order.place
-    assert making.mark is not None  # noqa: S101 - it lies in the clone
-    copied = copy_files(place.workspace, place.path, place.inside, order.copy)
-    keep_out_of_commits(place.path, order.repository, copied.paths)
-    making.notes.extend(copied.notes)
-    making.mark = making.mark._replace(copied=copied.paths)
-    write_mark(place.path, making.mark)
-
-
-STEPS: dict[str, Callable[[Making], None]] = {
-    "draft begun": _begin,
-    "objects cloned": _clone,
-    "settings taken": _copy_settings,
-    "branch begun": _begin_branch,
-    "checked out": _check_out,
-    "mark written": _write_mark,
-    "put in place": _put_in_place,
-    "files copied": _copy,
-}
-"""What is done, in this order. Whoever is killed after one of them has done it whole."""

@@ -21,7 +21,7 @@ from sow.clones.main_checkout import Checkout, MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import ID_DIGITS, Place
 from sow.clones.removal_risks import RemovalRisks
-from sow.clones.review_clone import sweep_reviews
+from sow.clones.throw_away_clone import sweep_reviews
 from sow.errors import StateError
 from sow.schema.task import Task
 

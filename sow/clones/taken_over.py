@@ -8,10 +8,9 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from sow.files import NotAFile, NotWritten, read_regular, write_atomically
+from sow.files import NotWritten, read_if_there, write_atomically
 from sow.git.repository import Repository
 from sow.git.run import git
 from sow.git.settings_text import LOCAL, Setting, add_settings, settings_of
@@ -113,10 +112,8 @@ def _take_remote_branch(draft: Path, repository: Repository, remote: str) -> Non
 
 def keep_out_of_commits(top: Path, repository: Repository, paths: Sequence[str]) -> None:
     """Have git ignore what the repository's own list ignores, and the copied files. NotWritten."""
-    text = b""
-    with suppress(FileNotFoundError, NotAFile):
-        text = read_regular(repository.common_dir / "info" / "exclude", EXCLUDE_LIMIT)
-    lines = "".join(f"/{_escaped(path)}\n" for path in paths if "\n" not in path)
+    text = read_if_there(repository.common_dir / "info" / "exclude", EXCLUDE_LIMIT) or b""
+    lines = "".join(f"/{as_pattern(path)}\n" for path in paths if "\n" not in path)
     copied = f"# Copied by sow (clones.copy):\n{lines}" if lines else ""
     gap = b"" if not text or text.endswith(b"\n") else b"\n"
     write_atomically(
@@ -126,8 +123,10 @@ def keep_out_of_commits(top: Path, repository: Repository, paths: Sequence[str])
     )
 
 
-def _escaped(path: str) -> str:
+def as_pattern(path: str) -> str:
+    """Return a path as a pattern that fits nothing else; `?` stands for a line break."""
     escaped = "".join(f"\\{sign}" if sign in "\\*?[" else sign for sign in path)
+    escaped = escaped.replace("\n", "?")
     return f"{escaped[:-1]}\\ " if escaped.endswith(" ") else escaped
 
 

@@ -8,7 +8,7 @@ from clones.making_site import NOON, PROJECT_ID, bring, commit, make_home
 from jobs.queue_cases import make_job
 
 from sow.clones.locks import draft_path
-from sow.clones.review_clone import review_place
+from sow.clones.throw_away_clone import review_place
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue

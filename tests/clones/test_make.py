@@ -19,7 +19,7 @@ from sow.clones.make import POINTERS, SUBMODULES, PlaceTaken
 from sow.clones.mark import Stage
 from sow.clones.place import BranchInPlaceOfFolder, FolderInRepository
 from sow.clones.taken_over import PUSHING_IS_OFF
-from sow.clones.trial import checked_out
+from sow.clones.throw_away_clone import checked_out
 from sow.config.clones import CloneSettings
 from sow.errors import ExitCode, StateError
 from sow.git.git_errors import GitMissing, GitRefused, GitTooOld, NoRepository

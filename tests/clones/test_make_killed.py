@@ -9,20 +9,31 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 from clones.clone_site import plain
+from clones.killed import steps_of
 from clones.making_site import beside, make_home
 from proving import drawn
 
 from sow.clones.locks import CloneLocked, locked_place
-from sow.clones.make import STEPS
 from sow.clones.mark import Stage, own_mark
 
 pytestmark = pytest.mark.slow  # process after process
 
+STEPS = (
+    "draft begun",
+    "objects cloned",
+    "settings taken",
+    "branch begun",
+    "checked out",
+    "mark written",
+    "put in place",
+    "files copied",
+)
 TESTS = Path(__file__).parents[1]
 
 MAKER = """
 import os, signal, sys
 from pathlib import Path
+from clones.killed import steps_of
 from clones.making_site import Home
 from sow.config.clones import CloneSettings
 from sow.paths import Workspace
@@ -62,6 +73,10 @@ def start(home, *arguments: str) -> subprocess.Popen:
 def ended(process: subprocess.Popen) -> str:
     output, _ = process.communicate(timeout=240)
     return output
+
+
+def test_these_are_all_the_windows(home):
+    assert steps_of(lambda step: home.make(step=step)) == STEPS
 
 
 @pytest.mark.parametrize("step", drawn(*STEPS))
@@ -130,6 +145,7 @@ exec '{sys.executable}' -c "$FULL" '{tmp_path}'
     program = """
 import os, sys
 from pathlib import Path
+from clones.killed import steps_of
 from clones.making_site import beside, commit, make_home
 from sow.errors import SowError
 folder = Path(sys.argv[1])

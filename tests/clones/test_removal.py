@@ -13,7 +13,7 @@ from sow.clones.listing import removal_risks_of
 from sow.clones.locks import LinkedFolder, draft_path, gone_path
 from sow.clones.main_checkout import main_checkout
 from sow.clones.removal import prune_clones, remove_clone
-from sow.clones.review_clone import remove_review_clone, review_place, sweep_reviews
+from sow.clones.throw_away_clone import remove_review_clone, review_place, sweep_reviews
 from sow.errors import StateError
 from sow.state.tasks import abandon, change_task, list_tasks
 

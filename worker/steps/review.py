@@ -13,7 +13,7 @@ import msgspec
 from sow.clones.main_checkout import main_checkout
 from sow.clones.make import finish_clone
 from sow.clones.mark import Stage, own_mark
-from sow.clones.review_clone import make_review_clone, remove_review_clone, review_place
+from sow.clones.throw_away_clone import make_review_clone, remove_review_clone, review_place
 from sow.clones.tree_watch import look_at_tree
 from sow.files import read_regular, write_atomically
 from sow.paths import AttemptPaths, Workspace

@@ -74,7 +74,7 @@ def _on_base(orders: CheckOrders, base: BaseOrders) -> StepResult:
     """Run the command lines on the commit that a task began at; its record stays as it is."""
     # A check in a clone, which each task has, does without these.
     from sow.clones.main_checkout import main_checkout
-    from sow.clones.trial import checked_out
+    from sow.clones.throw_away_clone import checked_out
     from sow.paths import Workspace
     from sow.state.tasks import read_task
 

@@ -16,7 +16,7 @@ from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_tasks import INDEX_SECONDS, MergeConflict, Merged, merge_tasks
 from sow.clones.place import Place
 from sow.clones.steps import no_step
-from sow.clones.trial import checked_out
+from sow.clones.throw_away_clone import checked_out
 from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.paths import AttemptPaths, Workspace

@@ -15,7 +15,7 @@ from sow.attempts.launch import environment_of, task_folder
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
 from sow.attempts.review_brief import brief_of
 from sow.clones.main_checkout import main_checkout
-from sow.clones.review_clone import review_place
+from sow.clones.throw_away_clone import review_place
 from sow.config.checks import read_repository
 from sow.config.clones import CloneSettings, clone_settings
 from sow.environment import own_process

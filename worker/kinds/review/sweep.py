@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.clones.main_checkout import main_checkout
-from sow.clones.review_clone import remove_review_clone, review_place, sweep_reviews
+from sow.clones.throw_away_clone import remove_review_clone, review_place, sweep_reviews
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.errors import SowError

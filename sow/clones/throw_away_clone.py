@@ -1,4 +1,4 @@
-"""A throw-away clone of one commit, in which a reviewer may run what it likes and change nothing.
+"""A throw-away clone of one commit, in which a reviewer or a check may do what it likes.
 
 Owns its making and its end. It lies beside the tasks' clones, has no branch
 that anybody takes anything from, and borrows the objects of the main
@@ -8,24 +8,31 @@ draft, which the next sweep deletes.
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.copying import copy_files
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
-from sow.clones.locks import DRAFT, FOLDER_MODE, GONE, LinkedFolder, draft_path, refuse_links_above
-from sow.clones.make import leave_out, sweep
+from sow.clones.locks import (
+    DRAFT,
+    FOLDER_MODE,
+    GONE,
+    LinkedFolder,
+    draft_path,
+    locked_place,
+    refuse_links_above,
+)
+from sow.clones.main_checkout import MainCheckout
+from sow.clones.make import drafted, leave_out, sweep
 from sow.clones.mark import Stage, mark_for, own_mark, write_mark
 from sow.clones.place import Place
 from sow.clones.steps import no_step
 from sow.clones.taken_over import copy_settings, keep_out_of_commits
-from sow.files import NotWritten
 from sow.git.inert_refs import UnsafeClone
-from sow.git.repository import Repository
+from sow.git.repository import Repository, format_of
 from sow.git.run import LONG_SECONDS, git
 
 PREFIX = ".review-"
@@ -37,18 +44,6 @@ OURS = re.compile(
 def review_place(place: Place, job: int) -> Place:
     """Return where the throw-away clone of a review lies: beside the clone of its task."""
     return replace(place, path=place.path.with_name(f"{PREFIX}{job}"))
-
-
-class Making(Struct, frozen=True):
-    """A throw-away clone on its way."""
-
-    draft: Path
-    place: Place
-    main: Repository
-    commit: str
-    copy: Sequence[str]
-    without: Sequence[str]
-    """Files of the commit that are not checked out, besides the project's state."""
 
 
 def make_review_clone(
@@ -72,7 +67,7 @@ def make_review_clone(
     if mark is None or mark.stage != Stage.WHOLE:
         delete_clone(place.path)
         sweep(place.path)
-        _make(Making(draft_path(place.path), place, main, commit, copy, without), step)
+        _make(place, main, commit, copy, without, step)
     meant = Path(os.path.realpath(place.path)) / place.inside
     if Path(os.path.realpath(place.root)) != meant:
         raise UnsafeClone(place.root, "is a symbolic link in the reviewed commit")
@@ -80,69 +75,72 @@ def make_review_clone(
     return place.root
 
 
-def _make(making: Making, step: Callable[[str], None]) -> None:
-    try:
-        for name, act in STEPS.items():
-            act(making)
-            step(name)
-    except BaseException as error:
-        with suppress(NotDeleted):
-            delete_folder(making.draft)
-        if isinstance(error, OSError):
-            raise NotWritten(making.place.path, error) from error
-        raise
+def _make(
+    place: Place,
+    main: Repository,
+    commit: str,
+    copy: Sequence[str],
+    without: Sequence[str],
+    step: Callable[[str], None],
+) -> None:
+    with drafted(place.path) as draft:
+        _check_out(draft, main, commit, (*place.facts("").absent_folders, *without), step)
+        copied = copy_files(place.workspace, draft, place.inside, copy)
+        keep_out_of_commits(draft, main, copied.paths)
+        write_mark(draft, mark_for(place, commit)._replace(copied=copied.paths))
+        step("files copied")
+        draft.rename(place.path)
+        step("put in place")
 
 
-def _begin(making: Making) -> None:
-    making.draft.mkdir(mode=FOLDER_MODE, parents=True)
+@contextmanager
+def checked_out(main: MainCheckout, place: Place, commit: str) -> Iterator[Path]:
+    """Check a commit of the repository out beside a task's clone for the length of the block.
+
+    The block gets the folder that is the workspace's root there; the files of
+    `clones.copy` are in it. The lock of the task's clone is held. Raises
+    CloneLocked, GitRefused, NotWritten.
+    """
+    with locked_place(place):
+        sweep(place.path)
+        folder = draft_path(place.path)
+        try:
+            _check_out(folder, main.repository, commit, place.facts("").absent_folders[1:], no_step)
+            copy_files(place.workspace, folder, place.inside, main.settings.copy)
+            yield folder / place.inside
+        finally:
+            with suppress(NotDeleted):
+                delete_folder(folder)
 
 
-def _borrow(making: Making) -> None:
-    """Begin a repository that reads the objects of the main one, and has none of its names."""
-    main = making.main
-    form = "sha256" if len(making.commit) == 64 else "sha1"
-    git(making.draft, "init", "--quiet", "--template=", f"--object-format={form}", ".")
-    info = making.draft / ".git" / "objects" / "info"
+def _check_out(
+    folder: Path,
+    main: Repository,
+    commit: str,
+    without: Sequence[str],
+    step: Callable[[str], None],
+) -> None:
+    """Make a repository that reads the objects of the main one, and has none of its names.
+
+    All of a commit is checked out but what is left out. The user's own filters act, as in
+    every clone.
+    """
+    folder.mkdir(mode=FOLDER_MODE, parents=True)
+    step("draft begun")
+    form = f"--object-format={format_of(commit)}"
+    git(folder, "init", "--quiet", "--template=", form, ".")
+    info = folder / ".git" / "objects" / "info"
     info.mkdir(parents=True, exist_ok=True)
     (info / "alternates").write_bytes(os.fsencode(main.common_dir / "objects") + b"\n")
     if main.is_shallow:
         shallow = (main.common_dir / "shallow").read_bytes()
-        (making.draft / ".git" / "shallow").write_bytes(shallow)
-
-
-def _copy_settings(making: Making) -> None:
-    copy_settings(making.draft, making.main)
-
-
-def _check_out(making: Making) -> None:
-    """Check out all but what is left out. The user's own filters act, as in every clone."""
-    leave_out(making.draft, (*making.place.facts("").absent_folders, *making.without))
-    words = ("checkout", "--quiet", "--force", "--detach", making.commit)
-    git(making.draft, *words, seconds=LONG_SECONDS)
-
-
-def _copy(making: Making) -> None:
-    """Copy the user's own files and write whose it is: what makes it ready for work comes after."""
-    place = making.place
-    copied = copy_files(place.workspace, making.draft, place.inside, making.copy)
-    keep_out_of_commits(making.draft, making.main, copied.paths)
-    mark = mark_for(place, making.commit)
-    write_mark(making.draft, mark._replace(copied=copied.paths))
-
-
-def _put_in_place(making: Making) -> None:
-    making.draft.rename(making.place.path)
-
-
-STEPS: dict[str, Callable[[Making], None]] = {
-    "draft begun": _begin,
-    "objects borrowed": _borrow,
-    "settings taken": _copy_settings,
-    "checked out": _check_out,
-    "files copied": _copy,
-    "put in place": _put_in_place,
-}
-"""What is done, in this order. Whoever is killed after one of them has done it whole."""
+        (folder / ".git" / "shallow").write_bytes(shallow)
+    step("objects borrowed")
+    copy_settings(folder, main)
+    step("settings taken")
+    leave_out(folder, without)
+    git(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", seconds=LONG_SECONDS)
+    step("checked out")
 
 
 def remove_review_clone(place: Place) -> None:
