@@ -1,4 +1,4 @@
-"""`--budget` and `--unmetered`, of the commands that start agents (`sow.cli.feature_options`)."""
+"""`--budget` and `--unmetered`, of the commands that start agents (`sow.cli.call_options`)."""
 
 from collections.abc import Mapping
 from typing import Any

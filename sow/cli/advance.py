@@ -13,7 +13,6 @@ from sow.errors import StateError, UsageError
 from sow.lifecycle.guards import PLAN_APPROVED
 from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.machine import (
-    Refusal,
     awaited_event,
     find_event,
     missing_words,
@@ -28,27 +27,6 @@ from sow.situation.looking import look
 from sow.state.authors import author_of
 from sow.state.lifecycle import enter_state
 from sow.state.state_errors import NoProject
-
-
-class NotYet(StateError):
-    """Guards of an event are not met."""
-
-    def __init__(self, event: Event, unmet: list[Refusal]) -> None:
-        super().__init__(
-            f"the project cannot go from {event.source} to {event.target} ({event.name}) yet",
-            hint=missing_words(unmet),
-        )
-
-
-class NoSuchEvent(UsageError):
-    """No event of this name leads on from the project's state."""
-
-    def __init__(self, name: str, facts: Facts) -> None:
-        events = ", ".join(event.name for event in next_events(facts)) or "none"
-        super().__init__(
-            f"no event {name} leads on from {facts.state}",
-            hint=f"There is: {events}. `sow advance --list` shows what each of them needs.",
-        )
 
 
 @click.command()
@@ -77,7 +55,8 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
     chosen = _chosen(now.facts, event)
     unmet = refusals(chosen, now.facts)
     if unmet:
-        raise NotYet(chosen, unmet)
+        way = f"from {chosen.source} to {chosen.target} ({chosen.name})"
+        raise StateError(f"the project cannot go {way} yet", hint=missing_words(unmet))
     project = now.project
     if not dry_run:
         by, at = author_of(os.environ), caller.now()
@@ -100,7 +79,7 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
 
 
 def _chosen(facts: Facts, name: str | None) -> Event:
-    """Return the event that is meant. Raises StateError, NoSuchEvent, NotYet."""
+    """Return the event that is meant. Raises StateError, UsageError."""
     if facts.state == COMPLETED:
         raise StateError("the project is completed", hint=END)
     if name is None:
@@ -108,7 +87,11 @@ def _chosen(facts: Facts, name: str | None) -> Event:
     else:
         found = find_event(facts, name)
     if found is None:
-        raise NoSuchEvent(name or "", facts)
+        events = ", ".join(event.name for event in next_events(facts)) or "none"
+        raise UsageError(
+            f"no event {name or ''} leads on from {facts.state}",
+            hint=f"There is: {events}. `sow advance --list` shows what each of them needs.",
+        )
     return found
 
 

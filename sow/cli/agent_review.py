@@ -14,11 +14,16 @@ from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
 from sow.cli import completing
 from sow.cli.arguments import named_tasks
+from sow.cli.call_options import (
+    WaitOptions,
+    again_option,
+    call_options,
+    dry_run_option,
+    feature_options,
+)
 from sow.cli.calling import place_and_wait
-from sow.cli.feature_options import feature_options
 from sow.cli.task_options import ids_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, again_option, call_options, dry_run_option
 from sow.clones.project_work import work_of
 from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId

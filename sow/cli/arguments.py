@@ -1,10 +1,12 @@
 """What commands take from the command line and the environment alike.
 
 Owns how a task is named (argument, `--id`, SOW_TASK_ID) and that errors can name it
-too, where the workspace is looked for, and what becomes of bytes that are no UTF-8.
+too, where the workspace is looked for, and how a text is read that stands in a file or on
+standard input: a pipe is waited for, since the caller has named it.
 """
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,9 @@ from sow.state.kept.lost import find_or_bring_back
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
+
+GIVEN_LIMIT = 16 << 20
+"""In bytes; far more than any agent's CLI takes."""
 
 
 def here() -> Workspace:
@@ -104,3 +109,30 @@ def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
 
     agent = calling_agent(environ)
     return agent is not None and agent.task_id == task_id
+
+
+def read_given(file: Path | None, option: str) -> bytes:
+    """Return all of `file`; of standard input where it is none, or `-`. Raises UsageError."""
+    file = None if str(file) == "-" else file
+    name = str(file) if file is not None else "standard input"
+    try:
+        data = _read(file)
+    except (OSError, ValueError) as error:  # ValueError: a stream that is closed
+        words = (getattr(error, "strerror", None) or str(error)).lower()
+        raise UsageError(
+            f"{name} cannot be read: {words}",
+            hint=f"{option} takes a file, or - for standard input.",
+        ) from error
+    if len(data) > GIVEN_LIMIT:
+        raise UsageError(
+            f"{name} holds more than {GIVEN_LIMIT >> 20} MiB",
+            hint="Put it into a file of the repository, and name that file instead.",
+        )
+    return data
+
+
+def _read(file: Path | None) -> bytes:
+    if file is not None:
+        with file.open("rb") as opened:
+            return opened.read(GIVEN_LIMIT + 1)
+    return sys.stdin.buffer.read(GIVEN_LIMIT + 1)

@@ -206,7 +206,7 @@ class AttemptLogs:
         self.options = options
         self.prefix = prefix
         self.steps = StepReader(job, options, prefix)
-        self._positions: dict[int, int] = {}
+        self._begun: set[int] = set()
         self._readers: dict[int, OutputReader] = {}
         self._timed: set[int] = set()
 
@@ -217,11 +217,12 @@ class AttemptLogs:
             return
         if not self.options.is_bytes:
             self.steps.print_file(number, SETUP, paths.setup_log, heading=heading)
-        if heading and not self.options.as_json and number not in self._positions:
+        if heading and not self.options.as_json and number not in self._begun:
             click.echo(f"{self.prefix}==> attempt {number} <==")
-        self._positions.setdefault(number, 0)
+        self._begun.add(number)
         if self.options.is_bytes:
-            self._print_bytes(number, paths)
+            path = paths.stderr if self.options.errors else paths.output
+            self.steps.print_file(number, "", path, heading=heading)
         else:
             self._print_events(number, paths, live=live)
         sys.stdout.flush()
@@ -235,12 +236,6 @@ class AttemptLogs:
             else:
                 self._print_lines(number, reader.read_rest(), live=False)
         sys.stdout.flush()
-
-    def _print_bytes(self, number: int, paths: AttemptPaths) -> None:
-        path = paths.stderr if self.options.errors else paths.output
-        for chunk in chunks_of(path, self._positions[number]):
-            self._positions[number] += len(chunk)
-            sys.stdout.buffer.write(chunk)
 
     def _print_events(self, number: int, paths: AttemptPaths, *, live: bool) -> None:
         since = None if number in self._readers else self.options.since

@@ -17,11 +17,10 @@ from sow.cli import completing, completing_names
 from sow.cli.arguments import about_tasks
 from sow.cli.batch_words import short_of, staff, wait_and_print
 from sow.cli.batch_words import show as show_batch
+from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.cursor_wait import since_option, wait_since
-from sow.cli.feature_options import feature_options
 from sow.cli.output import COUNT, echo_json, echo_list, json_option, shown_state
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, call_options
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import batches, jobs
 from sow.jobs.batches import UnknownBatch

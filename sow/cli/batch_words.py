@@ -21,12 +21,12 @@ from sow.calls.batch_actions import Work
 from sow.calls.batch_refusals import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
+from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.job_news import JobNews
 from sow.cli.job_rows import JobRows
 from sow.cli.live_block import LiveBlock, leave_when_stopped
 from sow.cli.output import echo_json, echo_table, shown_state
-from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId

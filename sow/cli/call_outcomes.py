@@ -12,8 +12,8 @@ import msgspec
 
 from sow.calls.call import Result
 from sow.calls.request import Placed
+from sow.cli.call_options import WaitOptions
 from sow.cli.output import echo_json, shown_state
-from sow.cli.wait_options import WaitOptions
 from sow.clock import utc_now
 from sow.jobs import jobs
 from sow.jobs.database import Database

@@ -24,6 +24,7 @@ from sow.calls.call import (
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
+from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import (
     GONE,
     detaching_signals,
@@ -33,7 +34,6 @@ from sow.cli.detaching import (
 )
 from sow.cli.failure import show_refusal
 from sow.cli.progress import WaitingView
-from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import SowError
 from sow.ids import JobId, TaskId
 from sow.jobs.database import Database, open_queue

@@ -1,6 +1,7 @@
 """`sow clone list` and `path`, and what `sow clone` shows of all projects of a checkout."""
 
 import os
+from collections.abc import Callable
 from contextlib import closing, suppress
 
 import click
@@ -18,7 +19,7 @@ from sow.clones.main_checkout import Checkout, MainCheckout, checkout_of, main_c
 from sow.clones.past_branches import PastBranch, past_branches
 from sow.clones.past_projects import kept_results, past_clones
 from sow.clones.place import ID_DIGITS
-from sow.ids import ProjectId
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import open_existing_queue
 from sow.paths import display_path
@@ -86,6 +87,14 @@ def this_checkout() -> MainCheckout:
     """Return the main checkout that the working folder belongs to. Raises StateError."""
     caller = this_caller()
     return main_checkout(caller.workspace, caller.load_configuration().clones)
+
+
+def refuse_live(main: MainCheckout) -> Callable[[str], None]:
+    """Return what refuses a task whose job lives."""
+    # A list asks nothing of the queue.
+    from sow.calls.live_jobs import refuse_while_live
+
+    return lambda task: refuse_while_live(main.workspace, TaskId(task), has_option=False)
 
 
 @click.command("list")

@@ -1,10 +1,8 @@
 """`sow clone remove` and `sow clone prune`."""
 
-from collections.abc import Callable
-
 import click
 
-from sow.calls.live_jobs import lives, refuse_while_live
+from sow.calls.live_jobs import lives
 from sow.cli import completing
 from sow.cli.arguments import about_tasks
 from sow.cli.clone_list import (
@@ -12,6 +10,7 @@ from sow.cli.clone_list import (
     branch_view,
     here_and_now,
     is_idle,
+    refuse_live,
     show_branches,
     this_checkout,
 )
@@ -25,7 +24,7 @@ from sow.clones.place import ID_DIGITS, Place
 from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone, remove_clone_at
 from sow.errors import StateError, UsageError
 from sow.files.scratch import sweep_scratch
-from sow.ids import JobId, TaskId
+from sow.ids import JobId
 from sow.paths import display_path
 from sow.schema.output.clones import CloneGone, ClonesPruned
 from sow.state.state_errors import UnknownTask
@@ -56,7 +55,7 @@ def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None
     else:
         main = this_checkout()
         place = _place(main, task)
-        gone = remove_clone(main, place, discard=discard, ask=_refuse_while_live(main))
+        gone = remove_clone(main, place, discard=discard, ask=refuse_live(main))
     if as_json:
         found = gone or Removed(place.task, place.path)
         echo_json(_view(found, removed=gone is not None))
@@ -118,10 +117,6 @@ def _place(main: MainCheckout, task: str) -> Place:
         raise
 
 
-def _refuse_while_live(main: MainCheckout) -> Callable[[str], None]:
-    return lambda task: refuse_while_live(main.workspace, TaskId(task), has_option=False)
-
-
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @all_projects_option
@@ -173,7 +168,7 @@ def _prune(main: MainCheckout, *, dry_run: bool) -> Pruned:
         main,
         list_tasks(main.workspace),
         dry_run=dry_run,
-        ask=_refuse_while_live(main),
+        ask=refuse_live(main),
         is_live=lambda job: lives(main.workspace, JobId(job)),
     )
 

@@ -6,11 +6,10 @@ from contextlib import suppress
 import click
 from msgspec.structs import replace
 
-from sow.calls.live_jobs import refuse_while_live
 from sow.calls.taking_up import take_up_unseen
 from sow.cli import completing
 from sow.cli.arguments import named_task
-from sow.cli.clone_list import this_checkout
+from sow.cli.clone_list import refuse_live, this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.cli.task_options import id_option
 from sow.cli.this_caller import this_caller
@@ -20,7 +19,6 @@ from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ConfigurationError, ExitCode
 from sow.executors.registry import can_resume
-from sow.ids import TaskId
 from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated
 from sow.schema.task import Task, TaskStatus
@@ -51,12 +49,9 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
     found = read_task(main.workspace, task_id)
     place = main.place(found)
 
-    def ask(task: str) -> None:
-        refuse_while_live(main.workspace, TaskId(task), has_option=False)
-
     solve = _solving(found)
     taken_up = take_up_unseen(main, place, found, now=utc_now())
-    updated = update_of_clone(main, place, ask=ask, solved_by=solve)
+    updated = update_of_clone(main, place, ask=refuse_live(main), solved_by=solve)
     if taken_up is not None:
         updated = replace(updated, notes=(taken_up, *updated.notes))
     if as_json:

@@ -1,14 +1,24 @@
-"""Questions that a person answers, asked on stderr.
+"""Questions that a person answers, asked on stderr, and the option that a person alone may give.
 
 Owns the rule that a program is never left waiting: without a terminal nothing
 is asked, and the error names the option that answers beforehand.
 """
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from sow.errors import UsageError
+
+if TYPE_CHECKING:
+    from sow.calls.caller import Caller
+
+before_approval_option = click.option(
+    "--before-approval",
+    is_flag=True,
+    help="Start it before the plan is approved; for a person at a terminal.",
+)
 
 
 def is_somebody_there() -> bool:
@@ -23,3 +33,12 @@ def confirm(question: str, *, option: str) -> bool:
             f"nobody is here to answer: {question}", hint=f"Add {option} to do it without asking."
         )
     return click.confirm(question, default=False, err=True)
+
+
+def refuse_override_here(caller: "Caller", is_given: bool) -> None:
+    """Raise StateError where the option is given by somebody else than a person."""
+    if is_given:
+        # Few calls give it.
+        from sow.calls.approving import refuse_override
+
+        refuse_override(caller, at_terminal=is_somebody_there())

@@ -23,16 +23,6 @@ SPARE = ("TIME", "CACHE WRITTEN", "CACHE READ")
 """What a narrow terminal goes without."""
 
 
-class NotATime(UsageError):
-    """What --since was given is neither a length of time nor a day."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(
-            f"not a time: {text!r}",
-            hint="Give how long ago (12h, 7d) or a day (2026-01-31).",
-        )
-
-
 @click.command()
 @click.option(
     "--by",
@@ -106,19 +96,13 @@ def _money(total: CostSum) -> str:
 
 
 def time_of(text: str, now: float) -> float:
-    """Return the moment that --since names. Raises NotATime."""
-    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
-        return _begin_of_day(text)
+    """Return the moment that --since names. Raises UsageError."""
     try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text, re.ASCII):
+            from datetime import datetime  # only where a day was given
+
+            return datetime.fromisoformat(text).timestamp()
         return now - parse_duration(text)
-    except ValueError:
-        raise NotATime(text) from None
-
-
-def _begin_of_day(text: str) -> float:
-    from datetime import datetime  # only where a day was given
-
-    try:
-        return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise NotATime(text) from None
+        words = "Give how long ago (12h, 7d) or a day (2026-01-31)."
+        raise UsageError(f"not a time: {text!r}", hint=words) from None

@@ -12,11 +12,11 @@ import click
 
 from sow.calls.autostart import Staffing
 from sow.calls.caller import Caller
+from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import change_record, print_row
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.output import echo_json
 from sow.cli.streams import wait_for_more
-from sow.cli.wait_options import WaitOptions, bound_of
 from sow.errors import ExitCode
 from sow.ids import TaskId
 from sow.jobs.change_feed import ChangeFeed

@@ -36,46 +36,30 @@ agents:
     reviewer: demo
 """
 
-STORY: Sequence[tuple[str, Sequence[Sequence[str]]]] = (
-    (
-        "A repository, a project, three tasks.",
-        (
-            ("init",),
-            ("project", "new", "greetings", "--type", "quick"),
-            ("task", "add", "Write a greeting", "--agent", "implementer"),
-            ("task", "add", "Translate it", "--agent", "implementer"),
-            ("task", "add", "Review the greeting", "--agent", "reviewer"),
-        ),
-    ),
-    (
-        "Two agents side by side. The second one has a question.",
-        (("agent", "spawn", "implementer", "010", "020"),),
-    ),
-    (
-        "Its question is answered: the same session goes on.",
-        (("agent", "resume", "020", "Translate it into Esperanto."),),
-    ),
-    (
-        "A reviewer looks at the first one's work and finds something.",
-        (("agent", "spawn", "reviewer", "030"),),
-    ),
-    (
-        "The first agent is resumed with the correction: a second iteration.",
-        (("agent", "resume", "010", "Greet by name, as the review asks."),),
-    ),
-    (
-        "The work is accepted.",
-        (
-            ("task", "set", "010", "status", "completed"),
-            ("task", "set", "020", "status", "completed"),
-            ("task", "set", "030", "status", "completed"),
-        ),
-    ),
-    (
-        "What was run, and where the tasks stand.",
-        (("job", "list"), ("task", "list")),
-    ),
-)
+STORY = """\
+# A repository, a project, three tasks.
+init
+project new greetings --type quick
+task add 'Write a greeting' --agent implementer
+task add 'Translate it' --agent implementer
+task add 'Review the greeting' --agent reviewer
+# Two agents side by side. The second one has a question.
+agent spawn implementer 010 020
+# Its question is answered: the same session goes on.
+agent resume 020 'Translate it into Esperanto.'
+# A reviewer looks at the first one's work and finds something.
+agent spawn reviewer 030
+# The first agent is resumed with the correction: a second iteration.
+agent resume 010 'Greet by name, as the review asks.'
+# The work is accepted.
+task set 010 status completed
+task set 020 status completed
+task set 030 status completed
+# What was run, and where the tasks stand.
+job list
+task list
+"""
+"""What is said, and the commands that are run."""
 
 
 @click.command()
@@ -96,11 +80,12 @@ def demo(keep: Path | None, as_json: bool) -> None:
     folder = _folder(keep)
     environ = _environment(folder)
     try:
-        for words, commands in STORY:
-            click.secho(f"\n# {words}", bold=True, err=as_json)
-            for command in commands:
-                click.echo(f"{click.style('$', dim=True)} sow {shlex.join(command)}", err=as_json)
-                _run(command, folder, environ, stdout=sys.stderr if as_json else None)
+        for line in STORY.splitlines():
+            if line.startswith("#"):
+                click.secho(f"\n{line}", bold=True, err=as_json)
+                continue
+            click.echo(f"{click.style('$', dim=True)} sow {line}", err=as_json)
+            _run(shlex.split(line), folder, environ, stdout=sys.stderr if as_json else None)
         if as_json:
             _run(("task", "list", "--json"), folder, environ)
     finally:

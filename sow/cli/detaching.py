@@ -14,7 +14,7 @@ import click
 from sow.calls.call import Course, jobs_left, left_to_wait_for
 from sow.calls.caller import Caller
 from sow.calls.state_witness import restore_lost_state
-from sow.cli.wait_options import WaitOptions
+from sow.cli.call_options import WaitOptions
 from sow.errors import ExitCode
 from sow.ids import TaskId
 from sow.jobs.database import Database

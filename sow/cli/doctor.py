@@ -1,8 +1,6 @@
 """`sow doctor`."""
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +15,6 @@ from sow.doctor.examination import Surroundings, examine
 from sow.errors import ExitCode
 from sow.findings import Finding, Level, count
 
-if TYPE_CHECKING:
-    from sow.doctor.examination import Section
-
 
 @click.command()
 @click.argument("executors", metavar="[EXECUTOR]...", nargs=-1, shell_complete=completing.executors)
@@ -33,32 +28,22 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     Exit: 0 agents can run; 1 something is in their way.
     """
     here = Surroundings(os.environ, working_folder(), workspace_here(os.environ), utc_now())
-    sections = examine(here, executors)
-    findings = _echo_records(sections) if as_json else _echo_sections(sections)
-    return int(ExitCode.FAILED if count(findings, Level.ERROR) else ExitCode.OK)
-
-
-def _echo_records(sections: "Iterable[Section]") -> list[Finding]:
+    findings: list[Finding] = []
     records: list[dict[str, object]] = []
-    findings: list[Finding] = []
-    for section in sections:
+    for section in examine(here, executors):
         findings += section.findings
-        records += [
-            {"section": section.title, **finding_record(finding)} for finding in section.findings
-        ]
-    well = not count(findings, Level.ERROR)
-    echo_json({"ok": well, "version": __version__, "findings": records})
-    return findings
-
-
-def _echo_sections(sections: "Iterable[Section]") -> list[Finding]:
-    findings: list[Finding] = []
-    for section in sections:
+        if as_json:
+            title = section.title
+            records += [{"section": title, **finding_record(each)} for each in section.findings]
+            continue
         click.echo(section.title)
         echo_findings(section.findings)
         click.echo()
-        findings += section.findings
-    numbers = [counted(findings, level) for level in (Level.ERROR, Level.WARNING)]
-    words = [number for number in numbers if not number.startswith("0 ")]
-    click.echo(f"{', '.join(words)}." if words else "Agents can run here.")
-    return findings
+    is_well = not count(findings, Level.ERROR)
+    if as_json:
+        echo_json({"ok": is_well, "version": __version__, "findings": records})
+    else:
+        numbers = [counted(findings, level) for level in (Level.ERROR, Level.WARNING)]
+        words = ", ".join(number for number in numbers if not number.startswith("0 "))
+        click.echo(f"{words}." if words else "Agents can run here.")
+    return int(ExitCode.OK if is_well else ExitCode.FAILED)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing_names
-from sow.cli.arguments import here
-from sow.cli.given import read_given
+from sow.cli.arguments import here, read_given
 from sow.cli.output import echo_json_lines, echo_list, json_option
 from sow.clock import format_time
 from sow.errors import UsageError

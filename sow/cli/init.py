@@ -32,8 +32,11 @@ def init(as_json: bool) -> None:
     result = init_workspace(root)
     references = _restored(Workspace(root))
     if as_json:
-        views = [view for _, view in references]
-        echo_json({"root": str(root), "made": result.made, "stood": result.stood, **_plain(views)})
+        from msgspec import to_builtins  # for `--json` alone
+
+        views = to_builtins([view for _, view in references])
+        made = {"made": result.made, "stood": result.stood}
+        echo_json({"root": str(root), **made, "references": views})
         return
     click.echo(display_path(root))
     for path in result.made:
@@ -55,12 +58,6 @@ def _restored(workspace: Workspace) -> "Sequence[tuple[str, Struct]]":
     from sow.cli.refs_bring import restored  # a new folder has none
 
     return list(restored(workspace))
-
-
-def _plain(views: "Sequence[Struct]") -> Mapping[str, object]:
-    from msgspec import to_builtins  # for `--json` alone
-
-    return {"references": to_builtins(views)}
 
 
 def _root(cwd: Path, environ: Mapping[str, str]) -> Path:

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from sow.calls.retrying import request_again
 from sow.cli import completing
+from sow.cli.call_options import WaitOptions, call_options
 from sow.cli.calling import place_and_wait
 from sow.cli.job_record import find_job
 from sow.cli.task_options import priority_option
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, call_options
 from sow.jobs.database import open_queue
 
 

@@ -4,10 +4,10 @@ import click
 from msgspec.structs import replace
 
 from sow.cli import completing
+from sow.cli.call_options import WaitOptions, call_options
 from sow.cli.calling import wait_for_numbers
 from sow.cli.job_record import job_id_of
 from sow.cli.this_caller import this_caller
-from sow.cli.wait_options import WaitOptions, call_options
 
 
 @click.command()

@@ -1,12 +1,13 @@
 """A click group that imports a command's module only when that command runs.
 
 Every group of ours is one, for this is also where each call of an agent is
-asked for its right (`guarding`). Which commands there are is `sow.commands`.
+asked for its right, before the command acts. Which commands there are is `sow.commands`.
 Importing every command would cost each `sow agent log` of an agent the import
 of the queue, the tables and the configuration.
 """
 
 import os
+from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -56,9 +57,7 @@ class LazyGroup(click.Group):
             self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and env_vars.JOB_ID in os.environ and not ctx.resilient_parsing:
-            from sow.cli.guarding import guarded
-
-            command = guarded(command, tuple(self._words_of(name or "").split()))
+            command = _guarded(command, tuple(self._words_of(name or "").split()))
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -106,3 +105,32 @@ class LazyGroup(click.Group):
             ]
             with formatter.section(heading):
                 formatter.write_dl(lines)
+
+
+def _guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:
+    """Return `command` so that it asks for the calling agent's right before it does anything."""
+    # Only a call of an agent needs it.
+    from copy import copy
+
+    from sow.agents.rights import calling_agent, refuse_without_right, takes_role
+
+    act = command.callback
+    if act is None:
+        return command
+
+    @wraps(act)
+    def asked_first(*arguments: Any, **parameters: Any) -> Any:
+        context = click.get_current_context()
+        agent = calling_agent(os.environ)
+        if agent is not None and context.invoked_subcommand is None:
+            if takes_role(agent, words, context.params):
+                # It opens the queue, which no agent has to for what is its own.
+                from sow.calls.recorded_agent import by_record
+
+                agent = by_record(agent, os.environ)
+            refuse_without_right(agent, words, context.params)
+        return act(*arguments, **parameters)
+
+    guard = copy(command)
+    guard.callback = asked_first
+    return guard

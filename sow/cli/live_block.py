@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from sow.cli.colour import coloured
+from sow.cli.output import coloured
 from sow.cli.output import terminal_size as size_of
 from sow.cli.streams import steer
 from sow.terminal_text import cells, without_sequences, without_steering

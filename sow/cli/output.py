@@ -1,8 +1,8 @@
 """How commands speak: JSON for programs, plain lines for people.
 
 Owns the format of `--json` (one object, or one a line; stable keys), how a table
-is aligned, and whether stdout shows colours: on a person's terminal only. Knows
-nothing of what is shown.
+is aligned, which words of states have a colour, and whether stdout shows colours: on a
+person's terminal only. Knows nothing of what is shown.
 """
 
 import os
@@ -27,6 +27,26 @@ GAP = "  "
 """What parts two columns of a table."""
 LAST_COLUMN = 24
 """How much of the last column has to fit into a line: names and notes may be of any length."""
+
+RED, GREEN, YELLOW, CYAN = 31, 32, 33, 36
+
+COLOURS = {
+    "failed": RED,
+    "error": RED,
+    "completed": GREEN,
+    "needs_review": YELLOW,
+    "paused": YELLOW,
+    "warning": YELLOW,
+    "in_progress": CYAN,
+    "running": CYAN,
+}
+"""The plain colours of the terminal's own palette, which its user has chosen to be readable on its
+background: no bright ones, no background, nothing dim.
+
+What is not here is left plain: it has neither gone wrong, nor runs, nor needs anybody.
+
+`done` is plain too: the job has ended, and the task's status says how well.
+"""
 
 
 def json_option(function: F) -> F:
@@ -139,9 +159,14 @@ def shown_state(word: str, text: str | None = None) -> str:
     """Return the word of a state, or a text that stands for it, in its colour if any is shown."""
     if not shows_colours():
         return word if text is None else text
-    from sow.cli.colour import coloured  # only for a terminal
-
     return coloured(word, text)
+
+
+def coloured(word: str, text: str | None = None) -> str:
+    """Return a word in the colour of what it means; or, in that colour, another text."""
+    text = word if text is None else text
+    colour = COLOURS.get(word)
+    return text if colour is None else f"\x1b[{colour}m{text}\x1b[0m"
 
 
 def shows_colours() -> bool:

@@ -13,12 +13,12 @@ from contextlib import closing
 import click
 
 from sow.calls.caller import Caller
+from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import FOLLOW_SECONDS
 from sow.cli.failing_requests import FailingRequests
 from sow.cli.happenings import Happening, happening_of, job_of
 from sow.cli.output import shown_state
 from sow.cli.streams import wait_for_more
-from sow.cli.wait_options import WaitOptions, bound_of
 from sow.clock import utc_now
 from sow.errors import ExitCode
 from sow.jobs.change_feed import ChangeFeed

@@ -11,8 +11,7 @@ import click
 from msgspec import UNSET
 
 from sow.cli import completing
-from sow.cli.arguments import here, named_task
-from sow.cli.given import read_given
+from sow.cli.arguments import here, named_task, read_given
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.task_options import id_option
 from sow.cli.verdict_words import feedback_words

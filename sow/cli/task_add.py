@@ -9,8 +9,7 @@ import click
 
 from sow.agents.roles import get_agent
 from sow.cli import completing
-from sow.cli.arguments import here
-from sow.cli.given import read_given
+from sow.cli.arguments import here, read_given
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
 from sow.reports.task_views import task_folder, task_view

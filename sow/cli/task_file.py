@@ -9,8 +9,7 @@ import click
 from msgspec import UNSET
 
 from sow.agents.roles import AGENTS
-from sow.cli.arguments import here
-from sow.cli.given import read_given
+from sow.cli.arguments import here, read_given
 from sow.cli.output import echo_json_lines, json_option
 from sow.config.checks import checks_of, read_repository
 from sow.paths import Workspace
@@ -46,10 +45,10 @@ def import_file(file: Path, new_phase: bool, priority: int | None, as_json: bool
     key a task is known again: the same file once more changes what is otherwise
     in it, of tasks that have not begun, and names the others.
     """
-    is_stdin = str(file) == "-"
-    text = read_given(None if is_stdin else file, "FILE")
+    text = read_given(file, "FILE")
     workspace = here()
-    given = with_priority(read_entries(text, Path(STDIN) if is_stdin else file), priority)
+    name = Path(STDIN) if str(file) == "-" else file
+    given = with_priority(read_entries(text, name), priority)
     planned = import_tasks(workspace, given, _known(workspace, new_phase), now=time.time())
     if as_json:
         echo_json_lines(_view(each) for each in planned)

@@ -72,7 +72,7 @@ def _has_screen() -> bool:
 
 def _show(caller: "Caller") -> int:
     """Show the screen until it is left; return the exit code. Raises what has ended it."""
-    from sow.cli.colour import COLOURS
+    from sow.cli.output import COLOURS
     from sow.watching.app import WatchApp
     from sow.watching.palette import styles_of
 

@@ -54,7 +54,7 @@ def sow(desk: Desk, line: str, *, is_person: bool = True) -> Ended:
     """Run a command line, as a person at a terminal or without one."""
     with (
         patch("sow.cli.approve.is_somebody_there", lambda: is_person),
-        patch("sow.cli.before_approval.is_somebody_there", lambda: is_person),
+        patch("sow.cli.confirming.is_somebody_there", lambda: is_person),
         patch("sow.cli.situated.is_somebody_there", lambda: is_person),
     ):
         words = shlex.split(line)

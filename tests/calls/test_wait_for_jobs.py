@@ -18,8 +18,8 @@ from sow.calls.caller import WaitsForItself
 from sow.calls.kinds import place
 from sow.calls.request import Request
 from sow.calls.wait import Progress, Waiter
+from sow.cli.call_options import WaitOptions
 from sow.cli.detaching import say_detached
-from sow.cli.wait_options import WaitOptions
 from sow.errors import SowError
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, waiters

@@ -15,7 +15,7 @@ from reports.job_cases import NOW, ended_job, make_job
 from terminal_output import all_of
 
 from sow.cli.changes import words_of
-from sow.cli.colour import COLOURS, coloured
+from sow.cli.output import COLOURS, coloured
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue

@@ -28,7 +28,6 @@ HEAVY = frozenset(
         "psutil",
         "socket",
         "sow.budgets",
-        "sow.cli.colour",
         "sow.executors.base",
         "sow.state.tasks",
         "sqlite3",

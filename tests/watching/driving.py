@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from textual.pilot import Pilot
 
 from sow.calls.caller import Caller
-from sow.cli.colour import COLOURS
+from sow.cli.output import COLOURS
 from sow.watching.app import WatchApp
 from sow.watching.listing import Listing
 from sow.watching.palette import styles_of

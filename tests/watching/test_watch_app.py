@@ -130,7 +130,7 @@ The end
 
 
 PALETTE = {f"color({number})" for number in (1, 2, 3, 4, 6)} | {"cyan"}
-"""Red, green, yellow, blue and cyan, as `sow.cli.colour` has them; no black, no bright one."""
+"""Red, green, yellow, blue and cyan, as `sow.cli.output` has them; no black, no bright one."""
 
 
 def test_without_colours_each_part_is_drawn(

@@ -1,7 +1,8 @@
-"""How a call waits and speaks, as its options say.
+"""The options of the commands that call: how a call waits and speaks, and what features add.
 
-Owns `--wait` with its variable, `--detach` and `--again`, and the command that goes on
-waiting in the same way. The waiting itself is `calling`.
+Owns `--wait` with its variable, and the command that goes on waiting in the same way. The
+waiting itself is `calling`. A feature's module `options` has `OPTIONS`, and `parse(values)`,
+which returns what they ask for and raises UsageError.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +16,10 @@ from sow import env_vars
 from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
 from sow.cli.output import json_option
+from sow.cli.task_options import priority_option
 from sow.config.units import parse_duration
 from sow.errors import UsageError
+from sow.features import OPTIONS, parts
 from sow.reports.wait_commands import waiting_command
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,3 +92,32 @@ def bound_of(options: WaitOptions, caller: Caller) -> float | None:
         raise UsageError(
             f"not a length of time: {bound!r}", hint="Write a number and a unit: 90s, 9m, 2h."
         ) from None
+
+
+def feature_options(function: F) -> F:
+    """Give a command the options of features; it gets what they ask for as `asked`."""
+
+    @wraps(function)
+    def with_asked(**values: Any) -> Any:
+        given = {name: values.pop(name) for name in OPTIONS}
+        asked: dict[str, Any] = {}
+        for part in parts("options"):
+            asked |= part.parse(given)
+        return function(asked=asked, **values)
+
+    command: Any = with_asked
+    for option in reversed([option for part in parts("options") for option in part.OPTIONS]):
+        flag = {"is_flag": True} if option.is_flag else {"metavar": option.metavar}
+        command = click.option(f"--{option.name}", help=option.help, **flag)(command)
+    return cast("F", command)
+
+
+def start_options(function: F) -> F:
+    """Give a command the options that spawn and resume share."""
+    command = call_options()(function)
+    verbose = click.option(
+        "-v", "--verbose", is_flag=True, help="Show how the executor was chosen."
+    )
+    for give in (verbose, dry_run_option, feature_options, priority_option, again_option):
+        command = give(command)
+    return command
