@@ -180,7 +180,7 @@ def _account(
 ) -> Account:
     spent, live = _CONDITIONS[scope.kind]
     ended = ""
-    if scope.kind is not ScopeKind.TASK:  # those that have ended are summed up (`spent_tables`)
+    if scope.kind is not ScopeKind.TASK:  # those that have ended are summed up (`spent`)
         ended = (
             f"select {SUMS[measure]}, 0 as running from spent where scope = '{scope.kind}'"  # noqa: S608
             f" and name = :{scope.kind} union all"

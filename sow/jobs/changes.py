@@ -1,7 +1,7 @@
 """The record of changes as its readers see it: where a reader stands, and what came after.
 
 Owns the cursor's form and the SQL of reading and pruning. Rows of jobs are
-written by triggers (`migrations`), rows of tasks by `statuses`. A row's number
+written by triggers (`forms`), rows of tasks by `statuses`. A row's number
 grows with the commits: who has read up to one misses none that comes later.
 """
 

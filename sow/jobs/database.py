@@ -38,7 +38,7 @@ Sign = tuple[int, int]
 """Differs from an earlier one where anything was written to the file meanwhile."""
 BUSY_SECONDS = 20.0
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
-"""A job lives: the condition of the index on live jobs, word for word, as `migrations` has it."""
+"""A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
 SOMETHING = f"""
     select exists (select 1 from job where {ACTIVE})
         or exists (select 1 from job where owes_task)

@@ -18,7 +18,7 @@ from sow import __version__
 from sow.errors import QueueError
 from sow.files import sync_folder
 from sow.jobs.faults import SUFFIXES
-from sow.jobs.migrations import TABLES, take_step
+from sow.jobs.migrations import take_step
 from sow.jobs.private_folders import make_private
 from sow.jobs.putting_aside import locked_run, move_aside
 from sow.jobs.queue_files import begin_count, connect, count_commit
@@ -137,9 +137,9 @@ def _blank() -> bytes:
     from huey.storage import SqliteStorage  # heavy, and for a new file alone
 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in (*SqliteStorage.ddl, *TABLES.split(";\n")):
+        for statement in SqliteStorage.ddl:
             connection.execute(statement)
-        for number in range(FIRST_FORMAT + 1, FORMAT + 1):
+        for number in range(FIRST_FORMAT, FORMAT + 1):
             take_step(connection, number)
         return connection.serialize()
 

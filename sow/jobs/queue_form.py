@@ -9,7 +9,7 @@ from contextlib import suppress
 
 FIRST_FORMAT = 1
 FORMAT = 5
-"""`pragma user_version` of the file as this sow writes it: the last step in `migrations`."""
+"""`pragma user_version` of the file as this sow writes it: the last file in `forms`."""
 
 
 def format_of(connection: sqlite3.Connection) -> int:

@@ -1,6 +1,6 @@
 """How the jobs of agents went, from what is kept of them when their records are pruned.
 
-Owns the SQL of these sums (`history_tables`, `spending`). Reads only. All projects of the
+Owns the SQL of these sums (`job_history`, `spending`). Reads only. All projects of the
 checkout count: a project that has ended is not forgotten.
 """
 
@@ -14,13 +14,14 @@ from msgspec import Struct
 
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.history_tables import STAYS
 from sow.jobs.spending import SUMS
-from sow.schema.job import FINAL_STATES
+from sow.schema.job import FINAL_STATES, JobState
 from sow.schema.spending import NOTHING_USED, Used
 
 COUNTS = ("job_count", "well", "failed", "cancelled", "live", "task_count")
 """What is counted of jobs, in the order in which it is told."""
+STAYS = tuple(state.value for state in JobState if not state.is_final)
+"""The states in which a job stays; of each its history has the seconds that it has spent there."""
 
 
 class StatsBy(StrEnum):

@@ -1,7 +1,7 @@
 """A line of the record of changes, as the queue's file keeps it and as `sow changes` prints it.
 
 Owns the words for what can have changed. What writes them is
-`jobs.migrations` (of jobs and attempts) and `jobs.statuses` (of tasks).
+`jobs/forms` (of jobs and attempts) and `jobs.statuses` (of tasks).
 """
 
 from enum import StrEnum

@@ -204,14 +204,14 @@ def _rows_of(database: Database, job: Job) -> list[Change]:
 
 
 def test_what_a_file_of_an_older_sow_holds_is_told_once(workspace: Workspace) -> None:
-    from sow.jobs.migrations import MIGRATIONS
+    from sow.jobs.migrations import statements
 
     with closing(open_queue(workspace)) as database:
         insert(database, "010", state=JobState.DONE, cause=Cause.REPORTED)
         insert(database, "020", state=JobState.QUEUED)
         with database.transaction():  # as the step finds it, that makes the record
             database.run("delete from change")
-            (statement,) = [one for one in MIGRATIONS[2] if "from job order by id" in one]
+            (statement,) = [one for one in statements(2) if "from job order by id" in one]
             database.run(statement)
         assert told(database) == [("done", "reported"), ("queued", None)]
 

@@ -123,7 +123,7 @@ def test_a_job_s_iteration_is_that_of_its_task(database: Database) -> None:
 def test_what_an_older_file_tells_is_taken_over(workspace: Workspace) -> None:
     """The step is taken over records and changes as the second form has them."""
     from sow.jobs.database import open_queue
-    from sow.jobs.history_tables import HISTORY
+    from sow.jobs.migrations import statements
 
     with closing(open_queue(workspace)) as database:
         number = ended(database, "010", JobState.DONE, Cause.CRASHED, Cause.REPORTED)
@@ -133,7 +133,7 @@ def test_what_an_older_file_tells_is_taken_over(workspace: Workspace) -> None:
             file.execute(f"drop trigger {name}")
         file.execute("drop table job_history")
         file.execute("alter table spending drop column cause")
-        for statement in HISTORY:
+        for statement in statements(3):
             file.execute(statement)
         file.row_factory = sqlite3.Row
         row = file.execute("select * from job_history").fetchone()

@@ -16,7 +16,7 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_queue
 from sow.jobs.faults import NewerQueue
-from sow.jobs.migrations import MIGRATIONS, TABLES
+from sow.jobs.migrations import FORMS, statements, take_step
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.paths import Workspace
 
@@ -32,9 +32,9 @@ def older(workspace: Workspace) -> Workspace:
         folder.mkdir(mode=0o700)
     with closing(sqlite3.connect(workspace.queue_db, isolation_level=None)) as file:
         file.execute("pragma journal_mode=wal")
-        for statement in (*SqliteStorage.ddl, *TABLES.split(";\n")):
+        for statement in SqliteStorage.ddl:
             file.execute(statement)
-        file.execute(f"pragma user_version = {FIRST_FORMAT}")
+        take_step(file, FIRST_FORMAT)
         fill(workspace, file)
     workspace.queue_db.chmod(0o600)
     make_own(workspace)
@@ -85,7 +85,9 @@ def is_whole(workspace: Workspace) -> None:
 
 
 def test_today_s_form_is_the_one_that_the_last_step_leads_to() -> None:
-    assert max(MIGRATIONS) == FORMAT
+    assert sorted(path.name for path in FORMS.iterdir()) == [
+        f"{number}.sql" for number in range(FIRST_FORMAT, FORMAT + 1)
+    ]
 
 
 def test_an_older_file_has_today_s_form_and_a_copy_beside_it(older: Workspace) -> None:
@@ -127,7 +129,7 @@ def test_the_copy_is_never_written_over(older: Workspace) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statement", range(len(MIGRATIONS[2]) + 1))
+@pytest.mark.parametrize("statement", range(len(list(statements(2))) + 1))
 def test_killed_in_the_middle_the_next_one_does_it(older: Workspace, statement: int) -> None:
     before = dump(older.queue_db)
     process = start_python(UPGRADER, older.root, str(statement))

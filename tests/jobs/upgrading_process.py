@@ -12,17 +12,16 @@ from sow.jobs.database import open_queue
 from sow.paths import Workspace
 
 
-class Stopping(tuple[str, ...]):
-    """The statements of a step, with a stop in front of one of them, or behind the last."""
-
-    def __iter__(self) -> Iterator[str]:
-        for number, statement in enumerate((*super().__iter__(), "select 1")):
-            if number == int(sys.argv[2]):
-                print("here", flush=True)
-                sys.stdin.readline()
-            yield statement
+def stopping(number: int) -> Iterator[str]:
+    """Yield the statements of a step, with a stop in front of one of them, or behind the last."""
+    for at, statement in enumerate((*STATEMENTS(number), "select 1")):
+        if number == 2 and at == int(sys.argv[2]):
+            print("here", flush=True)
+            sys.stdin.readline()
+        yield statement
 
 
-migrations.MIGRATIONS[2] = Stopping(migrations.MIGRATIONS[2])
+STATEMENTS = migrations.statements
+migrations.statements = stopping
 open_queue(Workspace(Path(sys.argv[1]))).close()
 print("opened", flush=True)

@@ -23,7 +23,7 @@ import click
 import msgspec
 from command_tree import COMMANDS
 
-from sow.jobs.migrations import TABLES, take_step
+from sow.jobs.migrations import take_step
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.schema import job as records
 from sow.schema.catalogue import outputs, printed_by
@@ -386,9 +386,7 @@ def _docstrings(name: str) -> dict[str, str]:
 def _columns() -> Iterator[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.execute("create table task (id integer primary key)")  # huey's
-        for statement in TABLES.split(";\n"):
-            connection.execute(statement)
-        for number in range(FIRST_FORMAT + 1, FORMAT + 1):
+        for number in range(FIRST_FORMAT, FORMAT + 1):
             take_step(connection, number)
         found = "select name from sqlite_master where type = 'table' order by rowid"
         for (table,) in connection.execute(found).fetchall():

@@ -7,7 +7,7 @@ from watch_cases import SESSION, WatchSite
 
 from sow.attempts.sessions import is_kept, warning_of_loss
 from sow.jobs import jobs
-from sow.jobs.migrations import MIGRATIONS
+from sow.jobs.migrations import statements
 from sow.schema.job import Cause, Verb
 
 CUT_OFF = {"cause": Cause.CRASHED, "tool_uses": 3}
@@ -73,7 +73,7 @@ def test_what_an_older_sow_has_recorded_proves_nothing(site: WatchSite) -> None:
     """It did not look: its attempts count as seen, but for those that this sow will judge."""
     tried(site, CUT_OFF)
     site.attempt(site.job("020"))
-    (update,) = [line for line in MIGRATIONS[2] if line.startswith("update")]
+    (update,) = [line for line in statements(2) if line.startswith("update")]
     site.database.run(update)
     assert kept(site)
     seen = [one.transcript_seen for one in jobs.attempts_on(site.database, SESSION)]
