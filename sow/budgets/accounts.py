@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from sow.ids import ProjectId
-from sow.jobs import records
+from sow.jobs import changes
 from sow.jobs.database import ACTIVE, Database
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import label_of
@@ -253,12 +253,5 @@ def note_warning(database: Database, job: Job, account: Account, words: str, *, 
             (key[0], key[1] or project, key[2], key[3], now),
         ).rowcount
         if is_new:
-            change = {
-                "project": job.project_id,
-                "task": job.task_id,
-                "job": job.id,
-                "kind": ChangeKind.WARNING,
-                "data": msgspec.json.encode({"reason": words}).decode(),
-            }
-            records.insert(database, "change", change)
+            changes.record(database, job, ChangeKind.WARNING, words)
         return bool(is_new)

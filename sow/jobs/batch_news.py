@@ -44,9 +44,8 @@ def pending(
     One look at the newest number where nothing has. `project_id` leaves out other projects'.
     `on_damaged` is told of each batch that is no record.
     """
-    rows = database.rows(
-        f"""
-        select batch.* from batch indexed by batch_open
+    source = f"""
+        batch indexed by batch_open
         where ended_at is null and seen < {NEWEST} and (? is null or project_id = ?)
           and exists (
             select 1 from change where change.seq > batch.seen and (
@@ -54,10 +53,8 @@ def pending(
                     and (kind in ('batch', 'placed') or {HEEDED} or {NEW_ITEM}))
                 or (change.project = batch.project_id and ({OF_TASKS} or {GIVEN_UP}))))
         order by id
-        """,  # noqa: S608 - words of ours
-        (project_id, project_id),
-    )
-    return records.readable(rows, Batch, on_damaged)
+    """  # noqa: S608 - words of ours
+    return records.every(database, Batch, source, project_id, project_id, on_damaged=on_damaged)
 
 
 def acknowledge(database: Database, batch_id: BatchId, seq: int) -> None:
@@ -86,18 +83,14 @@ def has_new_failure(database: Database) -> bool:
 
     It may have to brake, or to stop at its first failure.
     """
-    return (
-        database.row(
-            f"""
-            select 1 from batch indexed by batch_open
-            where ended_at is null and seen < {NEWEST}
-              and exists (
-                select 1 from change where change.seq > batch.seen
-                    and change.batch = batch.id and {FAILED})
-            """,  # noqa: S608 - words of ours
-        )
-        is not None
-    )
+    sql = f"""
+        select 1 from batch indexed by batch_open
+        where ended_at is null and seen < {NEWEST}
+          and exists (
+            select 1 from change where change.seq > batch.seen
+                and change.batch = batch.id and {FAILED})
+    """  # noqa: S608 - words of ours
+    return database.row(sql) is not None
 
 
 def reopen(database: Database, batch_id: BatchId) -> None:

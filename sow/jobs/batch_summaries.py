@@ -46,16 +46,13 @@ def unsettled(
 
     `on_damaged` is told of each batch that is no record.
     """
-    rows = database.rows(
-        f"""
-        select * from batch where project_id = ? and ended_at is not null
+    source = f"""
+        batch where project_id = ? and ended_at is not null
           and id in (select batch_id from batch_item where {UNSETTLED})
           and not exists (select 1 from job where job.batch = batch.id and ({ACTIVE} or owes_task))
         order by id
-        """,  # noqa: S608 - words of ours
-        (project_id,),
-    )
-    return records.readable(rows, Batch, on_damaged)
+    """  # noqa: S608 - words of ours
+    return records.every(database, Batch, source, project_id, on_damaged=on_damaged)
 
 
 def stop_items(database: Database, batch_id: BatchId, reason: str) -> None:

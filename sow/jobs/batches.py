@@ -39,7 +39,7 @@ class SameBatchGoesOn(Exception):
     """Another call has made the same batch in this very moment."""
 
 
-class JobInBatch(NamedTuple):
+class JobInBatch(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch has to know of a job of one of its tasks."""
 
     id: JobId
@@ -77,7 +77,8 @@ class UnderWay(NamedTuple):
 
 def insert_batch(database: Database, batch: Batch) -> Batch:
     """Put a new batch on record and return it with its number. Raises SameBatchGoesOn."""
-    fields = {name: getattr(batch, name) for name in Batch.__struct_fields__ if name != "id"}
+    fields = records.fields_of(batch)
+    del fields["id"]
     try:
         number = records.insert(database, "batch", fields)
     except sqlite3.IntegrityError as error:
@@ -87,10 +88,10 @@ def insert_batch(database: Database, batch: Batch) -> Batch:
 
 def get_batch(database: Database, batch_id: BatchId) -> Batch:
     """Return a batch. Raises UnknownBatch."""
-    row = database.row("select * from batch where id = ?", (batch_id,))
-    if row is None:
+    batch = records.first(database, Batch, "batch where id = ?", batch_id)
+    if batch is None:
         raise UnknownBatch(str(batch_id))
-    return records.from_row(row, Batch)
+    return batch
 
 
 def find_batch(database: Database, project_id: ProjectId, name: str) -> Batch:
@@ -101,49 +102,37 @@ def find_batch(database: Database, project_id: ProjectId, name: str) -> Batch:
     if name.isdecimal() and len(name) <= LONGEST_NUMBER:
         with suppress(UnknownBatch):
             return get_batch(database, BatchId(int(name)))
-    row = database.row(
-        "select * from batch where project_id = ? and name = ? order by id desc limit 1",
-        (project_id, name),
-    )
-    if row is None or not name:
+    source = "batch where project_id = ? and name = ? order by id desc"
+    batch = records.first(database, Batch, source, project_id, name) if name else None
+    if batch is None:
         raise UnknownBatch(name or '""')
-    return records.from_row(row, Batch)
+    return batch
 
 
 def open_batch(database: Database, project_id: ProjectId, selection: Selection) -> Batch | None:
     """Return the batch of this selection that goes on, if any."""
-    columns = records.to_columns({"selection": selection})
-    row = database.row(
-        "select * from batch where project_id = ? and selection = ? and ended_at is null",
-        (project_id, columns["selection"]),
-    )
-    return records.from_row(row, Batch) if row is not None else None
+    words = records.to_columns({"selection": selection})["selection"]
+    source = "batch where project_id = ? and selection = ? and ended_at is null"
+    return records.first(database, Batch, source, project_id, words)
 
 
 def going_on(database: Database, project_id: ProjectId) -> list[Batch]:
     """Return the batches of a project that have not ended, oldest first."""
-    rows = database.rows(
-        "select * from batch where project_id = ? and ended_at is null order by id", (project_id,)
-    )
-    return [records.from_row(row, Batch) for row in rows]
+    source = "batch where project_id = ? and ended_at is null order by id"
+    return records.every(database, Batch, source, project_id)
 
 
 def last_batch(database: Database, project_id: ProjectId, selection: Selection) -> Batch | None:
     """Return the newest batch of this selection, whatever has become of it."""
-    columns = records.to_columns({"selection": selection})
-    row = database.row(
-        "select * from batch where project_id = ? and selection = ? order by id desc limit 1",
-        (project_id, columns["selection"]),
-    )
-    return records.from_row(row, Batch) if row is not None else None
+    words = records.to_columns({"selection": selection})["selection"]
+    source = "batch where project_id = ? and selection = ? order by id desc"
+    return records.first(database, Batch, source, project_id, words)
 
 
 def all_batches(database: Database, project_id: ProjectId, *, limit: int) -> list[Batch]:
     """Return the newest batches of a project, newest first."""
-    rows = database.rows(
-        "select * from batch where project_id = ? order by id desc limit ?", (project_id, limit)
-    )
-    return [records.from_row(row, Batch) for row in rows]
+    source = "batch where project_id = ? order by id desc limit ?"
+    return records.every(database, Batch, source, project_id, limit)
 
 
 def beginnings(database: Database, project_id: ProjectId) -> dict[int, float]:
@@ -154,8 +143,8 @@ def beginnings(database: Database, project_id: ProjectId) -> dict[int, float]:
 
 def made_by(database: Database, job_ids: Sequence[JobId]) -> list[Batch]:
     """Return the batches that go on and were made by the agents of some jobs."""
-    rows = database.rows("select * from batch where ended_at is null and by_job is not null")
-    found = [records.from_row(row, Batch) for row in rows]
+    source = "batch where ended_at is null and by_job is not null"
+    found = records.every(database, Batch, source)
     return [batch for batch in found if batch.by_job in job_ids]
 
 
@@ -176,10 +165,8 @@ def projects_going_on(database: Database) -> set[ProjectId]:
 
 def items_of(database: Database, batch_id: BatchId) -> list[BatchItem]:
     """Return the items of a batch, by their tasks."""
-    rows = database.rows(
-        "select * from batch_item where batch_id = ? order by length(task_id), task_id", (batch_id,)
-    )
-    return [records.from_row(row, BatchItem) for row in rows]
+    source = "batch_item where batch_id = ? order by length(task_id), task_id"
+    return records.every(database, BatchItem, source, batch_id)
 
 
 def open_tasks(database: Database, project_id: ProjectId) -> dict[TaskId, BatchId]:
@@ -207,8 +194,7 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
                     " takes the task out of it.",
                 )
             item = BatchItem(batch_id=batch.id, project_id=batch.project_id, task_id=task_id)
-            fields = {name: getattr(item, name) for name in BatchItem.__struct_fields__}
-            records.insert(database, "batch_item", fields)
+            records.insert(database, "batch_item", records.fields_of(item))
             database.run(
                 f"update job set batch = ? where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
                 (batch.id, batch.project_id, task_id),
@@ -233,34 +219,12 @@ def change_item(database: Database, batch_id: BatchId, task_id: TaskId, **change
 def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
     """Return the jobs of a batch's tasks since they belonged to it, oldest first."""
     rows = database.rows(
-        "select id, task_id, verb, agent, state, cause, reason, held_for, batch_step, batch_deed,"
-        " cancel_requested_at, warnings, owes_task, started_at, ended_at, reached"
-        " from job where batch = ? order by id",
+        "select id, task_id, verb, agent, state, cause, reason, held_for, batch_step as step,"
+        " batch_deed as action, cancel_requested_at is not null as cancel_asked, warnings,"
+        " owes_task, started_at, ended_at, reached from job where batch = ? order by id",
         (batch_id,),
     )
-    return [
-        JobInBatch(
-            id=JobId(row["id"]),
-            task_id=TaskId(row["task_id"]),
-            verb=Verb(row["verb"]),
-            agent=row["agent"],
-            state=JobState(row["state"]),
-            cause=row["cause"],
-            reason=row["reason"],
-            held_for=row["held_for"],
-            step=row["batch_step"],
-            action=row["batch_deed"],
-            cancel_asked=row["cancel_requested_at"] is not None,
-            warnings=tuple(msgspec.json.decode(row["warnings"])),
-            owes_task=bool(row["owes_task"]),
-            reached=msgspec.json.decode(
-                row["reached"] or records.NOTHING, type=ReachedLimit | None
-            ),
-            started_at=row["started_at"],
-            ended_at=row["ended_at"],
-        )
-        for row in rows
-    ]
+    return [records.from_row(row, JobInBatch) for row in rows]
 
 
 def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[sqlite3.Row]:
@@ -356,12 +320,7 @@ def take_turn(database: Database, batch: Batch, task_id: TaskId) -> bool:
     taken out of it: nobody might ever give that back.
     """
     with database.transaction():
-        is_wanted = database.row(
-            "select 1 from batch join batch_item on batch_item.batch_id = batch.id"
-            " where batch.id = ? and batch.state = ? and batch_item.task_id = ?",
-            (batch.id, BatchState.RUNNING.value, task_id),
-        )
-        if is_wanted is None:
+        if not jobs.goes_on_with(database, batch.id, task_id):
             return False
         row = turn_of(database, batch.project_id)
         if row is None:

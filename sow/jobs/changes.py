@@ -10,13 +10,12 @@ import re
 import sqlite3
 from typing import NamedTuple
 
-import msgspec
-
 from sow.errors import UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
+from sow.jobs import records
 from sow.jobs.database import Database
-from sow.jobs.records import DamagedRecord
-from sow.schema.change import Change, ChangeData
+from sow.schema.change import Change, ChangeKind
+from sow.schema.job import Job
 
 FORGOTTEN = "changes forgotten up to"
 """The row of `control` that holds the number of the newest row that was pruned."""
@@ -69,20 +68,18 @@ def parse_cursor(text: str) -> Cursor:
 
 def file_id(database: Database) -> str:
     """Return the id that was made with the queue's file."""
-    row = database.row("select value from control where name = 'file_id'")
-    return str(row["value"]) if row is not None else "0" * 12
+    return database.noted("file_id") or "0" * 12
 
 
 def newest(database: Database) -> Cursor:
     """Return the cursor after all that is on record."""
-    row = database.row("select seq from sqlite_sequence where name = 'change'")
-    return Cursor(file_id(database), row["seq"] if row is not None else 0)
+    seq = database.value("select seq from sqlite_sequence where name = 'change'")
+    return Cursor(file_id(database), int(seq or 0))
 
 
 def forgotten(database: Database) -> int:
     """Return the number up to which the record was pruned; 0 where it never was."""
-    row = database.row("select value from control where name = ?", (FORGOTTEN,))
-    return int(row["value"]) if row is not None else 0
+    return int(database.noted(FORGOTTEN) or 0)
 
 
 def rows_after(
@@ -98,8 +95,7 @@ def seq_before_last(database: Database, count: int, wanted: Filter = EVERYTHING)
     """Return the number after which the last `count` changes stand."""
     where, values = _conditions(wanted)
     sql = f"select seq from change where true{where} order by seq desc limit 1 offset ?"  # noqa: S608
-    row = database.row(sql, (*values, count))
-    return row["seq"] if row is not None else 0
+    return int(database.value(sql, (*values, count)) or 0)
 
 
 def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
@@ -109,19 +105,28 @@ def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
 
 def change_of(row: sqlite3.Row) -> Change:
     """Return a row as the change that it tells of. Raises DamagedRecord."""
-    try:
-        fields = {name: row[name] for name in Change.__struct_fields__ if name != "data"}
-        data = msgspec.json.decode(str(row["data"]), type=ChangeData)
-        return msgspec.convert({**fields, "data": data}, Change)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        raise DamagedRecord(Change, row, str(error)) from error
+    return records.from_row(row, Change)
+
+
+def record(
+    database: Database, job: Job, kind: ChangeKind, reason: str, *, batch: BatchId | None = None
+) -> None:
+    """Put a change of a job on record that no trigger writes; `batch` is told of it too."""
+    fields = {
+        "project": job.project_id,
+        "task": job.task_id,
+        "job": job.id,
+        "batch": batch,
+        "kind": kind,
+        "data": {"reason": reason},
+    }
+    records.insert(database, "change", fields)
 
 
 def count_before(database: Database, at: float, *, now: float = math.inf) -> int:
     """Return how many changes `forget_before` would remove."""
     first = first_since(database, at, now)
-    row = database.row("select count(*) as n from change where seq < ?", (first,))
-    return int(row["n"]) if row is not None else 0
+    return int(database.value("select count(*) from change where seq < ?", (first,)))
 
 
 def forget_before(database: Database, at: float, *, now: float = math.inf) -> int:
@@ -135,10 +140,7 @@ def forget_before(database: Database, at: float, *, now: float = math.inf) -> in
         first = first_since(database, at, now)
         gone = database.run("delete from change where seq < ?", (first,)).rowcount
         if gone:
-            database.run(
-                "insert or replace into control (name, value) values (?, ?)",
-                (FORGOTTEN, str(first - 1)),
-            )
+            database.note(FORGOTTEN, first - 1)
         return gone
 
 
@@ -146,7 +148,7 @@ def first_since(database: Database, at: float, now: float = math.inf) -> int:
     """Return the number of the first change that is not older than `at`, or of the next to come."""
     for latest in (now, math.inf):
         sql = "select seq from change where at between ? and ? order by seq limit 1"
-        row = database.row(sql, (at, latest))
-        if row is not None:
-            return int(row["seq"])
+        seq = database.value(sql, (at, latest))
+        if seq is not None:
+            return int(seq)
     return newest(database).seq + 1

@@ -29,8 +29,7 @@ def unpause(database: Database) -> bool:
 
 def paused_since(database: Database) -> str | None:
     """Return since when the queue is paused, as ISO 8601; None while it is not."""
-    row = database.row("select value from control where name = 'paused'")
-    return row["value"] if row is not None else None
+    return database.noted("paused")
 
 
 def counts_by_state(database: Database) -> dict[str, int]:
@@ -49,14 +48,13 @@ def running_by_executor(database: Database) -> dict[str, int]:
 
 def damage(database: Database) -> str:
     """Return what SQLite finds wrong with the file, in its words; nothing if it is sound."""
-    row = database.row("pragma quick_check(1)")
-    return "" if row is None or row[0] == "ok" else str(row[0]).strip()
+    found = str(database.value("pragma quick_check(1)") or "ok").strip()
+    return "" if found == "ok" else found
 
 
 def waiting_messages(database: Database) -> int:
     """Return the length of huey's queue."""
-    row = database.row("select count(*) as n from task where queue = ?", (QUEUE,))
-    return row["n"] if row is not None else 0
+    return int(database.value("select count(*) from task where queue = ?", (QUEUE,)))
 
 
 def set_aside(database: Database) -> list[Aside]:

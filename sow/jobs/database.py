@@ -44,7 +44,7 @@ SOMETHING = f"""
         or exists (select 1 from job where owes_task)
         or exists (select 1 from batch where ended_at is null)
         or exists (select 1 from waiter)
-        or exists (select 1 from control where name = 'paused') as found
+        or exists (select 1 from control where name = 'paused')
 """  # noqa: S608 - words of ours
 
 
@@ -108,11 +108,24 @@ class Database:
             row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
+    def value(self, sql: str, parameters: Parameters = ()) -> Any:
+        """Return the first value of a query's first row; None without a row. Raises QueueError."""
+        row = self.row(sql, parameters)
+        return row[0] if row is not None else None
+
+    def noted(self, name: str) -> str | None:
+        """Return what `note` has put under a name; None for nothing. Raises QueueError."""
+        value: str | None = self.value("select value from control where name = ?", (name,))
+        return value
+
+    def note(self, name: str, value: object) -> None:
+        """Put a value under a name that stands for the queue as a whole. Raises QueueError."""
+        self.run("insert or replace into control (name, value) values (?, ?)", (name, str(value)))
+
     def sign(self) -> Sign:
         """Return what tells whether anybody has written since, we among them. Raises QueueError."""
-        row = self.row("pragma data_version")  # of the commits of others
-        assert row is not None  # noqa: S101 - it always has a row
-        return int(row[0]), self.connection.total_changes
+        commits = self.value("pragma data_version")  # of others
+        return int(commits), self.connection.total_changes
 
     def row_though_removed(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query to the file that we opened, wherever that is by now.
@@ -352,5 +365,4 @@ def _not_ours_to_use(path: Path, error: OSError) -> QueueError:
 
 def is_quiet(database: Database) -> bool:
     """Whether no job lives, no batch goes on, nothing is owed, and nothing is paused."""
-    row = database.row(SOMETHING)
-    return row is None or not row["found"]
+    return not database.value(SOMETHING)

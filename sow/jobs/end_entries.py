@@ -83,7 +83,7 @@ def remember(database: Database, logged: Logged | None) -> None:
         return
     with suppress(SowError, OSError), database.transaction():
         if _position(database, logged.project) < logged.seq:  # somebody may have come further
-            _remember(database, logged.project, logged.seq)
+            database.note(_name(logged.project), logged.seq)
 
 
 def end_entry(
@@ -114,8 +114,7 @@ def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
 
 
 def _position(database: Database, project: ProjectId) -> int:
-    row = database.row("select value from control where name = ?", (_name(project),))
-    return int(row["value"]) if row is not None else 0
+    return int(database.noted(_name(project)) or 0)
 
 
 def _log_end(workspace: Workspace, database: Database, end: Change) -> None:
@@ -144,12 +143,6 @@ def _words(job: Job, state: JobState, reason: str) -> str:
 def _entry_id(database: Database, job: Job) -> str:
     name = f"{job.project_id} {file_id(database)} {job.id}"
     return str(sha256(name.encode()).hexdigest()[:12])
-
-
-def _remember(database: Database, project: ProjectId, seq: int) -> None:
-    database.run(
-        "insert or replace into control (name, value) values (?, ?)", (_name(project), str(seq))
-    )
 
 
 def _name(project: ProjectId) -> str:

@@ -19,7 +19,7 @@ from sow.jobs import records
 from sow.jobs.database import ACTIVE, Database
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
-from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState
+from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job
 from sow.schema.kinds import verbs_of
 from sow.state.authors import Author
 
@@ -34,8 +34,8 @@ JUDGES = records.among("verb", verbs_of(lambda kind: kind.judges))
 
 MOST_COUNTED = 10
 """How far back refusals are counted."""
-IDS_AT_ONCE = 500
-"""How many ids one statement names: SQLite may allow no more than 999 parameters."""
+AMONG = "(select value from json_each(?))"
+"""Some ids, which `_listed` hands over as one value: SQLite may allow no more than 999 of these."""
 OF_TASK = """
     id in (
         select id from job where project_id = ? and task_id = ?
@@ -44,9 +44,11 @@ OF_TASK = """
 """
 """The jobs that are about a task, its own and those about others as well."""
 WITHOUT_ROW = f"""
-    from job left join task on task.id = job.queue_row
-    where {records.among("job.state", WAITING_STATES)} and task.id is null
-"""
+    {records.among("state", WAITING_STATES)}
+    and not exists (select 1 from task where task.id = job.queue_row)
+"""  # noqa: S608
+HELD = f"{ACTIVE} and state = 'held' and coalesce(held_for, '{HeldFor.TRUST}') = ?"
+"""The jobs that are held for something; an older sow knew one reason, and wrote none."""
 
 
 class UnknownJob(StateError):
@@ -73,7 +75,7 @@ def insert_job(database: Database, job: Job) -> Job:
     Raises TaskIsTaken when the task, or another one that it is about, has a live job;
     StepIsTaken when its batch has placed it already.
     """
-    fields = {name: getattr(job, name) for name in Job.__struct_fields__ if name != "id"}
+    fields = records.fields_of(job)
     fields["executor_name"] = job.executor_name
     fields["max_parallel"] = job.executor.max_parallel if job.executor is not None else None
     if job.executor is None:
@@ -95,29 +97,36 @@ def insert_job(database: Database, job: Job) -> Job:
     return msgspec.structs.replace(job, id=JobId(job_id), batch=fields["batch"])
 
 
+def _listed(ids: Sequence[JobId] | Sequence[TaskId]) -> str:
+    return msgspec.json.encode(ids).decode()
+
+
 def batch_of_task(database: Database, project_id: ProjectId, task_id: TaskId) -> BatchId | None:
     """Return the batch that goes on and that a task belongs to, if any; so do its new jobs."""
-    row = database.row(
+    number = database.value(
         "select batch_id from batch_item where project_id = ? and task_id = ? and is_open",
         (project_id, task_id),
     )
-    return BatchId(row["batch_id"]) if row is not None else None
+    return BatchId(number) if number is not None else None
 
 
 def _refuse_unwanted(database: Database, job: Job) -> None:
-    """Raise StepIsTaken for a batch's own job that the batch does not want any more.
+    """Raise StepIsTaken for a batch's own job that the batch does not want any more."""
+    if job.batch_step is not None and not goes_on_with(database, job.batch, job.task_id):
+        raise StepIsTaken
 
-    It was paused or ended meanwhile, or the task was taken out of it.
+
+def goes_on_with(database: Database, batch_id: BatchId | None, task_id: TaskId) -> bool:
+    """Whether a batch begins anything for a task.
+
+    Not if it was paused or ended meanwhile, or the task was taken out of it.
     """
-    if job.batch_step is None:
-        return
     row = database.row(
         "select 1 from batch join batch_item on batch_item.batch_id = batch.id"
         " where batch.id = ? and batch.state = 'running' and batch_item.task_id = ?",
-        (job.batch, job.task_id),
+        (batch_id, task_id),
     )
-    if row is None:
-        raise StepIsTaken
+    return row is not None
 
 
 def _step_is_taken(database: Database, job: Job) -> bool:
@@ -130,8 +139,8 @@ def _step_is_taken(database: Database, job: Job) -> bool:
 
 def _next_id(database: Database) -> int:
     """Return the number after the last one given; in the transaction that then takes it."""
-    row = database.row("select seq from sqlite_sequence where name = 'job'")
-    number = 1 + (row["seq"] if row is not None else 0)
+    last = database.value("select seq from sqlite_sequence where name = 'job'")
+    number = 1 + int(last or 0)
     folder = database.path.with_name("jobs")
     if not os.path.lexists(folder / str(number)):
         return number
@@ -140,10 +149,10 @@ def _next_id(database: Database) -> int:
 
 def get_job(database: Database, job_id: JobId) -> Job:
     """Return a job; raises UnknownJob."""
-    row = database.row("select * from job where id = ?", (job_id,))
-    if row is None:
+    job = records.first(database, Job, "job where id = ?", job_id)
+    if job is None:
         raise UnknownJob(job_id)
-    return records.from_row(row, Job)
+    return job
 
 
 def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
@@ -153,78 +162,58 @@ def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
 
 def live_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
     """Return the job of a task that has not ended, if any; it may be about others as well."""
-    row = database.row(
-        f"select * from job where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
-        (project_id, task_id),
-    ) or database.row(
-        "select job.* from occupied join job on job.id = occupied.job_id "
-        "where occupied.project_id = ? and occupied.task_id = ? and is_live",
-        (project_id, task_id),
-    )
-    return records.from_row(row, Job) if row is not None else None
+    task = (project_id, task_id)
+    own = f"job where project_id = ? and task_id = ? and {ACTIVE}"
+    others = """job where id = (
+        select job_id from occupied where project_id = ? and task_id = ? and is_live)"""
+    return records.first(database, Job, own, *task) or records.first(database, Job, others, *task)
 
 
 def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
     """Return the newest job of a task, if any; it may be about others as well."""
-    row = database.row(
-        """
-        select * from job where id = (select max(id) from (
-            select max(id) as id from job where project_id = ? and task_id = ?
-            union all
-            select max(job_id) from occupied where project_id = ? and task_id = ?
-        ))
-        """,
-        (project_id, task_id, project_id, task_id),
-    )
-    return records.from_row(row, Job) if row is not None else None
+    return last_jobs(database, project_id, [task_id]).get(task_id)
 
 
 def last_jobs(
     database: Database, project_id: ProjectId, task_ids: Sequence[TaskId]
 ) -> dict[TaskId, Job]:
     """Return the newest job of each of some tasks, as `last_job` does for one."""
-    found: dict[TaskId, Job] = {}
-    for start in range(0, len(task_ids), IDS_AT_ONCE):
-        some = task_ids[start : start + IDS_AT_ONCE]
-        marks = ", ".join(f"(?{number})" for number in range(2, len(some) + 2))
-        rows = database.rows(
-            f"""
-            with wanted(task) as (values {marks}), newest(task, id) as (
-                select task, max(
-                    coalesce((select max(id) from job
-                        where project_id = ?1 and task_id = task), 0),
-                    coalesce((select max(job_id) from occupied
-                        where project_id = ?1 and task_id = task), 0))
-                from wanted)
-            select newest.task as of_task, job.* from newest join job on job.id = newest.id
-            """,  # noqa: S608 - the marks are ours
-            (project_id, *some),
-        )
-        found |= {TaskId(row["of_task"]): records.from_row(row, Job) for row in rows}
-    return found
+    rows = database.rows(
+        """
+        with newest(task, id) as (
+            select value, max(
+                coalesce((select max(id) from job where project_id = ?1 and task_id = value), 0),
+                coalesce((select max(job_id) from occupied
+                    where project_id = ?1 and task_id = value), 0))
+            from json_each(?2))
+        select newest.task as of_task, job.* from newest join job on job.id = newest.id
+        """,
+        (project_id, _listed(task_ids)),
+    )
+    return {TaskId(row["of_task"]): records.from_row(row, Job) for row in rows}
 
 
 def reviews_in_vain(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
     """Return how many reviews of a task have failed one after the other, up to its newest job."""
-    row = database.row(
+    number = database.value(
         f"""
-        select count(*) as number from job where project_id = ?1 and task_id = ?2 and id > coalesce(
+        select count(*) from job where project_id = ?1 and task_id = ?2 and id > coalesce(
             (select max(id) from job where project_id = ?1 and task_id = ?2
                 and not ({JUDGES} and state = 'failed')), 0)
         """,  # noqa: S608 - words of ours
         (project_id, task_id),
     )
-    return int(row["number"]) if row is not None else 0
+    return int(number)
 
 
 def runs_to_an_end(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
     """Return how many jobs of a task have ended that were not cancelled."""
-    row = database.row(
-        "select count(*) as number from job"
+    number = database.value(
+        "select count(*) from job"
         " where project_id = ? and task_id = ? and state in ('done', 'failed')",
         (project_id, task_id),
     )
-    return int(row["number"]) if row is not None else 0
+    return int(number)
 
 
 def refused_merges(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
@@ -252,44 +241,37 @@ def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
 
 def active_jobs(database: Database) -> list[Job]:
     """Return every job that has not ended, oldest first."""
-    rows = database.rows(f"select * from job where {ACTIVE} order by id")  # noqa: S608
-    return [records.from_row(row, Job) for row in rows]
+    return records.every(database, Job, f"job where {ACTIVE} order by id")
 
 
 def running_jobs(database: Database) -> list[Job]:
     """Return the jobs that run, oldest first; a record that cannot be read hides no other."""
-    rows = database.rows("select * from job where state = 'running' order by id")
-    return records.readable(rows, Job, lambda _: None)
+    running = "job where state = 'running' order by id"
+    return records.every(database, Job, running, on_damaged=lambda _: None)
 
 
 def active_among(database: Database, job_ids: Sequence[JobId]) -> set[JobId]:
     """Return those of some jobs that have not ended."""
-    found: set[JobId] = set()
-    for start in range(0, len(job_ids), IDS_AT_ONCE):
-        some = job_ids[start : start + IDS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = database.rows(f"select id from job where id in ({marks}) and {ACTIVE}", some)  # noqa: S608
-        found.update(JobId(row["id"]) for row in rows)
-    return found
+    sql = f"select id from job where id in {AMONG} and {ACTIVE}"  # noqa: S608
+    return {JobId(row["id"]) for row in database.rows(sql, (_listed(job_ids),))}
 
 
 def held_by_callers(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that only a living caller keeps going: not queued yet, or on a terminal."""
-    rows = database.rows(
-        f"select * from job where {ACTIVE} and (state = 'preparing' or not {LEASED}) order by id"  # noqa: S608
-    )
-    return records.readable(rows, Job, on_damaged)
+    source = f"job where {ACTIVE} and (state = 'preparing' or not {LEASED}) order by id"
+    return records.every(database, Job, source, on_damaged=on_damaged)
 
 
 def without_row(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that wait in the queue and have no row in it (it was flushed, say)."""
-    rows = database.rows(f"select job.* {WITHOUT_ROW} and {ACTIVE} order by job.id")
-    return records.readable(rows, Job, on_damaged)
+    source = f"job where {ACTIVE} and {WITHOUT_ROW} order by id"
+    return records.every(database, Job, source, on_damaged=on_damaged)
 
 
 def lacks_row(database: Database, job_id: JobId) -> bool:
     """Whether a job is one of those (`without_row`)."""
-    return database.row(f"select 1 {WITHOUT_ROW} and job.id = ?", (job_id,)) is not None
+    sql = f"select 1 from job where id = ? and {WITHOUT_ROW}"  # noqa: S608
+    return database.row(sql, (job_id,)) is not None
 
 
 def has_active_jobs(database: Database) -> bool:
@@ -307,41 +289,31 @@ def has_active_jobs(database: Database) -> bool:
 
 def held_jobs(database: Database, held_for: HeldFor) -> list[Job]:
     """Return the jobs that are held for something, oldest first."""
-    sql = f"""
-        select * from job where {ACTIVE} and state = ? and coalesce(held_for, ?) = ? order by id
-    """  # noqa: S608
-    parameters = (JobState.HELD.value, HeldFor.TRUST.value, held_for.value)
-    return [records.from_row(row, Job) for row in database.rows(sql, parameters)]
+    return records.every(database, Job, f"job where {HELD} order by id", held_for.value)
 
 
 def waiting_for_share(database: Database) -> list[Job]:
     """Return the jobs that wait for a share of what others have reserved, in their order."""
-    sql = f"""
-        select * from job where {ACTIVE} and state = ? and held_for = ? order by priority desc, id
-    """  # noqa: S608
-    parameters = (JobState.BACKOFF.value, HeldFor.SHARE.value)
-    return [records.from_row(row, Job) for row in database.rows(sql, parameters)]
+    waiting = f"{ACTIVE} and state = 'backoff' and held_for = ?"
+    source = f"job where {waiting} order by priority desc, id"
+    return records.every(database, Job, source, HeldFor.SHARE.value)
 
 
 def is_any_held(database: Database, held_for: HeldFor) -> bool:
     """Whether any job is held for something."""
-    sql = f"""
-        select 1 from job where {ACTIVE} and state = ? and coalesce(held_for, ?) = ? limit 1
-    """  # noqa: S608
-    parameters = (JobState.HELD.value, HeldFor.TRUST.value, held_for.value)
-    return database.row(sql, parameters) is not None
+    sql = f"select 1 from job where {HELD} limit 1"  # noqa: S608
+    return database.row(sql, (held_for.value,)) is not None
 
 
 def are_held(database: Database, job_ids: Sequence[JobId]) -> bool:
     """Whether all of some jobs are held, for whatever it is."""
-    sql = f"select id from job where {ACTIVE} and state = ?"  # noqa: S608
-    held = {JobId(row["id"]) for row in database.rows(sql, (JobState.HELD.value,))}
-    return bool(job_ids) and held.issuperset(job_ids)
+    rows = database.rows(f"select id from job where {ACTIVE} and state = 'held'")  # noqa: S608
+    return bool(job_ids) and {JobId(row["id"]) for row in rows}.issuperset(job_ids)
 
 
 def newest_id(database: Database) -> JobId:
     """Return the number of the newest job on record; 0 where there is none."""
-    return JobId(database.rows("select coalesce(max(id), 0) as id from job")[0]["id"])
+    return JobId(database.value("select coalesce(max(id), 0) from job"))
 
 
 def recent_jobs(
@@ -371,11 +343,8 @@ def recent_jobs(
     if active_only:
         conditions.append(ACTIVE)
     where = f"where {' and '.join(conditions)}" if conditions else ""
-    rows = database.rows(
-        f"select * from job {where} order by id desc limit ?",  # noqa: S608 - conditions are ours
-        (*parameters, limit),
-    )
-    return [records.from_row(row, Job) for row in rows]
+    source = f"job {where} order by id desc limit ?"
+    return records.every(database, Job, source, *parameters, limit)
 
 
 def ancestors(database: Database, job_id: JobId) -> list[Job]:
@@ -421,8 +390,7 @@ def descendants(database: Database, job_id: JobId) -> list[Job]:
 
 def owing(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:
     """Return the jobs that have ended and whose task is still to be given back, oldest first."""
-    rows = database.rows("select * from job where owes_task order by id")
-    return records.readable(rows, Job, on_damaged)
+    return records.every(database, Job, "job where owes_task order by id", on_damaged=on_damaged)
 
 
 def pay_task(database: Database, job_id: JobId, **changes: Any) -> bool:
@@ -433,8 +401,7 @@ def pay_task(database: Database, job_id: JobId, **changes: Any) -> bool:
 
 def insert_attempt(database: Database, attempt: Attempt) -> None:
     """Put a new attempt on record."""
-    fields = {name: getattr(attempt, name) for name in Attempt.__struct_fields__}
-    records.insert(database, "attempt", fields)
+    records.insert(database, "attempt", records.fields_of(attempt))
 
 
 def change_attempt(database: Database, job_id: JobId, number: int, **changes: Any) -> None:
@@ -444,22 +411,13 @@ def change_attempt(database: Database, job_id: JobId, number: int, **changes: An
 
 def attempts(database: Database, job_id: JobId) -> Sequence[Attempt]:
     """Return the attempts of a job, first to last."""
-    rows = database.rows("select * from attempt where job_id = ? order by number", (job_id,))
-    return [records.from_row(row, Attempt) for row in rows]
+    return records.every(database, Attempt, "attempt where job_id = ? order by number", job_id)
 
 
 def attempt_counts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, int]:
     """Return how many attempts some jobs have had; a job without one is left out."""
-    found: dict[JobId, int] = {}
-    for start in range(0, len(job_ids), IDS_AT_ONCE):
-        some = job_ids[start : start + IDS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        rows = database.rows(
-            f"select job_id, count(*) as n from attempt where job_id in ({marks}) group by job_id",  # noqa: S608
-            some,
-        )
-        found |= {JobId(row["job_id"]): row["n"] for row in rows}
-    return found
+    sql = f"select job_id, count(*) as n from attempt where job_id in {AMONG} group by job_id"  # noqa: S608
+    return {JobId(row["job_id"]): row["n"] for row in database.rows(sql, (_listed(job_ids),))}
 
 
 def attempts_on_record(database: Database, names: Sequence[str]) -> set[str]:
@@ -470,10 +428,8 @@ def attempts_on_record(database: Database, names: Sequence[str]) -> set[str]:
 
 def last_attempt(database: Database, job_id: JobId) -> Attempt | None:
     """Return the newest attempt of a job, if any."""
-    row = database.row(
-        "select * from attempt where job_id = ? order by number desc limit 1", (job_id,)
-    )
-    return records.from_row(row, Attempt) if row is not None else None
+    source = "attempt where job_id = ? order by number desc"
+    return records.first(database, Attempt, source, job_id)
 
 
 def died_since(database: Database, since: float) -> set[JobId]:
@@ -487,10 +443,8 @@ def died_since(database: Database, since: float) -> set[JobId]:
 
 def attempts_on(database: Database, session_id: str) -> Sequence[Attempt]:
     """Return the attempts of all jobs on record that were made on a session, oldest first."""
-    rows = database.rows(
-        "select * from attempt where session_id = ? order by job_id, number", (session_id,)
-    )
-    return [records.from_row(row, Attempt) for row in rows]
+    source = "attempt where session_id = ? order by job_id, number"
+    return records.every(database, Attempt, source, session_id)
 
 
 def author_of_job(job: Job, attempt: int | None = None) -> Author:

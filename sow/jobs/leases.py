@@ -202,9 +202,7 @@ def _lease(
 
 def _next_token(database: Database) -> int:
     database.run("update fence set token = token + 1")
-    row = database.row("select token from fence")
-    assert row is not None  # noqa: S101 - the table is made with its one row
-    return int(row["token"])
+    return int(database.value("select token from fence"))
 
 
 CLOCK_SECONDS = 1.0
@@ -230,22 +228,19 @@ def mend_waits(database: Database, *, now: float) -> int:
 
 def next_retry_at(database: Database, *, now: float) -> float | None:
     """Return when the next waiting job may be tried again, if any waits for its time."""
-    row = database.row(
-        "select min(retry_at) as at from job where queue_row is not null and retry_at > ?", (now,)
-    )
-    return row["at"] if row is not None else None
+    sql = "select min(retry_at) from job where queue_row is not null and retry_at > ?"
+    at: float | None = database.value(sql, (now,))
+    return at
 
 
 def lease_of(database: Database, job_id: JobId) -> Lease | None:
     """Return the lease on a job, if it runs."""
-    row = database.row("select * from lease where job_id = ?", (job_id,))
-    return records.from_row(row, Lease) if row is not None else None
+    return records.first(database, Lease, "lease where job_id = ?", job_id)
 
 
 def leases_of(database: Database, worker_id: WorkerId) -> list[Lease]:
     """Return the leases that a worker holds."""
-    rows = database.rows("select * from lease where worker_id = ? order by job_id", (worker_id,))
-    return [records.from_row(row, Lease) for row in rows]
+    return records.every(database, Lease, "lease where worker_id = ? order by job_id", worker_id)
 
 
 def slots_of(database: Database, worker_id: WorkerId) -> int:
@@ -254,11 +249,8 @@ def slots_of(database: Database, worker_id: WorkerId) -> int:
     An agent that waits for a job that it has started holds none meanwhile, and a
     job without an agent never does.
     """
-    row = database.row(
-        f"select count(*) as n from lease where worker_id = ? and {AGENTS}",  # noqa: S608
-        (worker_id,),
-    )
-    return int(row["n"]) if row is not None else 0
+    sql = f"select count(*) from lease where worker_id = ? and {AGENTS}"  # noqa: S608
+    return int(database.value(sql, (worker_id,)))
 
 
 def lease_owners(database: Database) -> set[WorkerId]:
@@ -286,8 +278,8 @@ def under(database: Database, lease: Lease) -> Iterator[None]:
     Raises Fenced, and rolls back, when the job has been leased anew.
     """
     with database.transaction():
-        row = database.row("select token from lease where job_id = ?", (lease.job_id,))
-        if row is None or row["token"] != lease.token:
+        token = database.value("select token from lease where job_id = ?", (lease.job_id,))
+        if token != lease.token:
             raise Fenced(lease.job_id)
         yield
 
@@ -313,8 +305,8 @@ def under_attempt(database: Database, job_id: JobId, number: int) -> Iterator[No
 
 def end_is_asked(database: Database, job_id: JobId) -> bool:
     """Whether somebody has asked for the end of a job."""
-    row = database.row("select cancel_requested_at from job where id = ?", (job_id,))
-    return row is not None and row["cancel_requested_at"] is not None
+    sql = "select cancel_requested_at from job where id = ?"
+    return database.value(sql, (job_id,)) is not None
 
 
 def refuse_if_asked(database: Database, job_id: JobId) -> None:
@@ -345,8 +337,7 @@ def requeue(
     """
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
-        database.run("delete from lease where job_id = ?", (lease.job_id,))
-        change_job(database, lease.job_id, retry_at=retry_at, waits_since=now, **changes)
+        settle(database, lease, retry_at=retry_at, waits_since=now, **changes)
         number = lease.job_id
         _put(database, job_message(number), number, priority=None, now=now, state=state)
 
@@ -365,11 +356,10 @@ def hold(database: Database, lease: Lease, *, reason: str) -> None:
     """
     with under(database, lease):
         refuse_if_asked(database, lease.job_id)
-        database.run("delete from lease where job_id = ?", (lease.job_id,))
         changes: dict[str, Any] = {"reason": reason, "held_for": HeldFor.TRUST}
         if last_attempt(database, lease.job_id) is None:
             changes["started_at"] = None  # it has begun when its first attempt has
-        change_job(database, lease.job_id, **changes, state=JobState.HELD)
+        settle(database, lease, **changes, state=JobState.HELD)
 
 
 def queue_or_hold(database: Database, job: Job, *, now: float) -> None:
@@ -433,9 +423,9 @@ def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -
 def withdraw(database: Database, job_id: JobId) -> bool:
     """Take a job's row out of the queue; False when it had none (it runs, or has ended)."""
     with database.transaction():
-        row = database.row("select queue_row from job where id = ?", (job_id,))
-        if row is None or row["queue_row"] is None:
+        queue_row = database.value("select queue_row from job where id = ?", (job_id,))
+        if queue_row is None:
             return False
-        database.run("delete from task where id = ?", (row["queue_row"],))
+        database.run("delete from task where id = ?", (queue_row,))
         database.run("update job set queue_row = null where id = ?", (job_id,))
         return True

@@ -30,9 +30,7 @@ OF_STATUS: dict[str, NotifyEvent] = {
 """The statuses of a task that are events."""
 OF_KIND: dict[str, NotifyEvent] = {
     event.value: event
-    for event in (
-        *(NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.STALLED, NotifyEvent.WARNING),
-    )
+    for event in (NotifyEvent.FAILED, NotifyEvent.PARKED, NotifyEvent.STALLED, NotifyEvent.WARNING)
 }
 """The kinds of changes that are events by themselves, under the same word."""
 TOLD_UP_TO = "notified up to"
@@ -145,9 +143,7 @@ def _claim_among_next(
             if found is not None:
                 _put_on_record(database, found, worker_id, now)
                 break
-        database.run(
-            "insert or replace into control (name, value) values (?, ?)", (TOLD_UP_TO, str(upto))
-        )
+        database.note(TOLD_UP_TO, upto)
         return found
 
 
@@ -175,16 +171,14 @@ def _put_on_record(database: Database, claimed: Claimed, worker_id: WorkerId, no
         reason="",
         began_at=now,
     )
-    fields = {name: getattr(delivery, name) for name in Delivery.__struct_fields__}
-    records.insert(database, "notification", fields)
+    records.insert(database, "notification", records.fields_of(delivery))
 
 
-def finish(database: Database, seq: int, state: DeliveryState, *, reason: str, now: float) -> None:
-    """Put on record how a command ended; nothing where somebody has called it uncertain."""
-    database.run(
-        "update notification set state = ?, reason = ?, ended_at = ? where seq = ? and state = ?",
-        (state.value, reason, now, seq, DeliveryState.RUNNING.value),
-    )
+def finish(database: Database, seq: int, state: DeliveryState, *, reason: str, now: float) -> bool:
+    """Put on record how a command ended; False where somebody has called it uncertain."""
+    key = {"seq": seq, "state": DeliveryState.RUNNING}
+    ended = {"state": state, "reason": reason, "ended_at": now}
+    return records.update(database, "notification", key, ended) > 0
 
 
 def has_orphans(database: Database, workspace: Workspace) -> bool:
@@ -208,30 +202,18 @@ def _is_orphan(database: Database, workspace: Workspace, lost: Delivery, now: fl
     if not _is_dead(database, workspace, lost.worker_id):
         return False
     reason = f"worker {lost.worker_id} died while the command ran"
-    return bool(
-        database.run(
-            "update notification set state = ?, reason = ?, ended_at = ?"
-            " where seq = ? and state = ?",
-            (
-                DeliveryState.UNCERTAIN.value,
-                reason,
-                now,
-                lost.seq,
-                DeliveryState.RUNNING.value,
-            ),
-        ).rowcount
-    )
+    return finish(database, lost.seq, DeliveryState.UNCERTAIN, reason=reason, now=now)
 
 
 def _in_state(database: Database, state: DeliveryState) -> list[Delivery]:
-    rows = database.rows("select * from notification where state = ? order by seq", (state.value,))
-    return records.readable(rows, Delivery, _pass_over)
+    source = "notification where state = ? order by seq"
+    return records.every(database, Delivery, source, state.value, on_damaged=_pass_over)
 
 
 def recent(database: Database, limit: int) -> list[Delivery]:
     """Return the last notifications, the newest first."""
-    rows = database.rows("select * from notification order by seq desc limit ?", (limit,))
-    return records.readable(rows, Delivery, _pass_over)
+    source = "notification order by seq desc limit ?"
+    return records.every(database, Delivery, source, limit, on_damaged=_pass_over)
 
 
 def forget_before(database: Database, at: float) -> None:
@@ -244,5 +226,5 @@ def _pass_over(_error: DamagedRecord) -> None:
 
 
 def _told_up_to(database: Database) -> int | None:
-    row = database.row("select value from control where name = ?", (TOLD_UP_TO,))
-    return int(row["value"]) if row is not None else None
+    seq = database.noted(TOLD_UP_TO)
+    return int(seq) if seq is not None else None

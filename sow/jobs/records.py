@@ -36,6 +36,7 @@ JSON_COLUMNS = frozenset(
         "totals",
         "selection",
         "policy",
+        "data",
     }
 )
 
@@ -108,6 +109,27 @@ def refuse(error: DamagedRecord) -> None:
     raise error
 
 
+def every(
+    database: Database,
+    kind: type[T],
+    source: str,
+    *values: Any,
+    on_damaged: Callable[[DamagedRecord], None] = refuse,
+) -> list[T]:
+    """Return the rows of a table as records; `source` is what stands behind `from`.
+
+    `on_damaged` is told of each row that is no record. Raises QueueError.
+    """
+    rows = database.rows(f"select * from {source}", values)  # noqa: S608 - words of ours
+    return readable(rows, kind, on_damaged)
+
+
+def first(database: Database, kind: type[T], source: str, *values: Any) -> T | None:
+    """Return the first of the records that `every` would return; None without any."""
+    row = database.row(f"select * from {source}", values)  # noqa: S608 - words of ours
+    return from_row(row, kind) if row is not None else None
+
+
 def _from_row(row: sqlite3.Row, kind: type[T]) -> T:
     fields = {
         name: msgspec.json.decode(row[name])
@@ -136,6 +158,11 @@ def _to_column(name: str, value: Any) -> Any:
 def to_columns(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a record as SQLite stores them."""
     return {name: _to_column(name, value) for name, value in fields.items()}
+
+
+def fields_of(record: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a record by their names."""
+    return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
 def insert(database: Database, table: str, fields: Mapping[str, Any]) -> int:

@@ -3,14 +3,13 @@
 Owns the SQL of these rows. Reads only; a damaged row hides no other.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from sow.ids import BatchId, JobId, ProjectId
-from sow.jobs import changes, records, spending
+from sow.jobs import records, spending
 from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
 from sow.schema.change import Change, ChangeKind
@@ -68,7 +67,7 @@ def read_records(
         where, values = f"{where} and batch = :batch", {**values, "batch": batch_id}
     chosen = f"select id from job where {where} order by id desc limit :most"  # noqa: S608 - ours
     rows = database.rows(f"select * from job where id in ({chosen}) order by id", values)  # noqa: S608
-    count = database.rows(f"select count(*) as n from job where {where}", values)[0]["n"]  # noqa: S608
+    count = database.value(f"select count(*) from job where {where}", values)  # noqa: S608
     tries = database.rows(
         f"select * from attempt where job_id in ({chosen}) order by job_id, number",  # noqa: S608
         values,
@@ -85,19 +84,9 @@ def read_records(
     return JobRecords(
         jobs=records.readable(rows, Job, on_damaged),
         attempts=attempts,
-        changes=list(_changes(changed, on_damaged)),
+        changes=records.readable(changed, Change, on_damaged),
         used=by_task,
         costs=costs,
         total=total,
         left_out=count - len(rows),
     )
-
-
-def _changes(rows: Sequence[sqlite3.Row], on_damaged: Tell) -> Sequence[Change]:
-    found: list[Change] = []
-    for row in rows:
-        try:
-            found.append(changes.change_of(row))
-        except DamagedRecord as error:
-            on_damaged(error)
-    return found

@@ -39,12 +39,9 @@ def note(
     `more` are further fields. An attempt that an older sow has begun gets its row now.
     """
     key = {"job_id": job.id, "number": attempt.number}
-    tokens = run.tokens
+    kinds = ("input", "output", "cache_read", "cache_write")
     fields = {
-        "input": tokens.input if tokens else None,
-        "output": tokens.output if tokens else None,
-        "cache_read": tokens.cache_read if tokens else None,
-        "cache_write": tokens.cache_write if tokens else None,
+        **{kind: getattr(run.tokens, kind) if run.tokens else None for kind in kinds},
         "usd": run.usd,
         "is_estimate": run.is_estimate,
         "is_partial": run.is_partial,
@@ -96,12 +93,12 @@ def totals_before(database: Database, attempt: Attempt, session_id: str | None) 
     """Return what the runs of a session have told that began before an attempt."""
     if session_id is None:
         return []
-    rows = database.rows(
-        "select * from spending where session_id = ? and totals is not null"
-        " and (job_id < ? or job_id = ? and number < ?)",
-        (session_id, attempt.job_id, attempt.job_id, attempt.number),
-    )
-    found = [records.from_row(row, Spending) for row in rows]
+    source = """
+        spending where session_id = ? and totals is not null
+            and (job_id < ? or job_id = ? and number < ?)
+    """
+    key = (session_id, attempt.job_id, attempt.job_id, attempt.number)
+    found = records.every(database, Spending, source, *key)
     return [spending.totals for spending in found if spending.totals is not None]
 
 
@@ -219,8 +216,7 @@ SUMS = """
 
 
 def _sum(database: Database, where: str, **values: Any) -> Used:
-    row = database.row(f"select '' as key, {SUMS} from spending where {where}", values)  # noqa: S608 - ours
-    assert row is not None  # noqa: S101 - a sum has one row
+    (row,) = database.rows(f"select '' as key, {SUMS} from spending where {where}", values)  # noqa: S608 - ours
     return records.from_row(row, Used)
 
 

@@ -2,11 +2,9 @@
 
 import math
 
-import msgspec
-
 from sow.files import NotAFile, read_regular
 from sow.ids import JobId
-from sow.jobs import records
+from sow.jobs import changes
 from sow.jobs.database import ACTIVE, Database
 from sow.paths import AttemptPaths
 from sow.schema.change import ChangeKind
@@ -18,15 +16,7 @@ LONGEST_MARK = 64
 
 def note_stall(database: Database, job: Job, words: str) -> None:
     """Put on the record of changes that a job's agent gives no sign of life."""
-    change = {
-        "project": job.project_id,
-        "task": job.task_id,
-        "job": job.id,
-        "batch": job.batch,
-        "kind": ChangeKind.STALLED,
-        "data": msgspec.json.encode({"reason": words}).decode(),
-    }
-    records.insert(database, "change", change)
+    changes.record(database, job, ChangeKind.STALLED, words, batch=job.batch)
 
 
 def quiet_since(attempt: AttemptPaths) -> float | None:
@@ -40,10 +30,8 @@ def quiet_since(attempt: AttemptPaths) -> float | None:
 
 def waits_for_others(database: Database, job_id: JobId) -> bool:
     """Whether an agent's own call waits for a job, or a job that it has placed has not ended."""
-    return bool(
-        database.rows(
-            "select 1 from waiter where on_behalf_of = ? union all"  # noqa: S608 - ours
-            f" select 1 from job where parent = ? and {ACTIVE} limit 1",
-            (job_id, job_id),
-        )
-    )
+    sql = f"""
+        select 1 from waiter where on_behalf_of = ?1 union all
+        select 1 from job where parent = ?1 and {ACTIVE} limit 1
+    """  # noqa: S608 - ours
+    return database.row(sql, (job_id,)) is not None

@@ -19,6 +19,7 @@ from sow.errors import StateError
 from sow.ids import PhaseName, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.schema.change import StatusNote
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.kept.store import project_id_at
@@ -84,8 +85,8 @@ def _changed_files(
             with suppress(StateError, OSError):
                 task = read_task_at(place)
                 changed_at = os.stat(place.state).st_mtime  # noqa: PTH116
-                standing = _standing(project, task, version, min(max(changed_at, 0.0), now))
-                found.append((place, standing))
+                at = min(max(changed_at, 0.0), now)
+                found.append((place, _standing(project, task.id, task, version, at)))
     return found
 
 
@@ -97,10 +98,11 @@ def _version(place: TaskPlace) -> str:
         return ""
 
 
-def _standing(project: ProjectId, task: Task, version: str, at: float) -> Standing:
-    return Standing(
-        project, TaskId(task.id), task.status.value, min(task.iteration, LARGEST), version, at
-    )
+def _standing(
+    project: ProjectId, task_id: str, seen: Task | StatusNote, version: str, at: float
+) -> Standing:
+    iteration = min(seen.iteration, LARGEST)
+    return Standing(project, TaskId(task_id), seen.status.value, iteration, version, at)
 
 
 def has_notes(workspace: Workspace, database: Database) -> bool:
@@ -119,32 +121,18 @@ def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
             notes, after = read_notes(workspace, position)
             for note in notes:
                 at = min(max(note.at, 0.0), now)
-                _record(
-                    database,
-                    Standing(
-                        note.project,
-                        TaskId(note.task),
-                        note.status.value,
-                        min(note.iteration, LARGEST),
-                        note.file,
-                        at,
-                    ),
-                )
+                _record(database, _standing(note.project, note.task, note, note.file, at))
             if after == position:
                 break
             position = after
         if before == position >= ENOUGH_BYTES and begin_anew(workspace, position):
             position = 0
         if position != before:
-            database.run(
-                "insert or replace into control (name, value) values (?, ?)",
-                (READ_UP_TO, str(position)),
-            )
+            database.note(READ_UP_TO, position)
 
 
 def _position(database: Database) -> int:
-    row = database.row("select value from control where name = ?", (READ_UP_TO,))
-    return int(row["value"]) if row is not None else 0
+    return int(database.noted(READ_UP_TO) or 0)
 
 
 def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: float) -> None:
@@ -154,7 +142,7 @@ def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: 
         state = workspace.task(PhaseName(task.phase), TaskId(task.id)) / "state.yaml"
         with suppress(OSError):
             version = version_of(state)
-            _record(database, _standing(job.project_id, task, version, now))
+            _record(database, _standing(job.project_id, task.id, task, version, now))
 
 
 def _record(database: Database, seen: Standing) -> None:
@@ -179,8 +167,5 @@ def _record(database: Database, seen: Standing) -> None:
                 and created_at <= :at and coalesce(ended_at, :at) >= :at),
             'status', json_object('before', :before, 'status', :status, 'iteration', :iteration))
         """,
-        {
-            **seen._asdict(),
-            "before": last["status"] if last is not None else None,
-        },
+        {**seen._asdict(), "before": last["status"] if last is not None else None},
     )

@@ -30,8 +30,7 @@ the first may have made it leave before the second arrives."""
 
 def register(database: Database, record: WorkerRecord) -> None:
     """Put a worker on record. It must hold its lock by now."""
-    fields = {name: getattr(record, name) for name in WorkerRecord.__struct_fields__}
-    records.insert(database, "worker", fields)
+    records.insert(database, "worker", records.fields_of(record))
 
 
 def say_short(database: Database, worker_id: WorkerId, short_of: str) -> None:
@@ -82,8 +81,8 @@ def registered(
     database: Database, on_damaged: Callable[[records.DamagedRecord], None] = records.refuse
 ) -> list[WorkerRecord]:
     """Return all workers on record, oldest first; the dead ones are still among them."""
-    rows = database.rows("select * from worker order by started_at, id")
-    return records.readable(rows, WorkerRecord, on_damaged)
+    source = "worker order by started_at, id"
+    return records.every(database, WorkerRecord, source, on_damaged=on_damaged)
 
 
 def is_alive(workspace: Workspace, worker_id: WorkerId) -> bool:
@@ -93,8 +92,7 @@ def is_alive(workspace: Workspace, worker_id: WorkerId) -> bool:
 
 def find(database: Database, worker_id: WorkerId) -> WorkerRecord | None:
     """Return the record of a worker that is registered."""
-    row = database.row("select * from worker where id = ?", (worker_id,))
-    return records.from_row(row, WorkerRecord) if row is not None else None
+    return records.first(database, WorkerRecord, "worker where id = ?", worker_id)
 
 
 def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | None) -> Life:
@@ -134,11 +132,8 @@ def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
     One that serves a file which was removed is not on record here, and one of
     an older sow is about to leave (`dismiss_older`).
     """
-    return [
-        worker
-        for worker in registered(database)
-        if worker.format >= FORMAT and is_alive(workspace, worker.id)
-    ]
+    ours = (worker for worker in registered(database) if worker.format >= FORMAT)
+    return [worker for worker in ours if is_alive(workspace, worker.id)]
 
 
 def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sow.batches.brakes import GENERAL, Brake, brake_of, brake_of_refusals
 from sow.ids import JobId, TaskId
@@ -34,7 +35,7 @@ def job(cause: Cause | None = None, verb: Verb = Verb.SPAWN, **more: Any) -> Job
         started_at=1.0,
         ended_at=float(number),
     )
-    return known._replace(**more)
+    return replace(known, **more)
 
 
 def red(**more: Any) -> JobInBatch:
@@ -111,7 +112,7 @@ def test_a_row_is_in_the_order_of_the_ends() -> None:
         job(Cause.AUTH, ended_at=20.0),
     ]
     assert brake_of(jobs, 0).reason
-    assert not brake_of([jobs[0]._replace(ended_at=1.0), *jobs[1:]], 0).reason
+    assert not brake_of([replace(jobs[0], ended_at=1.0), *jobs[1:]], 0).reason
 
 
 def test_what_a_base_has_shown_counts_though_other_checks_have_ended_since() -> None:

@@ -30,27 +30,27 @@ TASK, JOB, WORKER = TaskId("010"), JobId(1), WorkerId("w1")
 
 
 class Noting(Database):
-    """The database, with every statement noted."""
+    """The database, with every statement asked."""
 
     def __init__(self, other: Database) -> None:
         super().__init__(other.path, other.connection, marks_of(other.path), other._name)
-        self.noted: list[tuple[str, Any]] = []
+        self.asked: list[tuple[str, Any]] = []
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        self.noted.append((sql, parameters))
+        self.asked.append((sql, parameters))
         return super().rows(sql, parameters)
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.noted.append((sql, parameters))
+        self.asked.append((sql, parameters))
         return super().row(sql, parameters)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.noted.append((sql, parameters))
+        self.asked.append((sql, parameters))
         return super().run(sql, parameters)
 
     def plans(self) -> Iterator[tuple[str, str]]:
-        """Return each noted statement with each step of its plan."""
-        for sql, parameters in self.noted:
+        """Return each asked statement with each step of its plan."""
+        for sql, parameters in self.asked:
             if re.match(r"\s*(select|update|delete|with)", sql):
                 for row in super().rows(f"explain query plan {sql}", parameters):
                     yield sql, row["detail"]
@@ -119,7 +119,7 @@ def test_no_query_reads_a_growing_table_whole(
         for sql, step in noting.plans()
         if re.match(rf"SCAN ({'|'.join(GROWING)})\b(?! USING (COVERING )?INDEX)", step)
     ]
-    assert noting.noted
+    assert noting.asked
     assert scans == []
 
 
