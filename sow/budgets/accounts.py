@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from sow.ids import ProjectId
-from sow.jobs import changes
+from sow.jobs import jobs
 from sow.jobs.database import ACTIVE, Database
 from sow.schema.amounts import Amounts, Measure
 from sow.schema.batch import label_of
@@ -63,16 +63,13 @@ SUMS = {
 }
 """The same of all attempts that have ended, as `spent` has it."""
 
-_CONDITIONS: Mapping[ScopeKind, tuple[str, str]] = {
-    ScopeKind.TASK: (
-        "project_id = :project and task_id = :task",
-        "project_id = :project and task_id = :task",
-    ),
-    ScopeKind.EXECUTOR: ("executor = :executor", "executor_name = :executor"),
-    ScopeKind.BATCH: ("batch = cast(:batch as integer)", "batch = cast(:batch as integer)"),
-    ScopeKind.PROJECT: ("project_id = :project", "project_id = :project"),
+_CONDITIONS: Mapping[ScopeKind, str] = {
+    ScopeKind.TASK: "project_id = :project and task_id = :task",
+    ScopeKind.EXECUTOR: "{executor} = :executor",
+    ScopeKind.BATCH: "batch = cast(:batch as integer)",
+    ScopeKind.PROJECT: "project_id = :project",
 }
-"""What belongs to a scope: which rows of `spending`, and which of `job`."""
+"""Which rows of `spending`, and of `job`, belong to a scope; they call the executor differently."""
 
 
 class Scope(Struct, frozen=True):
@@ -118,22 +115,17 @@ class Account(Struct, frozen=True):
 def scopes_of(job: Job) -> Iterator[Scope]:
     """Yield the budgets that bind a job."""
     budgets = job.budgets or Budgets()
-    batch = str(job.batch or NO_BATCH)
-    values = {
-        "project": job.project_id,
-        "task": job.task_id,
-        "executor": job.executor_name,
-        "batch": batch,
-    }
-    names = {
+    values: dict[str, str] = {
+        ScopeKind.PROJECT: job.project_id,
         ScopeKind.TASK: job.task_id,
         ScopeKind.EXECUTOR: job.executor_name,
-        ScopeKind.BATCH: batch,
+        ScopeKind.BATCH: str(job.batch or NO_BATCH),
     }
+    names = {**values, ScopeKind.PROJECT: ""}
     for kind in ScopeKind:
         budget = budgets.of(kind)
         if budget is not None:
-            yield Scope(kind, names.get(kind, ""), budget, values)
+            yield Scope(kind, names[kind], budget, values)
 
 
 def accounts_of(database: Database, job: Job, *, now: float) -> list[Account]:
@@ -178,7 +170,9 @@ def _accounts(database: Database, scope: Scope, now: float) -> Iterator[Account]
 def _account(
     database: Database, scope: Scope, measure: Measure, total: float, now: float
 ) -> Account:
-    spent, live = _CONDITIONS[scope.kind]
+    spent, live = (
+        _CONDITIONS[scope.kind].format(executor=column) for column in ("executor", "executor_name")
+    )
     ended = ""
     if scope.kind is not ScopeKind.TASK:  # those that have ended are summed up (`spent`)
         ended = (
@@ -186,21 +180,19 @@ def _account(
             f" and name = :{scope.kind} union all"
         )
         spent = f"ended_at is null and +{spent}"
-    sums = database.row(
+    (sums,) = database.rows(
         "select coalesce(sum(used), 0) as used, coalesce(sum(charged), 0) as charged,"  # noqa: S608
         " coalesce(sum(running), 0) as running from ("
         f"{ended} select {USED[measure]} as used, {CHARGED[measure]} as charged,"
         f" ended_at is null as running from spending where {spent})",
         {**scope.values, "now": now},
     )
-    jobs = database.row(
-        f"select count(*) as n from job where {ACTIVE} and {live}"  # noqa: S608
+    waiting = database.value(
+        f"select count(*) from job where {ACTIVE} and {live}"  # noqa: S608
         " and not exists (select 1 from spending where job_id = job.id and ended_at is null)",
         scope.values,
     )
-    assert sums is not None  # noqa: S101 - a sum has one row
-    assert jobs is not None  # noqa: S101
-    return Account(scope, measure, total, sums["used"], sums["charged"], sums["running"], jobs["n"])
+    return Account(scope, measure, total, sums["used"], sums["charged"], sums["running"], waiting)
 
 
 def share_of(account: Account, at_once: int) -> float:
@@ -253,5 +245,5 @@ def note_warning(database: Database, job: Job, account: Account, words: str, *, 
             (key[0], key[1] or project, key[2], key[3], now),
         ).rowcount
         if is_new:
-            changes.record(database, job, ChangeKind.WARNING, words)
+            jobs.note_change(database, job, ChangeKind.WARNING, words)
         return bool(is_new)

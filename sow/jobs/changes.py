@@ -14,8 +14,7 @@ from sow.errors import UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.change import Change, ChangeKind
-from sow.schema.job import Job
+from sow.schema.change import Change
 
 FORGOTTEN = "changes forgotten up to"
 """The row of `control` that holds the number of the newest row that was pruned."""
@@ -106,21 +105,6 @@ def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
 def change_of(row: sqlite3.Row) -> Change:
     """Return a row as the change that it tells of. Raises DamagedRecord."""
     return records.from_row(row, Change)
-
-
-def record(
-    database: Database, job: Job, kind: ChangeKind, reason: str, *, batch: BatchId | None = None
-) -> None:
-    """Put a change of a job on record that no trigger writes; `batch` is told of it too."""
-    fields = {
-        "project": job.project_id,
-        "task": job.task_id,
-        "job": job.id,
-        "batch": batch,
-        "kind": kind,
-        "data": {"reason": reason},
-    }
-    records.insert(database, "change", fields)
 
 
 def count_before(database: Database, at: float, *, now: float = math.inf) -> int:

@@ -8,6 +8,7 @@ the transaction that inserts the job. Leases and the queue's own rows are `lease
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
@@ -158,6 +159,21 @@ def get_job(database: Database, job_id: JobId) -> Job:
 def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
     """Set fields of a job."""
     records.update(database, "job", {"id": job_id}, changes)
+
+
+def note_change(
+    database: Database, job: Job, kind: StrEnum, reason: str, *, batch: BatchId | None = None
+) -> None:
+    """Put a change of a job on record that no trigger writes; `batch` is told of it too."""
+    fields = {
+        "project": job.project_id,
+        "task": job.task_id,
+        "job": job.id,
+        "batch": batch,
+        "kind": kind,
+        "data": {"reason": reason},
+    }
+    records.insert(database, "change", fields)
 
 
 def live_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:

@@ -4,7 +4,7 @@ import math
 
 from sow.files import NotAFile, read_regular
 from sow.ids import JobId
-from sow.jobs import changes
+from sow.jobs import jobs
 from sow.jobs.database import ACTIVE, Database
 from sow.paths import AttemptPaths
 from sow.schema.change import ChangeKind
@@ -16,7 +16,7 @@ LONGEST_MARK = 64
 
 def note_stall(database: Database, job: Job, words: str) -> None:
     """Put on the record of changes that a job's agent gives no sign of life."""
-    changes.record(database, job, ChangeKind.STALLED, words, batch=job.batch)
+    jobs.note_change(database, job, ChangeKind.STALLED, words, batch=job.batch)
 
 
 def quiet_since(attempt: AttemptPaths) -> float | None:
