@@ -7,13 +7,10 @@ import click
 
 from sow.calls.admission import ENDED
 from sow.calls.open import open_session
-from sow.cli import completing
-from sow.cli.arguments import named_task
+from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_result, json_option, shown_state
-from sow.cli.task_options import id_option
-from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode, UsageError
-from sow.ids import parse_task_id
+from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.reports.outcome import line_of
@@ -22,10 +19,9 @@ from sow.state.tasks import read_task
 
 
 @click.command("open")
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @json_option
-def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
+def open_task(task_id: TaskId, as_json: bool) -> int:
     """Continue the session of TASK yourself: its CLI, interactive, on this terminal.
 
     The task is held meanwhile: nobody else can spawn, resume or end it. A
@@ -36,7 +32,6 @@ def open_task(task: str | None, task_option: str | None, as_json: bool) -> int:
     task runs, 5 without a session or for a CLI without an interactive mode.
     """
     caller = this_caller()
-    task_id = parse_task_id(named_task(task, task_option, caller.environ))
     if not (sys.stdin and sys.stdin.isatty()):
         found = read_task(caller.workspace, task_id)
         words = f' Without one, give it your words: `sow agent resume {task_id} "…"`.'

@@ -12,11 +12,9 @@ import click
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_task, read_given
+from sow.cli.arguments import id_option, named_task, read_given, this_caller
 from sow.cli.call_options import WaitOptions, start_options
 from sow.cli.calling import preview_or_wait
-from sow.cli.task_options import id_option
-from sow.cli.this_caller import this_caller
 from sow.errors import UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb

@@ -13,7 +13,7 @@ from sow.calls.kinds.review import REVIEWER
 from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_tasks
+from sow.cli.arguments import ids_option, named_tasks, this_caller
 from sow.cli.call_options import (
     WaitOptions,
     again_option,
@@ -22,8 +22,6 @@ from sow.cli.call_options import (
     feature_options,
 )
 from sow.cli.calling import place_and_wait
-from sow.cli.task_options import ids_option
-from sow.cli.this_caller import this_caller
 from sow.clones.project_work import work_of
 from sow.errors import ExitCode, UsageError
 from sow.ids import TaskId
@@ -91,7 +89,7 @@ def review_task(
     ]
     if dry_run:
         # Few calls ask for a preview.
-        from sow.cli.review_preview import show_review_dry_run
+        from sow.cli.preview import show_review_dry_run
 
         for request in requests:
             show_review_dry_run(caller, request, as_json=options.as_json, detach=options.detach)

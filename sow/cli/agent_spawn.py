@@ -10,12 +10,10 @@ import click
 from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
-from sow.cli.arguments import named_tasks
+from sow.cli.arguments import ids_option, named_tasks, this_caller
 from sow.cli.call_options import WaitOptions, start_options
 from sow.cli.calling import preview_or_wait
 from sow.cli.confirming import before_approval_option, refuse_override_here
-from sow.cli.task_options import ids_option
-from sow.cli.this_caller import this_caller
 from sow.errors import UsageError
 from sow.paths import display_path, user_config_path
 from sow.schema.job import Verb

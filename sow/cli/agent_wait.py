@@ -8,12 +8,10 @@ from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.cli import completing
-from sow.cli.arguments import all_or_named
+from sow.cli.arguments import all_or_named, ids_option, this_caller
 from sow.cli.call_options import WaitOptions, call_options
 from sow.cli.calling import wait_for
 from sow.cli.cursor_wait import since_option, wait_since
-from sow.cli.task_options import ids_option
-from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs import jobs

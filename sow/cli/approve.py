@@ -7,10 +7,9 @@ import click
 
 from sow.calls.approving import approver
 from sow.cli import completing_names
-from sow.cli.arguments import working_folder
+from sow.cli.arguments import this_caller, working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_result, json_option
-from sow.cli.this_caller import this_caller
 from sow.ids import TASK_ID_PATTERN
 from sow.paths import Workspace
 from sow.schema.output.projects import Approved

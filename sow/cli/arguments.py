@@ -7,13 +7,15 @@ standard input: a pipe is waited for, since the caller has named it.
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sow import env_vars
+from sow.cli import completing
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
@@ -22,13 +24,70 @@ from sow.state.kept.lost import find_or_bring_back
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 GIVEN_LIMIT = 16 << 20
 """In bytes; far more than any agent's CLI takes."""
+MOST_PRIORITY = 1000
+"""As `sow.schema.task` has it, which agents' commands need not import."""
+
+
+def id_option(function: F) -> F:
+    """Give a command `--id`, passed to it as `task_option`."""
+    return click.option(
+        "--id",
+        "task_option",
+        metavar="TASK",
+        help="The task's id, such as 010.",
+        shell_complete=completing.tasks,
+    )(function)
+
+
+def ids_option(function: F) -> F:
+    """Give a command of several tasks `--id`, passed to it as `task_options`."""
+    return click.option(
+        "--id",
+        "task_options",
+        metavar="TASK",
+        multiple=True,
+        help="A task's id; may be repeated.",
+        shell_complete=completing.tasks,
+    )(function)
+
+
+def task_argument(function: F) -> Callable[..., Any]:
+    """Give a command `[TASK]` and `--id`; it gets the task meant as `task_id` (`named_task`)."""
+
+    @wraps(function)
+    def with_task(*, task: str | None, task_option: str | None, **others: Any) -> Any:
+        meant = named_task(task, task_option, os.environ)
+        return function(task_id=parse_task_id(meant), **others)
+
+    argument = click.argument("task", required=False, shell_complete=completing.tasks)
+    return argument(id_option(with_task))
+
+
+def priority_option(function: F) -> F:
+    """Give a command `--priority`: of the jobs that may run, the highest begins first."""
+    return click.option(
+        "--priority",
+        type=click.IntRange(-MOST_PRIORITY, MOST_PRIORITY),
+        metavar="N",
+        help="Begin before jobs of a lower priority (default: the task's, else 0).",
+    )(function)
 
 
 def here() -> Workspace:
     """Return the workspace of the working folder. Raises StateError."""
     return find_or_bring_back(working_folder(), os.environ)
+
+
+def this_caller() -> "Caller":
+    """Return the surroundings of this process's call. Raises StateError without a workspace."""
+    # An agent that logs or sets its status needs none of it.
+    from sow.calls.caller import find_caller
+
+    return find_caller(os.environ, working_folder())
 
 
 def working_folder() -> Path:

@@ -14,13 +14,12 @@ from sow.calls.batch_changes import find, open_records
 from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
-from sow.cli.arguments import about_tasks
+from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.batch_words import short_of, staff, wait_and_print
 from sow.cli.batch_words import show as show_batch
 from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.cursor_wait import since_option, wait_since
 from sow.cli.output import COUNT, echo_json, echo_list, json_option, shown_state
-from sow.cli.this_caller import this_caller
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import batches, jobs
 from sow.jobs.batches import UnknownBatch

@@ -10,12 +10,11 @@ import msgspec
 from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.calls.batch_selection import selection_of
 from sow.cli import completing
-from sow.cli.arguments import about_tasks
+from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.batch_words import staff, wait_and_print
 from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.confirming import before_approval_option, refuse_override_here
 from sow.cli.output import COUNT, echo_result
-from sow.cli.this_caller import this_caller
 from sow.config.batches import policy_of
 from sow.config.checks import read_repository
 from sow.errors import UsageError

@@ -24,8 +24,7 @@ from sow.calls.caller import Caller
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.job_news import JobNews
-from sow.cli.job_rows import JobRows
-from sow.cli.live_block import LiveBlock, leave_when_stopped
+from sow.cli.job_rows import rows_on_stderr
 from sow.cli.output import echo_json, echo_table, shown_state
 from sow.clock import format_duration
 from sow.errors import ExitCode
@@ -53,11 +52,7 @@ class BatchProgress:
         can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         speaks = not (can_draw or as_json)
         self._live = LiveJobs(database)
-        self._rows = None
-        if can_draw:
-            block = LiveBlock()
-            leave_when_stopped(block)
-            self._rows = JobRows(workspace, database, block)
+        self._rows = rows_on_stderr(workspace, database) if can_draw else None
         self._news = JobNews(workspace, database, since=time.time()) if speaks else None
 
     def show(self, found: BatchLook) -> None:

@@ -15,8 +15,8 @@ from msgspec import Struct
 from sow import env_vars
 from sow.agent_clis.shell_bound import shell_bound
 from sow.calls.caller import Caller
+from sow.cli.arguments import priority_option
 from sow.cli.output import json_option
-from sow.cli.task_options import priority_option
 from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.features import OPTIONS, parts

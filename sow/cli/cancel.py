@@ -13,13 +13,11 @@ from sow.calls.caller import Caller
 from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
 from sow.calls.cancel_to_end import cancel_to_end, not_ended
 from sow.cli import completing
-from sow.cli.arguments import all_or_named
+from sow.cli.arguments import all_or_named, ids_option, this_caller
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.failure import for_each
 from sow.cli.job_record import find_job
 from sow.cli.output import echo_json, json_option, shown_state
-from sow.cli.task_options import ids_option
-from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batches, jobs, waiters

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing, completing_names
-from sow.cli.arguments import named_task
+from sow.cli.arguments import id_option, named_task, this_caller
 from sow.cli.call_options import WaitOptions, again_option, call_options
 from sow.cli.calling import place_and_wait
-from sow.cli.task_options import id_option
-from sow.cli.this_caller import this_caller
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.ids import TaskId, parse_task_id
 from sow.schema.job import Verb

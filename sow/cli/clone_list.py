@@ -1,17 +1,13 @@
 """`sow clone list` and `path`, and what `sow clone` shows of all projects of a checkout."""
 
-import os
 from collections.abc import Callable
 from contextlib import closing, suppress
 
 import click
 from msgspec import UNSET
 
-from sow.cli import completing
-from sow.cli.arguments import named_task
+from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
-from sow.cli.task_options import id_option
-from sow.cli.this_caller import this_caller
 from sow.cli.verdict_words import steering_note
 from sow.clones.inner_work import text_of
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
@@ -166,12 +162,10 @@ def _row(clone: FoundClone) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @json_option
-def path(task: str | None, task_option: str | None, as_json: bool) -> None:
+def path(task_id: TaskId, as_json: bool) -> None:
     """Print where the clone of a task lies: cd "$(sow clone path 010)"."""
-    task_id = named_task(task, task_option, os.environ)
     main = this_checkout()
     found = read_task(main.workspace, task_id)
     place = main.place(found)

@@ -1,24 +1,21 @@
 """`sow clone update`."""
 
-import os
 from contextlib import suppress
 
 import click
 from msgspec.structs import replace
 
 from sow.calls.taking_up import take_up_unseen
-from sow.cli import completing
-from sow.cli.arguments import named_task
+from sow.cli.arguments import task_argument, this_caller
 from sow.cli.clone_list import refuse_live, this_checkout
 from sow.cli.output import echo_json, json_option
-from sow.cli.task_options import id_option
-from sow.cli.this_caller import this_caller
 from sow.clock import utc_now
 from sow.clones.conflicts import update_of_clone
 from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ConfigurationError, ExitCode
 from sow.executors.registry import can_resume
+from sow.ids import TaskId
 from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated
 from sow.schema.task import Task, TaskStatus
@@ -27,10 +24,9 @@ from sow.terminal_text import printable, readable
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @json_option
-def update(task: str | None, task_option: str | None, as_json: bool) -> int:
+def update(task_id: TaskId, as_json: bool) -> int:
     """Merge the project's branch into the clone of a task.
 
     Without a conflict the merge is committed on the task's branch. Submodules
@@ -44,7 +40,6 @@ def update(task: str | None, task_option: str | None, as_json: bool) -> int:
 
     Exit: 0 up to date, 4 a conflict or refused.
     """
-    task_id = named_task(task, task_option, os.environ)
     main = this_checkout()
     found = read_task(main.workspace, task_id)
     place = main.place(found)

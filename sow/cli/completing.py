@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -59,10 +60,10 @@ def offering(choices: Callable[[], Iterable[Choice]]) -> Completer:
 
 
 def workspace() -> "Workspace":
-    """Return the workspace of the working folder. Raises StateError."""
-    from sow.cli.arguments import here
+    """Return the workspace of the working folder. Raises StateError, and OSError if it is gone."""
+    from sow.state.kept.lost import find_or_bring_back
 
-    return here()
+    return find_or_bring_back(Path.cwd(), os.environ)
 
 
 def project() -> "Project":
@@ -130,7 +131,7 @@ def _tasks_if_any() -> list[Choice]:
 
     try:
         return task_choices()
-    except StateError:
+    except (StateError, OSError):
         return []
 
 

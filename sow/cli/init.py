@@ -55,7 +55,7 @@ def _restored(workspace: Workspace) -> "Sequence[tuple[str, Struct]]":
     """Link the references of the index, if it is there; return what has become of each."""
     if not os.path.lexists(workspace.reference_index):
         return ()
-    from sow.cli.refs_bring import restored  # a new folder has none
+    from sow.cli.refs_fetch import restored  # a new folder has none
 
     return list(restored(workspace))
 

@@ -1,17 +1,19 @@
 """`sow job list`."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.job_record import duration_text, note_on, open_jobs
+from sow.cli.job_record import duration_text, note_on
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
 from sow.clock import ago, utc_now
+from sow.errors import StateError
 from sow.ids import JobId, ProjectId, parse_task_id
 from sow.jobs import jobs
-from sow.jobs.database import Database
+from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 from sow.reports.views import read_views, see_jobs
 from sow.schema.job import Job, JobState
@@ -41,7 +43,7 @@ SPARE = ("EXECUTOR", "VERB", "QUEUED")
 def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List jobs, the newest first."""
     workspace = here()
-    database = open_jobs(workspace)
+    database = open_existing_queue(workspace)
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None
@@ -90,13 +92,30 @@ def _none(database: Database | None, *, task: str | None, active: bool) -> str:
 
 
 def _verdicts(workspace: Workspace, shown: Sequence[Job]) -> Mapping[JobId, str]:
-    """Return what the reviews among some jobs have come to, as far as their tasks tell it."""
+    """Return the verdict of each review that is its task's last, with what the change steers.
+
+    A job of another project, or of a task that is gone or cannot be read, has no note.
+    """
     reviews = [job for job in shown if kind_of(job).judges and job.state is JobState.DONE]
     if not reviews:
         return {}
-    from sow.cli.verdict_notes import verdict_notes  # heavy: it reads tasks
+    # Heavy: it reads tasks.
+    from msgspec import UNSET
 
-    return verdict_notes(workspace, reviews)
+    from sow.cli.verdict_words import steering_note
+    from sow.state.tasks import read_task
+
+    project_id = _present_project(workspace)
+    notes = {}
+    for job in reviews:
+        if job.project_id != project_id:
+            continue
+        with suppress(StateError):
+            task = read_task(workspace, job.task_id)
+            if task.review is not UNSET and task.review.job == job.id:
+                words = (task.review.verdict.value, steering_note(task))
+                notes[job.id] = "; ".join(word for word in words if word)
+    return notes
 
 
 def _row(job: Job, now: float, note: str) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """`sow job logs` and `sow task output`: what jobs' agents said and did."""
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import wraps
@@ -9,16 +8,15 @@ from typing import Any, TypeVar, cast
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, named_task
+from sow.cli.arguments import here, task_argument
 from sow.cli.attempt_logs import AttemptLogs, LogOptions
-from sow.cli.job_record import find_job, open_jobs, outcome_is_shown
+from sow.cli.job_record import find_job, open_job, outcome_is_shown
 from sow.cli.log import moment_of
 from sow.cli.output import COUNT, json_option
 from sow.cli.streams import wait_for_more
-from sow.cli.task_options import id_option
 from sow.clock import utc_now
 from sow.errors import UsageError
-from sow.ids import parse_task_id
+from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
@@ -93,17 +91,16 @@ def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
             "--raw and --stderr are bytes, without a sign of whose: name one JOB"
         )
     workspace = here()
-    database = open_jobs(workspace)
-    found = [find_job(database, job_id) for job_id in dict.fromkeys(job_ids)]
-    assert database is not None  # noqa: S101 - a job was found in it
+    first, *others = dict.fromkeys(job_ids)
+    database, job = open_job(workspace, first)
+    found = [job, *(find_job(database, job_id) for job_id in others)]
     _print_logs(workspace, database, found, options)
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @_log_options
-def output(task: str | None, task_option: str | None, options: LogOptions) -> None:
+def output(task_id: TaskId, options: LogOptions) -> None:
     """Print what the agent of TASK said and did in its last job, attempt by attempt.
 
     The last line, on standard error, says how the job ended. `sow job logs`
@@ -113,7 +110,6 @@ def output(task: str | None, task_option: str | None, options: LogOptions) -> No
     from sow.calls.last_job import open_last_job
 
     workspace = here()
-    task_id = parse_task_id(named_task(task, task_option, os.environ))
     database, job = open_last_job(workspace, task_id)
     with closing(database):
         _print_logs(workspace, database, [job], options)

@@ -6,8 +6,8 @@ from contextlib import closing
 import click
 
 from sow.calls.caller import Caller
+from sow.cli.arguments import this_caller
 from sow.cli.output import echo_json, json_option
-from sow.cli.this_caller import this_caller
 from sow.config.units import parse_duration, parse_size, round_size
 from sow.errors import UsageError
 from sow.jobs.database import open_existing_queue

@@ -36,17 +36,21 @@ TASK_COMMANDS = {
 """The command of tasks for each command of `sow job` that has one."""
 
 
-def open_jobs(workspace: Workspace) -> Database | None:
-    """Open the records; None where nothing was ever queued."""
-    return open_existing_queue(workspace)
+def open_job(workspace: Workspace, text: str) -> tuple[Database, Job]:
+    """Return the records, and the job in them that a command names by its number.
 
-
-def find_job(database: Database | None, text: str) -> Job:
-    """Return the job that a command names by its number. Raises StateError, as for a task's id."""
+    Raises StateError, as for a task's id.
+    """
     job_id = job_id_of(text)
+    database = open_existing_queue(workspace)
     if database is None:
         raise UnknownJob(job_id)
-    return jobs.get_job(database, job_id)
+    return database, jobs.get_job(database, job_id)
+
+
+def find_job(database: Database, text: str) -> Job:
+    """Return the job that a command names by its number. Raises as `open_job`."""
+    return jobs.get_job(database, job_id_of(text))
 
 
 def job_id_of(text: str) -> JobId:

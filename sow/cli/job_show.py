@@ -1,24 +1,27 @@
-"""`sow job show`."""
+"""`sow job show`, `sow job explain` and `sow task explain`: one job, in figures or as a story."""
 
 import shlex
+from contextlib import closing
 
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here
+from sow.cli.arguments import here, task_argument
 from sow.cli.job_record import (
     duration_text,
     echo_facts,
-    find_job,
     note_on,
-    open_jobs,
+    open_job,
     outcome_is_shown,
 )
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.clock import Times, utc_now
+from sow.ids import TaskId
 from sow.jobs import jobs, spending
+from sow.jobs.database import Database
+from sow.paths import Workspace
 from sow.reports.costs import cost_words, token_words
-from sow.reports.views import job_detail, see_job
+from sow.reports.views import job_detail, job_story, see_job, seen_in
 from sow.reports.wording import asked_of
 from sow.schema.job import Job
 from sow.schema.output.jobs import AttemptView, JobDetail
@@ -30,9 +33,7 @@ from sow.schema.output.jobs import AttemptView, JobDetail
 def show(job_id: str, as_json: bool) -> None:
     """Show JOB: what was asked for, each attempt, and how it ended."""
     workspace = here()
-    database = open_jobs(workspace)
-    job = find_job(database, job_id)
-    assert database is not None  # noqa: S101 - a job was found in it
+    database, job = open_job(workspace, job_id)
     now = utc_now()
     seen = see_job(workspace, database, job, now)
     attempts = jobs.attempts(database, job.id)
@@ -99,3 +100,47 @@ def _exit(attempt: AttemptView) -> str | None:
     if attempt.exit_signal is not None:
         return f"signal {attempt.exit_signal}"
     return None if attempt.exit_code is None else f"code {attempt.exit_code}"
+
+
+@click.command()
+@click.argument("job_id", metavar="JOB", shell_complete=completing.jobs)
+@json_option
+def explain(job_id: str, as_json: bool) -> None:
+    """Explain what happened to JOB, attempt by attempt, and what happens next."""
+    workspace = here()
+    database, job = open_job(workspace, job_id)
+    _print_story(workspace, database, job, as_json=as_json)
+
+
+@click.command()
+@task_argument
+@json_option
+def explain_task(task_id: TaskId, as_json: bool) -> None:
+    """Explain what happened to the last job of TASK, and what happens next.
+
+    `sow job explain` does the same for a job by its number.
+    """
+    # It asks for agents that no record names.
+    from sow.calls.last_job import open_last_job
+
+    workspace = here()
+    database, job = open_last_job(workspace, task_id)
+    with closing(database):
+        _print_story(workspace, database, job, as_json=as_json)
+
+
+def _print_story(workspace: Workspace, database: Database, job: Job, *, as_json: bool) -> None:
+    """Print what happened to a job and what happens next; its outcome is shown by that."""
+    # Half as much again as what the figures need.
+    from sow.reports.explain import explain as explain_job
+    from sow.reports.prospects import look_around
+
+    now = utc_now()
+    attempts = jobs.attempts(database, job.id)
+    around = look_around(workspace, database, job, now=now)
+    lines = explain_job(job, attempts, around, Times(now, in_utc=as_json))
+    if as_json:
+        echo_json(job_story(job, attempts, seen_in(job, around, now), lines))
+    else:
+        click.echo("\n".join(lines))
+    outcome_is_shown(workspace, database, job)

@@ -1,31 +1,38 @@
 """`sow mcp`: these commands as tools for a client of the Model Context Protocol.
 
 The server and the protocol's SDK are imported when it serves; no other command needs them.
+Owns whose server it is, and what a client is told while a tool of it waits: the words of the line
+that a terminal shows.
 """
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 
 import click
 
-from sow.cli.arguments import working_folder
-from sow.cli.output import echo_json_lines, echo_table, json_option
-from sow.config.units import parse_duration
-from sow.errors import ConfigurationError, UsageError
-
-if TYPE_CHECKING:
-    from sow.mcp_server.tool import Tool
-from collections.abc import Mapping
-from pathlib import Path
-
 from sow import env_vars
 from sow.agents.rights import calling_agent
-from sow.errors import StateError
+from sow.cli.arguments import working_folder
+from sow.cli.live_rows import in_one_line, row_of
+from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.config.units import parse_duration
+from sow.errors import ConfigurationError, SowError, StateError, UsageError
+from sow.ids import ProjectId
+from sow.jobs import jobs
+from sow.jobs.database import open_existing_queue
+from sow.mcp_server.tool import Arguments, Tool
 from sow.paths import find_workspace
 from sow.processes import process_facts
+from sow.reports.prospects import look_around
+from sow.state.kept.lost import find_or_bring_back
+from sow.state.kept.store import project_id_at
 
+MOST_SHOWN = 3
+"""How many of the jobs that a tool waits for are told of; of the others the number is."""
 BOUND = "50s"
 """Shorter than the minute after which many clients give a call up."""
 
@@ -107,7 +114,6 @@ def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bo
             f"`sow mcp` needs the Python package mcp with what that needs; {missing} is missing",
             hint=how_to_install(),
         ) from error
-    from sow.cli.mcp_progress import words_of_waiting
 
     if sys.stdin.isatty():
         click.echo("Waiting for an MCP client on standard input; clients start this.", err=True)
@@ -132,7 +138,7 @@ def _seconds(bound: str) -> float:
     return seconds
 
 
-def _print(tools: "Sequence[Tool]", *, as_json: bool) -> None:
+def _print(tools: Sequence[Tool], *, as_json: bool) -> None:
     if as_json:
         # A person's table needs no forms.
         from sow.schema.output.guidance import ToolView
@@ -157,3 +163,37 @@ def _print(tools: "Sequence[Tool]", *, as_json: bool) -> None:
         for tool in tools
     ]
     echo_table(("TOOL", "ARGUMENTS", "WHAT IT DOES"), rows, spare=("ARGUMENTS",))
+
+
+def words_of_waiting(environ: Mapping[str, str], folder: Path, arguments: Arguments) -> str:
+    """Return how the jobs stand that a call waits for; empty where nobody can tell."""
+    try:
+        return _words(environ, folder, arguments)
+    except (SowError, OSError):
+        return ""
+
+
+def _words(environ: Mapping[str, str], folder: Path, arguments: Arguments) -> str:
+    workspace = find_or_bring_back(folder, environ)
+    database = open_existing_queue(workspace)
+    if database is None:
+        return ""
+    wanted, numbers = _named(arguments, "task"), _named(arguments, "job")
+    project = ProjectId(project_id_at(workspace.root))
+    with closing(database):
+        live = [job for job in jobs.active_jobs(database) if job.project_id == project]
+        if numbers:
+            live = [job for job in live if str(job.id) in numbers]
+        elif wanted:
+            live = [job for job in live if wanted & set(job.tasks)]
+        now = time.time()
+        shown = [
+            in_one_line(row_of(job, look_around(workspace, database, job, now=now), now))
+            for job in live[:MOST_SHOWN]
+        ]
+    more = len(live) - len(shown)
+    return "; ".join([*shown, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _named(arguments: Arguments, noun: str) -> set[str]:
+    return {*arguments.get(f"{noun}s", ()), *filter(None, [arguments.get(noun)])}

@@ -4,10 +4,9 @@ import click
 
 from sow.calls.kinds.merge import merge_request
 from sow.cli import completing
-from sow.cli.arguments import about_tasks
+from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.call_options import WaitOptions, again_option, call_options
 from sow.cli.calling import place_and_wait
-from sow.cli.this_caller import this_caller
 from sow.errors import UsageError
 from sow.ids import parse_task_id
 from sow.schema.job_terms import MergeWay

@@ -4,8 +4,9 @@ Reads only; places no job, allocates no session, writes nothing.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,22 +17,27 @@ from sow import env_vars
 from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
 from sow.attempts.plan import plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
+from sow.attempts.review import as_session, launch_review, plan_review
+from sow.attempts.review_brief import brief_of
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
+from sow.calls.kinds.review import AdmittedReview, find_or_admit_review
 from sow.calls.kinds.work import find_or_admit, keeps_session
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
 from sow.cli.output import echo_json
-from sow.clones.main_checkout import clone_place
+from sow.clones.main_checkout import clone_place, main_checkout
+from sow.clones.throw_away_clone import PREFIX
 from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
 from sow.config.origin import SESSION, OriginKind, Setting, Value
 from sow.environment import agent_environment
-from sow.executors.base import Launch, Session, SessionSource
+from sow.executors.base import Executor, Launch, Session, SessionSource
 from sow.executors.registry import make_executor
 from sow.ids import AttemptId
-from sow.jobs.database import open_existing_queue
+from sow.jobs.database import Database, open_existing_queue
 from sow.schema.job import Job
+from sow.schema.output.jobs import Preview
 from sow.schema.task import SessionFacts, Task
 from sow.state import transitions
 
@@ -91,27 +97,46 @@ def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: boo
 
     Raises what the call itself would raise.
     """
-    config = caller.load_configuration()
-    for warning in config.warnings:
-        click.echo(f"Warning: {warning}", err=True)
-    database = open_existing_queue(caller.workspace)
-    with closing(database) if database is not None else nullcontext():
+    config = _configuration(caller)
+    with _queue(caller) as database:
         found = find_or_admit(caller, database, config, request)
     for note in found.notes:
         click.echo(f"Note: {note}", err=True)
-    if isinstance(found, Resolved):
-        preview = _preview(caller, config, job_for(caller, config, found), found)
-        would = f"{preview['verb']} {preview['agent']} for task {preview['task']}"
-        show_preview(preview, would, as_json=as_json)
+    if isinstance(found, Placed):
+        _show_found(caller, found, as_json=as_json, detach=detach)
         return
-    if found.owed and detach:
-        raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
-    show_found(found, as_json=as_json)
+    preview = _of_work(caller, config, job_for(caller, config, found), found)
+    would = f"{preview.verb} {preview.agent} for task {preview.task}"
+    _show(preview, would, as_json=as_json)
 
 
-def _preview(
-    caller: Caller, config: Configuration, job: Job, resolved: Resolved
-) -> Mapping[str, Any]:
+def show_review_dry_run(
+    caller: Caller, request: Request, *, as_json: bool, detach: bool = False
+) -> None:
+    """Print the same of a review. Raises what the call itself would raise."""
+    config = _configuration(caller)
+    with _queue(caller) as database:
+        found = find_or_admit_review(caller, database, config, request)
+    if isinstance(found, Placed):
+        _show_found(caller, found, as_json=as_json, detach=detach)
+        return
+    would = f"review task {found.task.id} as {found.job.agent}"
+    _show(_of_review(caller, config, found), would, as_json=as_json)
+
+
+def _configuration(caller: Caller) -> Configuration:
+    config = caller.load_configuration()
+    for warning in config.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    return config
+
+
+def _queue(caller: Caller) -> AbstractContextManager[Database | None]:
+    database = open_existing_queue(caller.workspace)
+    return closing(database) if database is not None else nullcontext()
+
+
+def _of_work(caller: Caller, config: Configuration, job: Job, resolved: Resolved) -> Preview:
     task = _as_if_marked(caller, resolved)
     executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)
@@ -127,38 +152,71 @@ def _preview(
         workspace=caller.workspace,
         clone=brief_of_clone(place, config.clones) if place is not None else None,
     )
-    verdict_variable = [env_vars.REVIEW] if task.judges_whole else []
-    prompt_file = caller.workspace.jobs / "<job>" / "1" / "prompt.md"
     launch = launch_of(
         caller.workspace,
         job,
         task,
         plan,
         executor,
-        prompt_file,
+        _prompt_file(caller),
         clone=clone,
         environ=agent_environment(caller.environ),
     )
-    return {
-        "task": task.id,
-        "verb": plan.verb.value,
-        "agent": job.agent,
-        "executor": job.agents_executor.name,
-        "job": None,
-        "argv": list(launch.argv),
-        "cwd": str(launch.cwd),
-        "env_names": sorted({*variables_of(caller, job, launch), *verdict_variable}),
-        "prompt": launch.stdin,
-    }
+    more = [env_vars.REVIEW] if task.judges_whole else []
+    return _preview(caller, job, task, launch, more)
 
 
-def variables_of(caller: Caller, job: Job, launch: Launch) -> list[str]:
+def _of_review(caller: Caller, config: Configuration, admitted: AdmittedReview) -> Preview:
+    job, task = admitted
+    executor = make_executor(job.agents_executor)
+    brief = brief_of(caller.workspace, job, task, executor)
+    begun = _with_new_session(admitted, executor)
+    plan = plan_review(job, begun, (), executor, brief, workspace=caller.workspace)
+    is_apart = brief.commit is not None
+    cwd = caller.workspace.root / job.cwd
+    if is_apart:
+        place = main_checkout(caller.workspace, config.clones).place(task)
+        cwd = place.path.with_name(f"{PREFIX}<job>") / place.inside
+    launch = launch_review(
+        caller.workspace,
+        job,
+        task,
+        plan,
+        executor,
+        _prompt_file(caller),
+        cwd=cwd,
+        is_apart=is_apart,
+        environ=caller.environ,
+    )
+    return _preview(caller, job, task, launch, [env_vars.REVIEW])
+
+
+def _prompt_file(caller: Caller) -> Path:
+    return caller.workspace.jobs / "<job>" / "1" / "prompt.md"
+
+
+def _preview(caller: Caller, job: Job, task: Task, launch: Launch, more: Sequence[str]) -> Preview:
+    """Return what would be started; `more` are variables that the task alone decides."""
+    return Preview(
+        task=task.id,
+        verb=job.verb,
+        agent=job.agent,
+        executor=job.agents_executor.name,
+        job=None,
+        argv=launch.argv,
+        cwd=str(launch.cwd),
+        env_names=tuple(sorted({*_variables_of(caller, job, launch), *more})),
+        prompt=launch.stdin,
+    )
+
+
+def _variables_of(caller: Caller, job: Job, launch: Launch) -> set[str]:
     """Return the names of the agent's variables; no value of the executor's `env` is read."""
     names = job.agents_executor.env_names
     without = msgspec.structs.replace(job.agents_executor, env_names=())
     job = msgspec.structs.replace(job, executor=without)
     environ = environment_of(caller.workspace, job, AttemptId("<attempt>"), launch, caller.environ)
-    return sorted({*environ, *names})
+    return {*environ, *names}
 
 
 def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
@@ -176,9 +234,19 @@ def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
     return msgspec.structs.replace(task, session_id=session.id, session=facts)
 
 
-def show_found(found: Placed, *, as_json: bool) -> None:
+def _with_new_session(admitted: AdmittedReview, executor: Executor) -> Task:
+    """Return the task with the session of a review that has not begun, which is not made yet."""
+    job, task = admitted
+    if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
+        return msgspec.structs.replace(task, session_id=UNSET, session=UNSET)
+    return as_session(task, job, NEW_SESSION, started=False, dialect=None)
+
+
+def _show_found(caller: Caller, found: Placed, *, as_json: bool, detach: bool) -> None:
     """Say that the call would start nothing, since the same call has placed a job before."""
     job = found.job
+    if found.owed and detach:
+        raise OutcomeIsOwed(job, found.anew_with, now=caller.now())
     if as_json:
         nothing = dict.fromkeys(("argv", "cwd", "env_names", "prompt"))
         known = {"verb": job.verb.value, "agent": job.agent, "executor": job.agents_executor.name}
@@ -190,14 +258,14 @@ def show_found(found: Placed, *, as_json: bool) -> None:
         click.echo(f"Would wait for job {job.id}, which the same call queued")
 
 
-def show_preview(preview: Mapping[str, Any], would: str, *, as_json: bool) -> None:
+def _show(preview: Preview, would: str, *, as_json: bool) -> None:
     """Print what would be started; `would` says in words what that does."""
     if as_json:
         echo_json(preview)
         return
     click.echo(f"Would {would}")
-    click.echo(f"Executor: {preview['executor']}")
-    click.echo(f"Command: {shlex.join(preview['argv'])}")
-    click.echo(f"Folder: {preview['cwd']}")
-    click.echo(f"Variables: {' '.join(preview['env_names'])}")
-    click.echo(f"Prompt:\n\n{preview['prompt']}")
+    click.echo(f"Executor: {preview.executor}")
+    click.echo(f"Command: {shlex.join(preview.argv or ())}")
+    click.echo(f"Folder: {preview.cwd}")
+    click.echo(f"Variables: {' '.join(preview.env_names or ())}")
+    click.echo(f"Prompt:\n\n{preview.prompt}")

@@ -75,12 +75,9 @@ class WaitingView:
     def _draw(self, found: Sequence[Job]) -> None:
         if self._rows is None:
             # Agents and programs, which call far more often than people, have no terminal.
-            from sow.cli.job_rows import JobRows
-            from sow.cli.live_block import LiveBlock, leave_when_stopped
+            from sow.cli.job_rows import rows_on_stderr
 
-            block = LiveBlock()
-            leave_when_stopped(block)
-            self._rows = JobRows(self.workspace, self.database, block)
+            self._rows = rows_on_stderr(self.workspace, self.database)
         self._rows.draw(found)
 
     def _tell(self, progress: Progress) -> None:

@@ -7,10 +7,9 @@ from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.calls.ending import end_project
-from sow.cli.arguments import here
+from sow.cli.arguments import here, this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
-from sow.cli.this_caller import this_caller
 from sow.clock import format_time
 from sow.clones.inner_work import text_of
 from sow.clones.main_checkout import checkout_of, known_settings

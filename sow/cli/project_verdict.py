@@ -7,9 +7,9 @@ from sow import env_vars
 from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
 from sow.calls.caller import Caller
 from sow.calls.project_review import refuse_changed, refuse_unjudged
+from sow.cli.arguments import this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json
-from sow.cli.this_caller import this_caller
 from sow.clock import format_time
 from sow.clones.project_work import work_of
 from sow.schema.output.projects import WholeJudged

@@ -145,7 +145,7 @@ def _print_composed(as_json: bool) -> None:
 def _caller() -> "Caller | None":
     """Return whose call this is; None where there is no workspace."""
     # As above.
-    from sow.cli.this_caller import this_caller
+    from sow.cli.arguments import this_caller
 
     try:
         return this_caller()

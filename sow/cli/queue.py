@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from sow.calls.caller import Caller
+from sow.cli.arguments import this_caller
 from sow.cli.job_record import echo_facts
 from sow.cli.output import echo_json, json_option, shown_state
-from sow.cli.this_caller import this_caller
 from sow.clock import Times, format_time, utc_now
 from sow.jobs import control, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue

@@ -1,19 +1,97 @@
-"""`sow refs list` and `sow refs status`."""
+"""`sow refs list` and `status`, and how references are shown."""
 
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import click
+from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
-from sow.cli.refs_words import name_of_commit, reference_view
+from sow.paths import Workspace
 from sow.refs.cache import cached
+from sow.refs.exporting import facts_of
 from sow.refs.index import read_index, references_named
-from sow.refs.linking import look
+from sow.refs.linking import Found, look
 from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, compare
-from sow.schema.output.references import ReferenceStanding, ReferenceView
+from sow.refs.updating import Deed, Updated
+from sow.schema.output.references import ReferenceStanding, ReferenceUpdated, ReferenceView
+from sow.schema.references import Reference
 from sow.terminal_text import printable
+
+SHORT = 12
+MOST_SHOWN = 5
+
+
+def name_of_commit(commit: str) -> str:
+    """Return a commit's name for people."""
+    return commit[:SHORT]
+
+
+def reference_view(workspace: Workspace, reference: Reference, found: Found) -> dict[str, Any]:
+    """Return the keys of a reference in the index, with what is here."""
+    tree = cached(reference.source).tree(found.tree) if found.tree else None
+    facts = facts_of(tree) if tree is not None else None
+    link = workspace.refs / reference.link
+    return {
+        "reference": reference.id,
+        "source": reference.source,
+        "kind": reference.kind.value,
+        "link": str(link.relative_to(workspace.root)),
+        "branch": None if reference.branch is UNSET else reference.branch,
+        "tag": None if reference.tag is UNSET else reference.tag,
+        "path": None if reference.path is UNSET else reference.path,
+        "tags": tuple(reference.tags),
+        "description": reference.description,
+        "summary": reference.summary,
+        "presence": found.presence.value,
+        "commit": commit_of(found),
+        "folder": str(found.folder) if found.folder is not None else None,
+        "left_out": facts.left_out if facts is not None else (),
+    }
+
+
+def updated_view(updated: Updated) -> ReferenceUpdated:
+    """Return what has become of a reference, for programs."""
+    return ReferenceUpdated(
+        reference=updated.reference.id,
+        source=updated.reference.source,
+        deed=updated.deed.value,
+        before=updated.before,
+        commit=updated.brought.commit,
+        words=updated.words,
+        is_copy=updated.is_copy,
+        left_out=updated.brought.facts.left_out,
+    )
+
+
+def updated_words(updated: Updated, *, is_asked: bool = True) -> str:
+    """Return what has become of a reference, for people; whether its remote was asked."""
+    name, commit = updated.reference.id, name_of_commit(updated.brought.commit)
+    match updated.deed:
+        case Deed.STOOD:
+            return f"{name}: {'current' if is_asked else 'is linked already'} ({commit})"
+        case Deed.LINKED:
+            how = "copied to" if updated.is_copy else "linked at"
+            return f"{name}: {how} .sow/refs/{updated.reference.link} ({commit})"
+        case Deed.UPDATED:
+            before = name_of_commit(updated.before or "")
+            return f"{name}: updated from {before} to {commit} ({updated.words})"
+        case Deed.RESET:
+            before = name_of_commit(updated.before or "")
+            return f"{name}: set to the remote, from {before} to {commit} ({updated.words})"
+
+
+def echo_left_out(left_out: Sequence[str]) -> None:
+    """Tell a person what of a reference is not linked."""
+    for text in left_out[:MOST_SHOWN]:
+        click.echo(f"Note: left out: {printable(text)}", err=True)
+    if len(left_out) > MOST_SHOWN:
+        more = len(left_out) - MOST_SHOWN
+        click.echo(f"Note: left out: {more} more (sow refs list --json)", err=True)
+
 
 HEADER = ("ID", "KIND", "HERE", "COMMIT", "SOURCE")
 

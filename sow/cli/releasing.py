@@ -9,10 +9,11 @@ from contextlib import closing
 import click
 
 from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_ready
-from sow.cli.this_caller import this_caller
+from sow.cli.arguments import this_caller
 from sow.jobs import jobs
-from sow.jobs.database import open_existing_queue
+from sow.jobs.database import Database, open_existing_queue
 
 
 def release_and_say() -> None:
@@ -27,7 +28,12 @@ def release_and_say() -> None:
             task_id = jobs.get_job(database, job_id).task_id
             click.echo(f"Note: task {task_id} waits for nothing any more: job {job_id}", err=True)
         if released:
-            try:
-                Staffing(caller, caller.load_configuration(), database).ensure()
-            except NoWorker as error:
-                click.echo(f"Note: {error.message}. {error.hint}", err=True)
+            ensure_worker(caller, database)
+
+
+def ensure_worker(caller: Caller, database: Database) -> None:
+    """See to a worker for what is queued; say on stderr where none may be started."""
+    try:
+        Staffing(caller, caller.load_configuration(), database).ensure()
+    except NoWorker as error:
+        click.echo(f"Note: {error.message}. {error.hint}", err=True)

@@ -11,13 +11,12 @@ import click
 from msgspec import UNSET
 
 from sow.cli import completing
-from sow.cli.arguments import here, named_task, read_given
+from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
 from sow.cli.output import echo_json, json_option, shown_state
-from sow.cli.task_options import id_option
 from sow.cli.verdict_words import feedback_words
 from sow.clock import local_time
 from sow.errors import UsageError
-from sow.ids import parse_task_id
+from sow.ids import TaskId, parse_task_id
 from sow.terminal_text import printable, printable_lines, readable
 
 if TYPE_CHECKING:
@@ -59,7 +58,6 @@ def accept(
         accept_whole(_one_text(summary, "--summary"), as_json=as_json)
         return
     from sow.calls.judging import judgement_of
-    from sow.cli.this_caller import this_caller
     from sow.state import verdicts
     from sow.state.authors import PERSON
 
@@ -110,7 +108,6 @@ def correct(
     """
     from sow.calls.batch_touch import touch_batch
     from sow.calls.judging import judgement_of
-    from sow.cli.this_caller import this_caller
     from sow.state import verdicts
 
     findings = read_given(file, "--file")
@@ -138,15 +135,14 @@ def correct(
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @json_option
-def show(task: str | None, task_option: str | None, as_json: bool) -> None:
+def show(task_id: TaskId, as_json: bool) -> None:
     """Show the last verdict on TASK, what became of the feedback, and what the newest one says."""
     from sow.state.tasks import read_task
     from sow.state.verdicts import last_findings
 
-    found = read_task(here(), parse_task_id(named_task(task, task_option, os.environ)))
+    found = read_task(here(), task_id)
     findings = printable_lines(last_findings(here(), found))
     lines = [*_story(found), *(f"    {line}" for line in findings)]
     _print(found, "\n".join(lines), as_json=as_json)

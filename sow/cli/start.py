@@ -15,13 +15,12 @@ from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
 from sow.calls.request import Request
 from sow.calls.start import Opening, prepare_opening, run_opening
-from sow.cli.arguments import working_folder
+from sow.cli.arguments import this_caller, working_folder
 from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json
 from sow.cli.prompt_here import composed_for
-from sow.cli.this_caller import this_caller
 from sow.errors import ExitCode, StateError, UsageError
 from sow.features import OPTIONS
 from sow.ids import ProjectId, TaskId

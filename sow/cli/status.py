@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 import click
 from msgspec import Struct
 
+from sow.cli.next import look_here, steps_here
 from sow.cli.output import echo_json, json_option, shown_state, terminal_size
-from sow.cli.situated import look_here, steps_here
 from sow.clock import ago, format_duration, parse_time, utc_now
 from sow.schema.job import Verb
 from sow.schema.kinds import KINDS, SessionUse

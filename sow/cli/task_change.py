@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, is_own_agent, named_task, named_tasks
+from sow.cli.arguments import (
+    here,
+    id_option,
+    ids_option,
+    is_own_agent,
+    named_task,
+    named_tasks,
+    task_argument,
+    working_folder,
+)
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
-from sow.cli.task_options import id_option, ids_option
 from sow.errors import UsageError
+from sow.ids import TaskId
 from sow.state.authors import author_of
 from sow.terminal_text import readable
 
@@ -67,26 +76,22 @@ def set_status(status: str, task_option: str | None, cancel_job: bool, as_json: 
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @cancel_option
 @json_option
-def abandon(task: str | None, task_option: str | None, cancel_job: bool, as_json: bool) -> None:
+def abandon(task_id: TaskId, cancel_job: bool, as_json: bool) -> None:
     """Abandon a TASK. `sow task reopen` reverses this."""
-    task_id = named_task(task, task_option, os.environ)
     _set(task_id, "status", "abandoned", cancel_job=cancel_job, as_json=as_json)
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @json_option
-def reopen(task: str | None, task_option: str | None, as_json: bool) -> None:
+def reopen(task_id: TaskId, as_json: bool) -> None:
     """Make a completed or abandoned TASK pending again."""
     from sow.state import tasks
 
     workspace = here()
-    task_id = named_task(task, task_option, os.environ)
     reopened = tasks.reopen(
         workspace,
         task_id,
@@ -145,7 +150,6 @@ def _stir_batch(workspace: "Workspace", task: "Task") -> None:
     if not workspace.queue_db.exists():
         return
     from sow.calls.batch_touch import touch_from_here
-    from sow.cli.arguments import working_folder
 
     touch_from_here(os.environ, working_folder(), task)
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from sow.cli import completing
-from sow.cli.arguments import here, named_task
+from sow.cli.arguments import here, task_argument
 from sow.cli.output import echo_json, json_option
-from sow.cli.task_options import id_option
 from sow.errors import StateError, UsageError
+from sow.ids import TaskId
 from sow.terminal_text import printable, readable
 
 if TYPE_CHECKING:
@@ -29,15 +28,13 @@ SHARED = (
 
 
 @click.command()
-@click.argument("task", required=False, shell_complete=completing.tasks)
-@id_option
+@task_argument
 @click.option("--stat", is_flag=True, help="A line for each file, instead of the patch.")
 @click.option("--name-only", is_flag=True, help="Only the names of the files.")
 @click.option("-z", "ends_in_nul", is_flag=True, help="A NUL after each name, and no other change.")
 @json_option
 def diff(
-    task: str | None,
-    task_option: str | None,
+    task_id: TaskId,
     stat: bool,
     name_only: bool,
     ends_in_nul: bool,
@@ -61,7 +58,7 @@ def diff(
     from sow.state.tasks import read_task
 
     workspace = here()
-    found = read_task(workspace, named_task(task, task_option, os.environ))
+    found = read_task(workspace, task_id)
     change = _change(workspace, found, patch=not (stat or name_only), stat=stat)
     if as_json:
         _print_json(found, change)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sow.cli import completing
-from sow.cli.arguments import here, named_tasks
+from sow.cli.arguments import here, ids_option, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option, shown_state, terminal_width
-from sow.cli.task_options import ids_option
 from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
 from sow.clock import Times, utc_now
 from sow.paths import display_path
@@ -52,7 +51,7 @@ def show(
 
 
 def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: bool) -> None:
-    from sow.cli.task_log import end_of_log, print_description
+    from sow.cli.log import end_of_log, print_description
     from sow.state.tasks import find_task, read_task
 
     if description:

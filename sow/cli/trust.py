@@ -5,12 +5,12 @@ from contextlib import closing
 
 import click
 
-from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_accepted
+from sow.cli.arguments import this_caller
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, echo_table, json_option
-from sow.cli.this_caller import this_caller
+from sow.cli.releasing import ensure_worker
 from sow.config.checks import checks_of, read_repository
 from sow.ids import JobId
 from sow.jobs import workers
@@ -76,8 +76,5 @@ def _release(caller: Caller) -> list[JobId]:
         released = release_accepted(caller.workspace, database, caller.environ, now=caller.now())
         if released:
             workers.wake(caller.workspace)
-            try:
-                Staffing(caller, caller.load_configuration(), database).ensure()
-            except NoWorker as error:
-                click.echo(f"Note: {error.message}. {error.hint}", err=True)
+            ensure_worker(caller, database)
         return released

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, TextIO
 
-from sow.cli.job_rows import JobRows
-from sow.cli.live_block import LiveBlock, leave_when_stopped
+from sow.cli.job_rows import JobRows, LiveBlock, leave_when_stopped
 from sow.cli.streams import Terminal
 from sow.errors import SowError
 from sow.jobs import leases
@@ -35,7 +34,7 @@ def rows_below_log(workspace: Workspace) -> Iterator[None]:
         return
     screen = _Screen(workspace, LiveBlock(terminal.steer))
     sys.stderr = _AboveRows(terminal, screen)
-    leave_when_stopped(screen)
+    leave_when_stopped(screen.leaving)
     thread = threading.Thread(target=screen.run, name="screen", daemon=True)
     thread.start()
     try:

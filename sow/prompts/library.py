@@ -18,7 +18,7 @@ from sow.prompts.variables import Facts, fill, includes_of
 
 FOLDER = Path(__file__).parent
 TEMPLATES = FOLDER.parent / "agents" / "templates"
-"""As in `sow.agents.roles`, whose import is heavy."""
+"""The folder of the texts that begin each role's prompt."""
 SUFFIX = ".md"
 ADDED = ".add.md"
 TEMPLATE = "templates/"

@@ -2,11 +2,11 @@ import re
 
 import pytest
 
-from sow.agents.roles import AGENTS, TEMPLATES, UnknownAgent, get_agent
+from sow.agents.roles import AGENTS, UnknownAgent, get_agent
 from sow.errors import ExitCode
 from sow.ids import SLUG_PATTERN, TaskId
 from sow.prompts.compose import TaskBrief, spawn_prompt
-from sow.prompts.library import list_prompts, load_prompt
+from sow.prompts.library import TEMPLATES, list_prompts, load_prompt
 from sow.schema.task import TaskStatus
 
 NAMES = [agent.name for agent in AGENTS]
@@ -62,7 +62,7 @@ def test_a_template_sends_nobody_to_another_roles_base():
 
 
 def test_no_template_lies_unused():
-    assert {agent.prompt_path for agent in AGENTS} == {file.name for file in TEMPLATES.iterdir()}
+    assert {f"{agent.name}.md" for agent in AGENTS} == {file.name for file in TEMPLATES.iterdir()}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter
 from sow.cli import failing_requests, worker_screen
 from sow.cli.batch_words import BatchProgress
-from sow.cli.job_rows import JobRows
-from sow.cli.live_block import LiveBlock
+from sow.cli.job_rows import JobRows, LiveBlock
 from sow.cli.progress import WaitingView
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs

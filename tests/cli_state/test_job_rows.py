@@ -8,8 +8,7 @@ import pytest
 from reports.job_cases import NOW, make_job
 
 from sow.cli import job_rows
-from sow.cli.job_rows import JobRows
-from sow.cli.live_block import LiveBlock
+from sow.cli.job_rows import JobRows, LiveBlock
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sow.cli import worker_screen
-from sow.cli.live_block import LiveBlock, leave_when_stopped, terminal_size
+from sow.cli.job_rows import LiveBlock, leave_when_stopped, terminal_size
 from sow.cli.streams import Terminal
 from sow.paths import Workspace
 
@@ -116,7 +116,7 @@ def test_before_the_process_is_stopped_its_lines_go_and_the_shell_s_stay(
     screen: Screen, stopped: list[list[str]]
 ) -> None:
     block = LiveBlock(screen.write)
-    leave_when_stopped(block)
+    leave_when_stopped(block.leaving)
     for _ in range(2):
         block.draw(["one", "two"])
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
@@ -136,7 +136,7 @@ def test_a_stop_in_the_middle_of_a_drawing_spares_the_shell_s_lines_too(
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
 
     block = LiveBlock(write)
-    leave_when_stopped(block)
+    leave_when_stopped(block.leaving)
     block.draw(["one", "two"])
     block.draw(["three"])
     assert screen.rows == ["one", "two", "[1]+  Stopped", "$ fg", "three"]
@@ -175,7 +175,7 @@ def test_a_worker_s_rows_go_before_it_is_stopped_and_nobody_draws_meanwhile(
 
 def test_what_is_to_happen_at_a_stop_already_stays(stopped: list[list[str]]) -> None:
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)
-    leave_when_stopped(LiveBlock(lambda _: None))
+    leave_when_stopped(LiveBlock(lambda _: None).leaving)
     assert signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
 
 

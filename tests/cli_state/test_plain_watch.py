@@ -12,7 +12,7 @@ from in_process import Ended, run_in_process
 from reports.job_cases import NOW, make_job
 
 from sow.calls.caller import Caller
-from sow.cli import plain_watch
+from sow.cli import watch
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
@@ -55,9 +55,9 @@ def test_all_of_a_queue_that_is_made_later_is_told(
         with closing(open_queue(workspace)) as database:
             jobs.insert_job(database, make_job())
 
-    monkeypatch.setattr(plain_watch, "wait_for_more", wait)
+    monkeypatch.setattr(watch, "wait_for_more", wait)
     with pytest.raises(KeyboardInterrupt):
-        plain_watch.watch_in_lines(Caller(workspace, {}, workspace.root), None, None)
+        watch.watch_in_lines(Caller(workspace, {}, workspace.root), None, None)
     out, err = capsys.readouterr()
     assert out.endswith("  010   implementer is queued for claude-code (job 1)\n")
     assert err.startswith("Nothing was ever queued here")
@@ -137,13 +137,13 @@ def test_how_long_it_goes_on(
     workspace: Workspace, env: dict[str, str], wait: str | None, seconds: float | None
 ) -> None:
     known = {name: text.replace("{root}", str(workspace.root)) for name, text in env.items()}
-    assert plain_watch._bound(Caller(workspace, known, workspace.root), wait) == seconds
+    assert watch._bound(Caller(workspace, known, workspace.root), wait) == seconds
 
 
 def test_a_request_that_fails_already_is_told_once(
     workspace: Workspace, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plain_watch, "FOLLOW_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "FOLLOW_SECONDS", 0.01)
     job = jobs.insert_job(database, make_job(state=JobState.RUNNING, started_at=NOW))
     output = workspace.attempt(job.id, 1).output
     output.parent.mkdir(parents=True)

@@ -15,7 +15,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from sow.agents.rights import calling_agent
-from sow.cli.mcp_progress import words_of_waiting
+from sow.cli.mcp import words_of_waiting
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
 from sow.mcp_server.calls import USUAL, Calls, Limits

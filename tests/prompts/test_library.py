@@ -5,11 +5,12 @@ from itertools import combinations
 import pytest
 
 from sow.agents.rights import REVIEWING
-from sow.agents.roles import AGENTS, TEMPLATES
+from sow.agents.roles import AGENTS
 from sow.errors import ExitCode
 from sow.lifecycle.types import LIFECYCLES
 from sow.prompts.library import (
     FOLDER,
+    TEMPLATES,
     UnknownPrompt,
     is_prompt,
     list_prompts,

@@ -6,12 +6,19 @@ from pathlib import Path
 import click
 import pytest
 
-from sow.agents.roles import AGENTS, TEMPLATES
+from sow.agents.roles import AGENTS
 from sow.attempts.prompt_facts import NO_GOAL
 from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.root import root
 from sow.install.places import MARKETPLACE
-from sow.prompts.library import FOLDER, is_prompt, list_prompts, list_templates, load_prompt
+from sow.prompts.library import (
+    FOLDER,
+    TEMPLATES,
+    is_prompt,
+    list_prompts,
+    list_templates,
+    load_prompt,
+)
 from sow.prompts.variables import VARIABLES
 
 REPOSITORY = Path(__file__).parents[2]

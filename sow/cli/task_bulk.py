@@ -1,5 +1,6 @@
-"""`sow task import` and `sow task export`: many tasks in one file."""
+"""`sow task import`, `export` and `remove`: many tasks at once."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -9,17 +10,21 @@ import click
 from msgspec import UNSET
 
 from sow.agents.roles import AGENTS
-from sow.cli.arguments import here, read_given
-from sow.cli.output import echo_json_lines, json_option
+from sow.calls.last_job import refuse_after_jobs
+from sow.cli import completing
+from sow.cli.arguments import here, ids_option, named_tasks, read_given
+from sow.cli.failure import for_each
+from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.config.checks import checks_of, read_repository
 from sow.paths import Workspace
-from sow.schema.output.tasks import ImportedTask
+from sow.schema.output.tasks import ImportedTask, RemovedTask
 from sow.schema.task import MOST_PRIORITY
 from sow.schema.task_entry import FIELDS
 from sow.state.bulk.entries import STDIN, read_entries, with_priority
 from sow.state.bulk.exporting import entries_of
 from sow.state.bulk.importing import import_tasks
 from sow.state.bulk.plan import Known, Planned
+from sow.state.bulk.removing import remove_task
 from sow.state.projects import read_project
 from sow.state.tasks import all_places, read_task_at
 from sow.terminal_text import printable
@@ -129,3 +134,25 @@ def export(as_json: bool) -> None:
         click.echo(render_entries(plain), nl=False)
     else:
         click.echo("No tasks. Add one: sow task add NAME --agent implementer", err=True)
+
+
+@click.command()
+@click.argument("tasks", metavar="[TASK]...", nargs=-1, shell_complete=completing.tasks)
+@ids_option
+@json_option
+def remove(tasks: tuple[str, ...], task_options: tuple[str, ...], as_json: bool) -> int:
+    """Remove each TASK, with its folder, if it never ran and no other depends on it.
+
+    A task that has begun is not removed: use `sow task abandon`.
+    """
+    workspace = here()
+    named = named_tasks(tasks, task_options, os.environ)
+    return for_each(named, lambda task: _remove(workspace, task, as_json=as_json), as_json=as_json)
+
+
+def _remove(workspace: Workspace, task_id: str, *, as_json: bool) -> None:
+    gone = remove_task(workspace, task_id, lambda task: refuse_after_jobs(workspace, task))
+    if as_json:
+        echo_json(RemovedTask(task=gone.id, name=gone.name))
+    else:
+        click.echo(f"Task {gone.id} removed: {gone.name}")
