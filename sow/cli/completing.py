@@ -141,15 +141,6 @@ def first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
     return [] if ctx.params.get(param.name or "") else task_choices()
 
 
-@offering
-def executors() -> Iterable[Choice]:
-    """Yield the executors, those of the repository among them."""
-    from sow.cli.config import configuration_here
-
-    found = configuration_here(os.environ).executors
-    return [(name, executor.type.value) for name, executor in found.items()]
-
-
 def _job_choices(*, active_only: bool) -> list[Choice]:
     from sow.jobs import jobs
 

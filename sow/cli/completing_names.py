@@ -1,4 +1,4 @@
-"""What the Tab key offers of a project's own names: batches, checks, documents, events, feedback.
+"""What the Tab key offers of names that few commands take: executors, batches, checks, events.
 
 Owns these look-ups, each of which imports what it needs; how one is made of a function, and that it
 stays silent, is `completing`'s.
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from sow.state.artifacts import Side
 
 MOST_BATCHES = 50
+
+
+@offering
+def executors() -> Iterable[Choice]:
+    """Yield the executors, those of the repository among them."""
+    from sow.cli.config import configuration_here
+
+    found = configuration_here(os.environ).executors
+    return [(name, executor.type.value) for name, executor in found.items()]
 
 
 @completer

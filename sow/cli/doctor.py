@@ -5,7 +5,7 @@ import os
 import click
 
 from sow import __version__
-from sow.cli import completing
+from sow.cli import completing_names
 from sow.cli.arguments import working_folder
 from sow.cli.config import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record
@@ -17,7 +17,9 @@ from sow.findings import Finding, Level, count
 
 
 @click.command()
-@click.argument("executors", metavar="[EXECUTOR]...", nargs=-1, shell_complete=completing.executors)
+@click.argument(
+    "executors", metavar="[EXECUTOR]...", nargs=-1, shell_complete=completing_names.executors
+)
 @json_option
 def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     """Check what agents need to run here: of each EXECUTOR, or of everything.

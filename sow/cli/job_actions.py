@@ -50,7 +50,7 @@ def retry(job_id: str, fresh: bool, priority: int | None, options: WaitOptions) 
 
     Exit: as of the command that placed the job.
     """
-    # Of this one command, as below.
+    # Of this one command.
     from sow.calls.retrying import request_again
 
     caller = this_caller()
@@ -77,6 +77,7 @@ def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - i
 
     Exit: 4 where there is nothing to decide, for sow can tell by itself.
     """
+    # Of this one command.
     from sow.calls.declare_gone import declare_gone
     from sow.cli.releasing import ensure_worker
 

@@ -102,6 +102,7 @@ def _verdicts(workspace: Workspace, shown: Sequence[Job]) -> Mapping[JobId, str]
     # Heavy: it reads tasks.
     from msgspec import UNSET
 
+    # As above.
     from sow.cli.verdict_words import steering_note
     from sow.state.tasks import read_task
 
