@@ -59,7 +59,9 @@ def brake_of_refusals(refusals: Sequence[str]) -> str:
     """
     counts = Counter(map(first_line, refusals))
     alike = [(words, count) for words, count in counts.items() if count >= IN_A_ROW]
-    return "; ".join(f"{count} tasks were refused alike: {words}" for words, count in alike)
+    return "; ".join(
+        f"{count} tasks were refused for the same reason: {words}" for words, count in alike
+    )
 
 
 def first_line(text: str) -> str:
@@ -82,7 +84,10 @@ def _of_agents(ended: Sequence[JobInBatch]) -> str:
         return ""
     detail = last[-1].reason.strip().partition("\n")[0]
     words = CAUSES[failure[0]].words
-    return f"jobs {_numbers(last)} failed alike: {words}{f': {detail}' if detail else ''}"
+    return (
+        f"jobs {_numbers(last)} failed for the same reason:"
+        f" {words}{f': {detail}' if detail else ''}"
+    )
 
 
 def _failure(job: JobInBatch) -> tuple[Cause, str] | None:
@@ -111,7 +116,7 @@ def _of_checks(ended: Sequence[JobInBatch]) -> Brake:
 
 def _red_on_base(job: JobInBatch) -> str:
     detail = job.reason.strip().partition("\n")[0]
-    base = f"red on the commit that task {job.task_id} began at, too"
+    base = f"also red on the commit from which task {job.task_id} started"
     return f"the checks of {IN_A_ROW} tasks in a row are red, and {base}: {detail}"
 
 

@@ -42,12 +42,12 @@ def standing_of(
     if item.refusal:
         return above_limit(item, item.refusal, item.refused_by)
     if item.waits_for_plan:
-        return needs_person(item, "the project's plan is not approved and begun", WAY_TO_PLAN)
+        return needs_person(item, "the project's plan is not approved and started", WAY_TO_PLAN)
     match item.status:
         case TaskStatus.PENDING:
             return _pending(item, before or {})
         case TaskStatus.IN_PROGRESS:
-            reason = "it is in progress, and nobody is at work on it"
+            reason = "it is in progress, but no agent is working on it"
             return _taken_up_again(item) or needs_person(item, reason, resume(item))
         case TaskStatus.PAUSED:
             return _interrupted(item) or needs_person(
@@ -66,7 +66,7 @@ def standing_of(
 def _with_job(item: ItemFacts, live: LiveJob, policy: BatchPolicy) -> Standing:
     """Return where an item stands whose job has not ended."""
     if live.is_held:
-        reason = "its command lines wait for your word"
+        reason = "its command lines wait for your approval (`sow trust`)"
         return Standing(
             task=item.task,
             state=ItemState.NEEDS_PERSON,
@@ -127,7 +127,7 @@ def _waiting(item: ItemFacts, waits: Sequence[str], outside: Sequence[Dependency
     reason, command = f"waits for {', '.join(waits)}", ""
     idle = next((other for other in outside if not other.goes_on), None)
     if idle is not None:
-        reason += f"; nobody is at work on task {idle.task} ({idle.status or 'gone'})"
+        reason += f"; no agent is working on task {idle.task} ({idle.status or 'removed'})"
         command = f"sow task show {idle.task}"
     return Standing(
         task=item.task,
@@ -154,7 +154,7 @@ def _hopeless(other: Dependency) -> str:
     if other.status is TaskStatus.PENDING:
         return f"it depends on task {other.task}, which is in no batch"
     if other.status in (TaskStatus.FAILED, TaskStatus.ABANDONED, None):
-        return f"task {other.task}, which it depends on, is {other.status or 'gone'}"
+        return f"task {other.task}, which it depends on, is {other.status or 'removed'}"
     return ""
 
 
@@ -192,7 +192,9 @@ def _failed(item: ItemFacts) -> Standing:
     return Standing(
         task=item.task,
         state=ItemState.FAILED,
-        reason=last.reason if last is not None and last.reason else "its agent has given up",
+        reason=last.reason
+        if last is not None and last.reason
+        else "its agent reported that it failed",
         command=run_again(item),
     )
 
@@ -256,7 +258,7 @@ def _ended_badly(item: ItemFacts) -> Standing | None:
         if item.vain_reviews >= ENOUGH:
             reason = f"{item.vain_reviews} reviews have come to nothing, so judge it yourself"
             return needs_person(item, f"{reason}: {words}", accept(item))
-        reason = f"the {last.verb.value} came to nothing: {words}"
+        reason = f"the {last.verb.value} job failed: {words}"
         found = needs_person(item, reason, command_of(last.reached))
         return replace(found, is_above_limit=last.reached is not None)
     return None
@@ -270,7 +272,7 @@ def _conflict(item: ItemFacts) -> Standing | None:
     if item.conflicts_handed:
         words = item.last.reason if item.last is not None else ""
         known = words.partition("\n")[0] or "its work conflicts with the project's branch"
-        reason = f"{known}; its agent has tried once"
+        reason = f"{known}; its agent tried once to solve it"
         return needs_person(item, reason, solving_now(item.task, resumes=item.resumes))
     return advance(item, ItemState.CORRECTING, Action.SOLVE)
 
@@ -310,15 +312,15 @@ def _to_be_judged(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return advance(item, ItemState.IN_REVIEW, Action.REVIEW)
     if policy.accept is Accept.CHECK and policy.check:
         return advance(item, ItemState.CHECKING, Action.ACCEPT)
-    return needs_person(item, "its work waits for your verdict", accept(item))
+    return needs_person(item, "its work waits for your review", accept(item))
 
 
 def _without_clone(item: ItemFacts) -> Standing:
     """Return what an item wants that is to be checked or updated, and whose clone is gone."""
-    words = "its clone was removed, in which it is to be checked and brought up to date"
+    words = "its clone was removed, but checks and updates need it"
     is_over = item.status is TaskStatus.COMPLETED  # and its session with it
     command = f"sow task reopen {item.task}" if is_over else resume(item)
-    return needs_person(item, f"{words}; its agent has it again when it goes on", command)
+    return needs_person(item, f"{words}; it is created again when its agent continues", command)
 
 
 def _has_what_was_taken_back(item: ItemFacts) -> Standing | None:
@@ -326,7 +328,7 @@ def _has_what_was_taken_back(item: ItemFacts) -> Standing | None:
     if not item.taken_back:
         return None
     named = ", ".join(commit[:12] for commit in item.taken_back)
-    reason = f"its branch has commits that the project's branch has no more: {named}"
+    reason = f"its branch has commits that the project's branch no longer has: {named}"
     words = f"{reason}\n{bringing_back(item.task)}"
     return needs_person(item, words, accept(item))
 
@@ -357,7 +359,7 @@ def _accepted(item: ItemFacts, policy: BatchPolicy) -> Standing:
 
 def _merge_again(item: ItemFacts) -> Standing:
     """Return that a person is asked about work that was merged and taken back: only one knows."""
-    reason = "its work was merged, and the project's branch has it no more"
+    reason = "its work was merged, but the project's branch no longer has it"
     return needs_person(item, reason, f"sow merge {item.task}")
 
 
@@ -374,7 +376,7 @@ def _merge_is_red(item: ItemFacts) -> bool:
 
 def _to_be_merged(item: ItemFacts) -> Standing:
     if item.is_behind and item.updates >= MOST_UPDATES:
-        reason = f"{item.updates} updates in a row have not brought it up to date"
+        reason = f"{item.updates} updates in a row did not bring it up to date"
         return needs_person(item, reason, f"sow clone update {item.task}")
     if item.is_behind and item.clone_is_gone:
         return _without_clone(item)
@@ -436,7 +438,7 @@ def commit_first(item: ItemFacts, task: str, paths: Sequence[str]) -> Standing:
     names = ", ".join(printable(readable(path)) for path in paths[:MOST_NAMED])
     more = f" and {len(paths) - MOST_NAMED} more" * (len(paths) > MOST_NAMED)
     whose = "it" if task == item.task else f"task {task}"
-    reason = f"{whose} was done without a clone, and is in no commit: {names}{more}"
+    reason = f"{whose} was done without a clone and is not committed: {names}{more}"
     return needs_person(
         item, reason, f"{committing(paths, item.tree)} && sow batch resume {item.batch}"
     )

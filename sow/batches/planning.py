@@ -16,8 +16,8 @@ from sow.batches.item_facts import BatchFacts, ItemFacts, Standing
 from sow.schema.batch import AT_WORK, ENDED, OF_AGENTS, Action, BatchPolicy, ItemState
 from sow.schema.kinds import KINDS
 
-LEFT = "its batch has ended before it was done"
-STOPPED = "another task has failed, and the batch stops at the first (--fail-fast)"
+LEFT = "its batch ended first"
+STOPPED = "another task failed, and the batch stops at the first failure (--fail-fast)"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

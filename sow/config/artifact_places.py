@@ -10,7 +10,7 @@ from sow.config.source import Source
 from sow.schema.config import RepositoryConfigFile
 
 SECTION = "artifacts"
-REMEDY = "Name a folder of this repository, not below .sow/project, such as docs/design."
+REMEDY = "Give a folder of this repository, not below .sow/project, such as docs/design."
 
 
 def check_places(source: Source[RepositoryConfigFile]) -> None:
@@ -27,7 +27,7 @@ def _fault(root: Path, folder: str) -> str:
         return f"{folder} lies outside the repository"
     parts = place.relative_to(root).parts
     if ".git" in parts or parts[:2] == (".sow", "run"):
-        return f"{folder} is no part of the repository's contents"
+        return f"{folder} is not part of the repository's contents"
     if parts[:2] == (".sow", "project"):
-        return f"{folder} goes away with the project, which its documents are to outlive"
+        return f"{folder} is deleted with the project, but documents must be kept"
     return ""

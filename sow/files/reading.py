@@ -40,7 +40,9 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
             raise NotAFile(path, kind) from None
         if writes and path.is_symlink():
             refuse_leading_out(path)
-            raise NotAFile(path, "it is a link, and nothing is written through it") from None
+            raise NotAFile(
+                path, "it is a symbolic link, and sow does not write through links"
+            ) from None
         raise
     kind = _kind(os.fstat(descriptor).st_mode)
     if kind:

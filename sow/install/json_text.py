@@ -29,9 +29,9 @@ def read_object(data: bytes | None) -> dict[str, Any]:
             text, object_pairs_hook=_without_twins, parse_constant=_number, parse_float=_number
         )
     except RecursionError:
-        raise NotJson("it is nested too deeply") from None
+        raise NotJson("its values are nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise NotJson(f"it is no JSON: {error}") from None
+        raise NotJson(f"it is not JSON: {error}") from None
     except ValueError as error:  # an integer of more digits than Python reads
         raise NotJson(str(error)) from None
     if not isinstance(found, dict):

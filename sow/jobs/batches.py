@@ -189,9 +189,9 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
                 continue
             if other is not None:
                 raise StateError(
-                    f"task {task_id} belongs to batch {other}, which goes on",
-                    hint=f"`sow batch show {other}` shows it; `sow batch remove {other} {task_id}`"
-                    " takes the task out of it.",
+                    f"task {task_id} is in batch {other}, which has not ended",
+                    hint=f"`sow batch show {other}` shows the batch. "
+                    f"`sow batch remove {other} {task_id}` removes the task from it.",
                 )
             item = BatchItem(batch_id=batch.id, project_id=batch.project_id, task_id=task_id)
             records.insert(database, "batch_item", records.fields_of(item))

@@ -104,7 +104,7 @@ class ChangeFeed:
             self.cursor = Cursor(here.file, first)
         elif before.file != here.file or before.seq > here.seq:
             self.cursor = Cursor(here.file, changes.forgotten(database))
-            reason = "the cursor belongs to another queue file; all that this one has follows"
+            reason = "the cursor belongs to another queue file, so all changes of this one follow"
             yield _notice(ChangeKind.OTHER_QUEUE, self.cursor, reason, now)
 
     def _rows(self, database: Database, now: float) -> Iterator[Change]:
@@ -127,7 +127,7 @@ class ChangeFeed:
         before, pruned = self.cursor.seq, changes.forgotten(database)
         if before < pruned and (not rows or rows[0]["seq"] > pruned):
             self.cursor = Cursor(self.cursor.file, pruned)
-            reason = f"{pruned - before} changes after the cursor were pruned, and are missing"
+            reason = f"{pruned - before} changes after the cursor are missing: they were pruned"
             yield _notice(ChangeKind.PRUNED, self.cursor, reason, now)
 
     def _change(self, row: sqlite3.Row) -> Iterator[Change]:

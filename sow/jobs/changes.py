@@ -59,8 +59,8 @@ def parse_cursor(text: str) -> Cursor:
     if found is None:
         raise UsageError(
             f"not a cursor: {text!r}",
-            hint="Give --since the cursor that an earlier call has named, or the `cursor` of a "
-            "line that `sow changes --json` has printed. 0 is the beginning.",
+            hint="Give --since the cursor that an earlier call printed, or the `cursor` of a"
+            " line of `sow changes --json`. 0 means the beginning.",
         )
     return Cursor(found[1], int(found[2]))
 

@@ -205,9 +205,9 @@ class Database:
             raise unusable(self.path, error) from error
         except OverflowError as error:
             raise QueueError(
-                "a number is larger than any that a record can hold",
-                hint="Nothing was changed. Look for it in the command, in SOW_JOB_ID and in the "
-                "configuration, and give a smaller one.",
+                "a number is too large to be stored",
+                hint="Nothing was changed. Find the number in the command, in SOW_JOB_ID or in"
+                " the configuration, and make it smaller.",
             ) from error
 
     def close(self) -> None:
@@ -359,7 +359,7 @@ def _not_ours_to_use(path: Path, error: OSError) -> QueueError:
     """Return the error of a file that the system does not let us look at."""
     return QueueError(
         f"the queue file {path} cannot be used: {error.strerror}",
-        hint="Check the folder's permissions, then call again.",
+        hint="Check the folder's permissions, then run the command again.",
     )
 
 

@@ -86,9 +86,10 @@ def is_held(path: Path) -> bool:
         if error.errno in NO_LOCK:
             return False
         raise QueueError(
-            f"{path} cannot be opened, so nobody can tell whether its process lives:"
+            f"{path} cannot be opened, so sow cannot see whether its process still runs:"
             f" {(error.strerror or str(error)).lower()}",
-            hint="Make it readable, or remove it if no worker and no `sow` runs here.",
+            hint="Make it readable. If neither a worker nor another `sow` command runs"
+            " here, remove it.",
         ) from error
     try:
         return not try_lock(fd, shared=True)

@@ -18,7 +18,7 @@ ASIDE = "aside"
 """The folder beside the queue's file that keeps what was put aside."""
 SUFFIXES = ("", "-wal", "-shm")
 """The three files of a queue: the file itself, its log of newer pages, and the index of that."""
-GONE_ON = "Agents that run go on; tasks, logs and sessions lie elsewhere and stay."
+GONE_ON = "Running agents continue; tasks, logs and sessions are stored elsewhere and are kept."
 
 DAMAGED = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT}
@@ -52,8 +52,8 @@ class QueueReplaced(QueueChanged):
         while_ = "while this call waited" if tasks else "while sow was using it"
         super().__init__(
             f"the queue file {path} was removed or replaced {while_}",
-            hint=f"{GONE_ON} How they stand: {', '.join(shows)}. "
-            "The next call uses the queue that is there now, or makes a new one.",
+            hint=f"{GONE_ON} To see their state: {', '.join(shows)}. The next command uses the"
+            " queue file that exists then, or creates a new one.",
         )
 
 
@@ -67,7 +67,7 @@ class NewerQueue(QueueChanged):
         super().__init__(
             f"the queue file {path} has format {version}, {maker}; "
             f"this sow {__version__} reads up to {readable}",
-            hint=f"Use {wanted}. The file was left as it is, and so are the agents that run.",
+            hint=f"Use {wanted}. The file was not changed, and running agents continue.",
         )
 
 
@@ -78,8 +78,8 @@ class QueueDamaged(QueueChanged):
         super().__init__(
             f"the queue file {path} {what}",
             repair=put_aside_command(path),
-            hint="Put it aside, with all that belongs to it, then call again: a new queue is made."
-            f"\n    {put_aside_command(path)}\n{GONE_ON}",
+            hint="Move it and the files that belong to it away, then run the command again; sow"
+            f" creates a new queue.\n    {put_aside_command(path)}\n{GONE_ON}",
         )
 
 
@@ -110,13 +110,16 @@ def unusable(path: Path, error: sqlite3.Error) -> QueueError:
     """Return what an error of SQLite means: a damaged file, a locked one, or the disk's fault."""
     code = getattr(error, "sqlite_errorcode", 0)
     if "not a database" in str(error):
-        return QueueDamaged(path, "is not a SQLite database; it was left untouched")
+        return QueueDamaged(path, "is not a SQLite database; sow did not change it")
     if code & 0xFF in DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
         return QueueDamaged(path, f"is damaged: {error}")
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         hint = (
-            "Another process keeps it locked (`fuser` names it). Nothing was changed; call again."
+            "Another process holds its lock (`fuser` prints the process id). Nothing was"
+            " changed; run the command again."
         )
     else:
-        hint = "Check the disk's free space and the folder's permissions, then call again."
+        hint = (
+            "Check the disk's free space and the folder's permissions, then run the command again."
+        )
     return QueueError(f"the queue file {path} cannot be used: {error}", hint=hint)

@@ -55,7 +55,8 @@ def make_queue(workspace: Workspace) -> None:
     except (OSError, sqlite3.Error) as error:
         raise QueueError(
             f"cannot make the queue file {workspace.queue_db}: {error}",
-            hint="Check the disk's free space and the permissions of .sow, then call again.",
+            hint="Check the disk's free space and the permissions of .sow, then run the command"
+            " again.",
         ) from error
 
 
@@ -83,10 +84,11 @@ def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         with suppress(sqlite3.Error):
             connection.rollback()
         raise QueueError(
-            f"the queue file {path} could not be brought from format {format_of(connection)} to "
-            f"{FORMAT}: {error}",
-            hint="It is whole in the form that it has now. Make room on the disk, or let whoever"
-            " holds the file finish (`fuser` names it), then call again.",
+            f"the queue file {path} could not be upgraded from format {format_of(connection)} to"
+            f" {FORMAT}: {error}",
+            hint="The file is intact in its old format. Free space on the disk, or wait until"
+            " no other process uses the file (`fuser` prints their ids). Then run the"
+            " command again.",
         ) from error
 
 
@@ -159,7 +161,9 @@ def _put_leftovers_aside(workspace: Workspace) -> None:
     was_removed = any(name.lstat().st_nlink <= len(names) for name in names)  # else it was moved
     folder = move_aside(path, [*left, *names])
     if was_removed:
-        words = f"was removed: what is left of it was moved to {folder}, and a new queue begins"
+        words = (
+            f"was removed: what is left of it was moved to {folder}, and sow created a new queue"
+        )
         keeper_hooks.OURS.tell(f"the queue file {path} {words}")
 
 

@@ -41,12 +41,12 @@ def refuse_foreign_run(workspace: Workspace) -> None:
     run = workspace.run
     if not run.is_dir() and os.path.lexists(run) and not run.is_symlink():
         raise QueueError(
-            f"{run} is no folder, so the queue and the records of jobs that were there are gone:"
-            " a pull or checkout of a commit that has a file of that name deletes them",
-            hint="Move the file away, then call again; a new queue begins:\n"
-            f"    mv {quote(str(run))} {quote(str(run))}.old\n"
-            "If git tracks it, `git rm --cached .sow/run` and a commit keep it from coming back."
-            " The tasks' states and clones are not in that folder.",
+            f"{run} is not a folder, so the queue and the job records in it are lost. A pull or"
+            " checkout of a commit with a file of that name deletes them",
+            hint="Move the file away, then run the command again; sow creates a new queue:\n   "
+            f" mv {quote(str(run))} {quote(str(run))}.old\nIf git tracks it, `git rm"
+            " --cached .sow/run` and a commit prevent this next time. The tasks' states"
+            " and clones are stored elsewhere and are kept.",
         )
     try:
         refuse_leading_out(workspace.run)

@@ -73,9 +73,12 @@ def _no_folder(aside: Path, error: OSError) -> QueueError:
     """Return the error of a place in which no folder can be made, with what helps."""
     here = quote(str(aside))
     if isinstance(error, NotADirectoryError | FileExistsError):
-        why, helps = "it is no folder", f"Move it away, then call again:\n    mv {here} {here}.old"
+        why = "it is not a folder"
+        helps = f"Move it away, then run the command again:\n    mv {here} {here}.old"
     elif isinstance(error, PermissionError):
-        why, helps = "you may not write there", f"Call again after:\n    chmod u+rwx {here}"
+        why = "you may not write to it"
+        helps = f"Make it writable, then run the command again:\n    chmod u+rwx {here}"
     else:
-        why, helps = str(error.strerror), "Check the disk's free space, then call again."
-    return QueueError(f"nothing of the queue can be put aside in {aside}: {why}", hint=helps)
+        why = str(error.strerror)
+        helps = "Check the disk's free space, then run the command again."
+    return QueueError(f"sow cannot move the queue's files to {aside}: {why}", hint=helps)

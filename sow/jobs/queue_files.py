@@ -156,10 +156,10 @@ def refuse_unfit(path: Path) -> None:
     for facts in (found, _stat(f"{path}-wal"), _stat(f"{path}-shm")):
         if facts is not None and not stat.S_ISREG(facts.st_mode):  # a FIFO would block for ever
             raise QueueDamaged(
-                path, "or what belongs to it is not a regular file; it was left untouched"
+                path, "or what belongs to it is not a regular file; sow did not change it"
             )
     if found.st_size == 0:
-        raise QueueDamaged(path, "is empty: it was cut off; it was left untouched")
+        raise QueueDamaged(path, "is empty: it was truncated; sow did not change it")
     _refuse_lost_log(path)
     refuse_foreign_log(path)
 
@@ -191,13 +191,14 @@ def refuse_foreign_log(path: Path) -> None:
             return
         if pair == before:
             raise QueueChanged(
-                f"the queue file {path} and the write-ahead log beside it do not belong together: "
-                "the file was replaced (by a backup, say), and the log of the one before was left",
+                f"the queue file {path} and the write-ahead log beside it do not belong"
+                " together: the file was replaced (for example by a backup), but the log of the"
+                " old file was kept",
                 repair=put_aside_command(path, SUFFIXES[1:]),
-                hint="To go on with the file as it is, put the log aside, then call again:\n"
-                f"    {put_aside_command(path, SUFFIXES[1:])}\n"
-                "To begin with an empty queue instead, put all of it aside:\n"
-                f"    {put_aside_command(path)}\n{GONE_ON}",
+                hint="To use the file without the log, move the log away, then run the command"
+                f" again:\n    {put_aside_command(path, SUFFIXES[1:])}\nTo start with an"
+                " empty queue instead, move all of these files away:\n   "
+                f" {put_aside_command(path)}\n{GONE_ON}",
             )
         before = pair
 

@@ -67,8 +67,9 @@ class DamagedRecord(QueueError):
         """The worker whose own record it is, if it is one's."""
         super().__init__(
             f"a record in the queue file is damaged: {_named(kind)} with {which}: {reason}",
-            hint="Something other than sow has written there. `sow doctor` examines the file. "
-            "Mend the row with the sqlite3 program, or put the file aside: a new one is made.",
+            hint="A program other than sow wrote it. `sow doctor` checks the file. Repair the"
+            " row with the sqlite3 program, or move the file away; sow then creates a new"
+            " one.",
         )
 
 

@@ -82,16 +82,17 @@ def see_to_unproven(workspace: Workspace) -> None:
             file = os.lstat(path)
             journal = path.with_name(path.name + JOURNAL)
             if folder := move_aside(path, [journal], kind=UNPROVEN):
-                keeper_hooks.OURS.tell(f"{journal} is none of sow's: it was moved to {folder}")
+                keeper_hooks.OURS.tell(
+                    f"{journal} does not belong to sow, so it was moved to {folder}"
+                )
                 if is_own(workspace):
                     return
             if file.st_uid != os.geteuid():
                 raise QueueError(
-                    f"the queue file {path} belongs to another user (uid {file.st_uid}) than the"
-                    " one that "
-                    f"calls sow (uid {os.geteuid()})",
-                    hint="Call sow as that user: a checkout has one user. Nothing was read or"
-                    " changed.",
+                    f"the queue file {path} belongs to the user with uid"
+                    f" {file.st_uid}, but sow runs as uid {os.geteuid()}",
+                    hint="Nothing was read or changed. Run sow as that user: only one user can"
+                    " use a checkout.",
                 )
             if _is_ours_all_the_same(workspace, file):
                 _name(workspace)
@@ -127,8 +128,9 @@ def put_copied_over_aside(workspace: Workspace) -> None:
 
 def _cannot_tell(path: Path, error: Exception) -> QueueError:
     return QueueError(
-        f"nobody can tell whose the queue file {path} is: {error}",
-        hint="Check the disk's free space and the permissions of .sow/run, then call again.",
+        f"sow cannot find out who owns the queue file {path}: {error}",
+        hint="Check the disk's free space and the permissions of .sow/run, then run the command"
+        " again.",
     )
 
 
@@ -142,14 +144,13 @@ def _is_ours_all_the_same(workspace: Workspace, file: os.stat_result) -> bool:
         return True
     if any(is_same(file, str(name)) for name in all_names(run)):
         raise QueueError(
-            f"the queue file {workspace.queue_db} was not made by you for this folder of this"
-            " machine: it was "
-            "copied or restored, or HOME or XDG_STATE_HOME was another one then; no job of it is "
-            "run here",
+            f"the queue file {workspace.queue_db} was not made by you for this folder on this"
+            " machine, so sow runs none of its jobs. It was copied or restored, or HOME or"
+            " XDG_STATE_HOME was different when it was made",
             repair=put_aside_command(workspace.queue_db),
-            hint="Put it aside, then call again; this checkout begins a queue of its own:\n"
-            f"    {put_aside_command(workspace.queue_db)}\n"
-            "An original elsewhere and its agents stay as they are.",
+            hint="Move it away, then run the command again; sow creates a new queue for this"
+            f" checkout:\n    {put_aside_command(workspace.queue_db)}\nIf the original"
+            " queue exists elsewhere, it and its agents are not affected.",
         )
     is_regular = stat.S_ISREG(file.st_mode)
     if not is_regular or _own_file(workspace) or not _may_be_adopted(workspace, file):
@@ -267,17 +268,18 @@ def _tell(
     workspace: Workspace, folder: Path | None, *, is_back: bool, is_whole: bool = True
 ) -> None:
     run = workspace.run.relative_to(workspace.root)
-    now = "your own file is back in its place" if is_back else "a new queue begins"
+    now = "your own file was put back" if is_back else "sow created a new queue"
     if not is_whole:
         now += (
-            ". A process had it open with a log that was removed or replaced: what was written to"
-            " the queue since then, and shortly before, may be missing. `sow job list` shows what"
-            " is there"
+            ". A process had the file open while its log was removed or replaced, so the newest"
+            " entries may be missing. `sow job list` shows the jobs that are left"
         )
     words = (
-        f"the queue file {workspace.queue_db} was not made by you in this checkout, so no job of "
-        f"it is run: it was moved to {folder}, and {now}"
+        f"the queue file {workspace.queue_db} was not made by you in this checkout, so sow runs"
+        f" none of its jobs. It was moved to {folder}, and {now}"
     )
     if git_tracks(workspace):
-        words += f"\nGit tracks files in {run}; `git rm -r --cached {run}` has it leave them alone."
+        words += (
+            f"\nGit tracks files in {run}; `git rm -r --cached {run}` makes git stop tracking them."
+        )
     keeper_hooks.OURS.tell(words)

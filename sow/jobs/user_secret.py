@@ -25,10 +25,10 @@ class NoSecret(QueueError):
 
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
         super().__init__(
-            f"{path} cannot be used: {reason}; without it nobody can tell whether a queue is yours",
+            f"{path} cannot be used: {reason}. sow needs this file to know that a queue is yours",
             hint=hint
-            or f"Make {os.path.dirname(path)} writable for you, or set XDG_STATE_HOME to a "  # noqa: PTH120
-            "folder that is, in each shell that calls sow.",
+            or f"Make {os.path.dirname(path)} writable for you. Or set "  # noqa: PTH120
+            "XDG_STATE_HOME to a writable folder in each shell that runs sow.",
         )
 
 
@@ -98,17 +98,20 @@ def _read(path: str) -> bytes:
     finally:
         os.close(fd)
     if len(secret) != SIZE:
-        raise _remade(path, "it is not what sow has written")
+        raise _remade(path, "sow did not write its contents")
     if facts.st_uid != os.geteuid():
         raise NoSecret(path, f"it belongs to another user (uid {facts.st_uid})")
     if facts.st_mode & 0o077:
-        raise NoSecret(path, "other users may read or write it", f"Run `chmod 600 {path}`.")
+        raise NoSecret(path, "other users can read or write it", f"Run `chmod 600 {path}`.")
     return secret
 
 
 def _remade(path: str, reason: str) -> NoSecret:
-    hint = f"Remove it (`rm {path}`) and call again: another is made. Queues made with it are"
-    return NoSecret(path, reason, f"{hint} not yours by then; sow says so and leaves them.")
+    hint = (
+        f"Remove it (`rm {path}`) and run the command again; sow creates a new one. Queues"
+        " made with the old one then count as"
+    )
+    return NoSecret(path, reason, f"{hint} not yours, and sow does not run them.")
 
 
 def _make(path: str) -> None:

@@ -136,7 +136,7 @@ def updated(task: TaskFacts) -> Remedy:
 
 def circle_broken(task: str) -> Remedy:
     """Return what takes a task out of its circle."""
-    why = f"task {task} depends on itself, by others"
+    why = f"task {task} depends on itself through other tasks"
     return Remedy(f'sow task set {task} depends_on "<ids>"', why)
 
 

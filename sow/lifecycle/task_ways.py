@@ -317,7 +317,7 @@ def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
 def _named(vain: Sequence[str], by_id: Mapping[str, TaskFacts]) -> str:
     """Return what a task waits for in vain, and why that is so."""
     if not vain:
-        return "itself, by others"
+        return "itself, through other tasks"
     first = by_id.get(vain[0])
     is_planned = first is not None and first.waits_for_plan
     end = "waits for the plan" if is_planned else "will not be completed"

@@ -44,7 +44,7 @@ class NotListable(StateError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
             f"{path}: {reason}",
-            hint="Name a file of this repository that exists, such as docs/design.md. Drafts lie"
+            hint="Give an existing file of this repository, such as docs/design.md. Drafts are"
             " in .sow/project/context/.",
         )
 
@@ -55,7 +55,7 @@ class NotListed(StateError):
     def __init__(self, side: Side, path: str, listed: Sequence[Artifact]) -> None:
         there = ", ".join(artifact.path for artifact in listed) or "none yet"
         super().__init__(
-            f"{path} is no {side} of the project",
+            f"{path} is not an {side} of the project",
             hint=f"Its {side.field}: {there}. `sow {side} add PATH --type TYPE` adds one.",
         )
 
@@ -78,9 +78,9 @@ def path_inside(workspace: Workspace, cwd: Path, text: str) -> str:
         raise NotListable(text, "it lies outside the repository")
     inside = real.relative_to(root).as_posix()
     if not _is_text(inside):
-        raise NotListable(repr(text), "its name is no text")
+        raise NotListable(repr(text), "its name is not valid text")
     if not is_contents(root, real):
-        raise NotListable(text, "it is no part of the repository's contents")
+        raise NotListable(text, "it is not part of the repository's contents")
     if not real.is_file():
         raise NotListable(text, "it is a folder" if real.is_dir() else "there is no such file")
     return inside
@@ -124,7 +124,7 @@ def add_artifact(
             if artifact.path == path and artifact.type != kind:
                 raise StateError(
                     f"{artifact.path} is an {side} already, of the type {artifact.type}",
-                    hint=f"`sow {side} remove {artifact.path}` takes it off the list first.",
+                    hint=f"`sow {side} remove {artifact.path}` removes it from the list first.",
                 )
             if artifact.path == path:
                 added = artifact

@@ -64,7 +64,7 @@ class NoBreakdown(StateError):
     def __init__(self, name: str, there: Sequence[str]) -> None:
         known = f"There is: {', '.join(there)}. " if there else ""
         super().__init__(
-            f"no published work units: {name}",
+            f"there are no published work units named {name}",
             hint=f"{known}`sow project publish`, in a project of the type breakdown, writes them"
             " into .sow/knowledge/breakdown/.",
         )
@@ -74,7 +74,7 @@ class BadUnit(StateError):
     """A unit's file cannot be used."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"{path}: {why}", hint="Correct the file, then call again.")
+        super().__init__(f"{path}: {why}", hint="Correct the file, then run the command again.")
 
 
 def read_units(workspace: Workspace, cwd: Path, name: str) -> list[PublishedUnit]:
@@ -103,7 +103,7 @@ def _read(workspace: Workspace, path: Path) -> PublishedUnit:
         raise BadUnit(shown, f"it cannot be read: {error}") from error
     parts = text.split(f"{FENCE}\n", 2)
     if len(parts) < 3 or parts[0]:
-        raise BadUnit(shown, f"it does not begin with its keys between two lines of {FENCE}")
+        raise BadUnit(shown, f"it does not start with its keys between two lines of {FENCE}")
     try:
         unit = read_yaml(parts[1].encode(), Unit, path=path)
     except YamlProblem as problem:
@@ -117,12 +117,12 @@ def _fitting(units: Sequence[PublishedUnit]) -> list[PublishedUnit]:
     for found in units:
         if found.unit.unit in by_id:
             other = by_id[found.unit.unit].path
-            raise BadUnit(found.path, f"{other} is unit {found.unit.unit} as well")
+            raise BadUnit(found.path, f"{other} has the same number, {found.unit.unit}")
         by_id[found.unit.unit] = found
     circles = behind_circles({number: found.unit.depends_on for number, found in by_id.items()})
     if circles:
         first = by_id[min(circles)]
-        raise BadUnit(first.path, f"unit {first.unit.unit} depends on itself, by others")
+        raise BadUnit(first.path, f"unit {first.unit.unit} depends on itself through other units")
     return [
         replace(
             found, dropped=tuple(other for other in found.unit.depends_on if other not in by_id)

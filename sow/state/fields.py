@@ -31,20 +31,20 @@ _LISTS: Mapping[str, Callable[[str], list[str]]] = {
 SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "priority", "metadata.KEY")
 
 _REFUSED = {
-    "id": "a task keeps its id",
+    "id": "the id of a task cannot change",
     "key": "`sow task import` gives a task its key",
-    "phase": "a task keeps its phase; it is the name of a folder",
+    "phase": "the phase of a task cannot change, because its folder is named after it",
     "iteration": "sow counts iterations when it resumes an agent",
-    "session_id": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
-    "session": "sow keeps the session; `sow agent spawn --fresh` begins a new one",
-    "check": "sow keeps the outcome of the last check; `sow task check` runs one",
-    "created_at": "sow keeps the times",
-    "updated_at": "sow keeps the times",
-    "started_at": "sow keeps the times",
-    "completed_at": "sow keeps the times",
+    "session_id": "sow sets the session; `sow agent spawn --fresh` starts a new one",
+    "session": "sow sets the session; `sow agent spawn --fresh` starts a new one",
+    "check": "sow sets the result of the last check; `sow task check` runs a check",
+    "created_at": "sow sets the times",
+    "updated_at": "sow sets the times",
+    "started_at": "sow sets the times",
+    "completed_at": "sow sets the times",
     "review": "`sow review accept` and `sow review correct` write it",
     "merged": "`sow merge` writes it",
-    "metadata": "name the key as well",
+    "metadata": "give the key too, as in metadata.KEY",
 }
 
 
@@ -76,7 +76,7 @@ def set_field(
 def parse_priority(text: str) -> int:
     """Return the priority that `text` names. Raises RefusedField."""
     if not re.fullmatch(r"-?\d{1,4}", text) or abs(int(text)) > MOST_PRIORITY:
-        reason = f"{text!r} is no whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}"
+        reason = f"{text!r} is not a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}"
         raise RefusedField("priority", reason, SETTABLE)
     return int(text)
 
@@ -86,4 +86,4 @@ def parse_status(text: str) -> TaskStatus:
     try:
         return TaskStatus(text.strip())
     except ValueError:
-        raise RefusedField("status", f"{text!r} is no status", list(TaskStatus)) from None
+        raise RefusedField("status", f"{text!r} is not a status", list(TaskStatus)) from None

@@ -42,7 +42,7 @@ class NothingToApprove(StateError):
     """What is to be approved is not there."""
 
     def __init__(self, what: str, hint: str) -> None:
-        super().__init__(f"there is nothing to approve: {what}", hint=hint)
+        super().__init__(f"nothing can be approved: {what}", hint=hint)
 
 
 def enter_state(
@@ -63,7 +63,8 @@ def enter_state(
     def change(project: Project) -> Fields:
         if project != seen or _statuses(list_tasks(workspace)) != _statuses(tasks):
             raise StateError(
-                "the project has changed in this very moment", hint="Do it again: `sow next`"
+                "another command changed the project at the same time",
+                hint="Run `sow next`, then try again",
             )
         return {"state": event.target, **_effects(project, event)}
 
@@ -159,11 +160,13 @@ def _refuse_without_plan(project: Project) -> None:
     """Raise NothingToApprove where no plan waits for an approval."""
     kind = LIFECYCLES[project.kind]
     if not any(guards.PLAN_APPROVED in event.guards for event in kind.events):
-        hint = "`sow next` says what is to be approved, and when."
+        hint = "`sow next` shows what can be approved."
         raise NothingToApprove(f"a project of the type {project.kind} has no plan", hint)
     if project.standing != kind.first:
-        hint = "Tasks may be added without it; `sow next` says what comes next."
-        raise NothingToApprove(f"the plan is carried out, the project is {project.standing}", hint)
+        hint = "You can add tasks without a plan; `sow next` shows what to do next."
+        raise NothingToApprove(
+            f"the plan was already started: the project is {project.standing}", hint
+        )
 
 
 def approve_documents(
@@ -178,7 +181,7 @@ def approve_documents(
         for path in paths:
             if path not in known or contents[path] is None:
                 hint = f"`sow output add {path} --type TYPE` lists it; `sow output list` shows all."
-                raise NothingToApprove(f"{path} is no output of the project", hint)
+                raise NothingToApprove(f"{path} is not an output of the project", hint)
         for side in Side:
             there = listed(project, side)
             if any(found.path in contents for found in there):
@@ -198,8 +201,8 @@ def refuse_without_units(project: Project, tasks: Sequence[Task]) -> None:
     """Raise NothingToApprove where tasks are no work units, for the project is no breakdown."""
     if tasks and project.kind is not ProjectType.BREAKDOWN:
         raise NothingToApprove(
-            f"task {tasks[0].id} is no work unit, for the project is of the type {project.kind}",
-            f'What its agent has done is judged: `sow review accept {tasks[0].id} --summary "…"`.',
+            f"task {tasks[0].id} is not a work unit: the project is of the type {project.kind}",
+            f'To accept its agent\'s work: `sow review accept {tasks[0].id} --summary "…"`.',
         )
 
 

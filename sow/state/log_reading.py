@@ -127,7 +127,7 @@ def _without_ids(lines: Sequence[str], path: Path) -> Iterator[Reading]:
         reading = _free(opening, keys, body, path)
         is_torn = bool(body) and body[0].startswith("timestamp:")
         if reading.entry is not None and is_torn:
-            reading = Reading(opening, None, closing, "an entry is torn")
+            reading = Reading(opening, None, closing, "an entry is incomplete")
         if reading.entry is not None or (keys and _is_meant(keys)):
             yield reading
         position += 1 if reading.entry is None else 2
@@ -142,7 +142,7 @@ def _torn_at_the_end(
         following = next(fence for fence in fences if fence > opening)
         keys = lines[opening + 1 : following]
         if keys and following == len(lines) and _is_meant(keys):
-            yield Reading(opening, None, opening, "an entry is torn")
+            yield Reading(opening, None, opening, "an entry is incomplete")
 
 
 def _is_meant(keys: Sequence[str]) -> bool:

@@ -29,12 +29,13 @@ def write_next(folder: Path, on_record: Collection[str], words: bytes) -> Path:
     if len(words) > FEEDBACK_LIMIT:
         size = len(words)
         raise StateError(
-            f"the feedback has {size} bytes, and at most {FEEDBACK_LIMIT >> 20} MiB is read again",
-            hint="Put it into a file of the repository, and name that file in the feedback.",
+            f"the feedback has {size} bytes, more than the limit of {FEEDBACK_LIMIT >> 20} MiB",
+            hint="Put the text into a file of the repository, and give the path of that file in"
+            " the feedback.",
         )
     if folder.is_symlink():
         refuse_leading_out(folder)
-        raise NotAFile(folder, "it is a link, and nothing is written through it")
+        raise NotAFile(folder, "it is a symbolic link, and sow does not write through links")
     make_folder(folder)
     on_disk = _by_number(path.name for path in folder.iterdir())
     last = max(on_disk, default=0)

@@ -31,9 +31,9 @@ class NoPlace(StateError):
 
     def __init__(self, folder: str, reason: str) -> None:
         super().__init__(
-            f"nothing is moved into {folder}: {reason}",
-            hint="Name a folder of this repository, not below .sow/project, such as docs/design:"
-            " by --to, or by `artifacts` in .sow/config.yaml.",
+            f"outputs cannot be moved to {folder}: {reason}",
+            hint="Give a folder of this repository, not below .sow/project, such as"
+            " docs/design, with --to or with `artifacts` in .sow/config.yaml.",
         )
 
 
@@ -85,14 +85,14 @@ def move_output(
 def _place(root: Path, folder: str) -> Path:
     """Return a folder in which documents outlive the project, links followed. Raises NoPlace."""
     if "\0" in folder:
-        raise NoPlace(repr(folder), "its name is no text")
+        raise NoPlace(repr(folder), "its name is not valid text")
     place = Path(os.path.realpath(root / folder))
     if not place.is_relative_to(root):
         raise NoPlace(folder, "it lies outside the repository")
     if not is_contents(root, place):
-        raise NoPlace(folder, "it is no part of the repository's contents")
+        raise NoPlace(folder, "it is not part of the repository's contents")
     if place.relative_to(root).parts[:2] == (".sow", "project"):
-        raise NoPlace(folder, "it goes away with the project, which its outputs are to outlive")
+        raise NoPlace(folder, "it is deleted with the project, but outputs must be kept")
     if place.exists() and not place.is_dir():
         raise NoPlace(folder, "it is a file")
     return place

@@ -66,8 +66,8 @@ def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
         raise UnknownTask(wanted, [place.task_id for place in all_places(workspace)])
     if len(found) > 1:
         raise StateError(
-            f"two phases hold a task {wanted}: {', '.join(place.phase for place in found)}",
-            hint="Task ids are unique in a project: `sow validate` says what can be done.",
+            f"two phases have a task {wanted}: {', '.join(place.phase for place in found)}",
+            hint="Task ids must be unique in a project. `sow validate` shows how to fix this.",
         )
     return found[0]
 

@@ -112,8 +112,8 @@ def new_project(
     with locked_folder(workspace.sow):
         if not is_missing(workspace.project_state):
             raise StateError(
-                f"there is a project already: {workspace.project}",
-                hint="`sow project status` shows it. A branch has one project.",
+                f"a project exists already: {workspace.project}",
+                hint="`sow project status` shows it. A branch can have only one project.",
             )
         _build(workspace, text, names, tasks or {})
         _keep(workspace)

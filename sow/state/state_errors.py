@@ -26,8 +26,8 @@ class InvalidState(StateError):
         caret = f"{problem.caret}\n\n" if problem.caret else ""
         super().__init__(
             str(problem),
-            hint=f"{caret}Mend that line, or restore the file with git; `sow validate` names all"
-            " that is wrong, marks of a merge among it. Nothing was written.",
+            hint=f"{caret}Nothing was written. Correct that line, or restore the file with git."
+            " `sow validate` lists all errors, such as conflict markers of a merge.",
         )
 
 
@@ -59,7 +59,7 @@ class MissingState(StateError):
         self.path = path
         super().__init__(
             f"{path} does not exist",
-            hint="`sow next` names what brings it back, or takes its folder out of the way.",
+            hint="`sow next` prints the command that restores it, or that moves its folder away.",
         )
 
 
@@ -70,8 +70,8 @@ class Misplaced(StateError):
         self.path = path
         self.key = key
         super().__init__(
-            f"{path}, {key}: it says {says!r} but lies in the folder of {lies!r}",
-            hint="Correct the key or move the folder, so that both say the same.",
+            f"{path}, {key}: its value is {says!r}, but its folder is {lies!r}",
+            hint="Correct the key or move the folder, so that both are the same.",
         )
 
 
@@ -82,7 +82,8 @@ class NewerState(StateError):
         self.path = path
         self.version = version
         super().__init__(
-            f"{path} says {version!r}; this sow reads version {supported} and older",
+            f"{path} has the version {version!r}, but this sow reads only version {supported}"
+            " and older",
             hint="Upgrade sow: in its clone, `git pull` and `pipx install --force .`",
         )
 
@@ -93,7 +94,7 @@ class NoProject(StateError):
     def __init__(self, path: Path) -> None:
         self.path = path
         super().__init__(
-            f"there is no project in {path.parent}", hint="Begin one: sow project new NAME"
+            f"there is no project in {path.parent}", hint="Start one: sow project new NAME"
         )
 
 
@@ -105,8 +106,8 @@ class ProjectWithoutState(NoProject):
         StateError.__init__(
             self,
             f"{path} holds files ({file}), but no state.yaml",
-            hint="Restore state.yaml with git; or, if these files were left by another branch, "
-            "move the folder away and begin a project: sow project new NAME",
+            hint="Restore state.yaml with git. If these files were left by another branch, move"
+            " the folder away and start a project: sow project new NAME",
         )
 
 
@@ -121,7 +122,7 @@ class UnknownTask(StateError):
 
 def _known_hint(task_id: str, known: Sequence[str]) -> str:
     if not known:
-        return "There is none yet: sow task add NAME --agent implementer"
+        return "There are no tasks yet. Add one: sow task add NAME --agent implementer"
     if len(known) <= SHOWN_IDS:
         return f"There are: {', '.join(known)}"
     from difflib import get_close_matches  # heavy, and for an error's hint alone
@@ -140,7 +141,7 @@ class UnknownPhase(StateError):
         self.phase = phase
         near = get_close_matches(phase, known, n=1)
         guess = f"Did you mean {near[0]}? " if near else ""
-        more = " `--new-phase` makes another one." if may_make else ""
+        more = " `--new-phase` creates a new phase." if may_make else ""
         super().__init__(
             f"the project has no phase {phase}",
             hint=f"{guess}It has: {', '.join(known)}.{more}",
@@ -153,7 +154,7 @@ class RefusedDependency(StateError):
     def __init__(self, task_id: str, reason: str) -> None:
         self.task_id = task_id
         super().__init__(
-            f"task {task_id} cannot depend so: {reason}",
+            f"task {task_id} cannot have these dependencies: {reason}",
             hint="`sow task list` shows the tasks and what they depend on.",
         )
 

@@ -127,7 +127,7 @@ def _refuse_too_large(text: bytes, path: Path) -> None:
     """Raise YamlProblem for a state file that no command would read again."""
     if len(text) > STATE_LIMIT:
         limit = f"{STATE_LIMIT >> 20} MiB"
-        raise YamlProblem(f"{path} would be larger than {limit}, which nobody reads", path=path)
+        raise YamlProblem(f"{path} would be larger than {limit}, the limit of this file", path=path)
 
 
 def restore_state(path: Path, otherwise: bytes | None) -> None:

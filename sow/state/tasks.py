@@ -179,17 +179,15 @@ def add_task(
         chosen = parse_task_id(task_id) if task_id else next_id({*taken, *used})
         if chosen in taken:
             raise StateError(
-                f"there is a task {chosen} already: {taken[chosen].folder}",
-                hint="Leave --id out and sow takes the next free one.",
+                f"a task {chosen} exists already: {taken[chosen].folder}",
+                hint="Leave out --id: sow then takes the next free one.",
             )
         if chosen in used:
             raise StateError(
-                f"{chosen} was the id of a task that is gone, and its clone is still on record: a"
-                " new"
-                " task of that id would go on with it",
-                hint="Leave --id out and sow takes the next free one. `sow clone list` shows what"
-                " is"
-                " left of the other one.",
+                f"{chosen} was the id of a removed task whose clone still exists: a new task"
+                " with that id would use this clone",
+                hint="Leave out --id: sow then takes the next free one. `sow clone list` shows"
+                " the clone of the removed task.",
             )
         refuse_unknown(chosen, depends_on, taken)
         wanted = parse_phase(phase or project.phases[0])

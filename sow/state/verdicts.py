@@ -157,7 +157,7 @@ def refuse_unjudged(task: Task) -> None:
     """Refuse a task of which there is nothing to judge now. Raises StateError."""
     if task.status not in JUDGED:
         raise StateError(
-            f"task {task.id} is {task.status}: there is nothing to judge",
+            f"task {task.id} is {task.status}: there is no work to review",
             hint=HINTS[task.status].format(task=task.id),
         )
 

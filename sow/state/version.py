@@ -70,9 +70,9 @@ def folder_version(path: Path) -> int:
         return int(text)
     if text.startswith("<<<<<<<"):
         raise StateError(
-            f"{path} holds no version number: {text[:40]!r}",
-            hint="It holds one number alone. If a merge has left two of them, keep the higher, as"
-            " `sow validate --fix` does.",
+            f"{path} has no version number: {text[:40]!r}",
+            hint="It must contain only one number. If a merge has left two, keep the higher"
+            " one; `sow validate --fix` does this.",
         )
     raise NewerState(path, text, SCHEMA_VERSION)
 

@@ -59,7 +59,7 @@ def _misplaced(folder: TaskFolder, state: StateFile[Task]) -> Iterator[Defect]:
         ("phase", state.content.phase, folder.phase),
     ):
         if says != lies:
-            what = f"task.{key}: it says {says!r} but lies in the folder of {lies!r}"
+            what = f"task.{key}: its value is {says!r}, but its folder is {lies!r}"
             yield state.defect(Kind.MISPLACED, "task", key, what=what)
 
 

@@ -111,7 +111,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
     Kind.MISPLACED: Meaning(
         "the state says another id, or another phase, than its folder",
         "Every command refuses the task.",
-        "Correct the key or move the folder, so that both say the same.",
+        "Correct the key or move the folder, so that both are the same.",
     ),
     Kind.SAME_ID: Meaning(
         "two tasks have the same id: two people have both added one",
@@ -228,7 +228,7 @@ MEANINGS: Mapping[Kind, Meaning] = {
     Kind.UNFINISHED_IMPORT: Meaning(
         "an import of tasks was interrupted",
         "The next command that looks for tasks goes on with it, if it can.",
-        "Run `sow task list`, which completes it; or remove the file.",
+        "Run `sow task list`, which completes the import. Or remove the file.",
         "The import is completed.",
     ),
     Kind.NO_UNION: Meaning(

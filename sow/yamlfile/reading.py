@@ -71,7 +71,7 @@ def load(source: str, path: Path) -> object:
 
     try:
         if _may_be_deep(source) and _is_too_deep(source):
-            raise YamlProblem("nested too deeply", path=path)
+            raise YamlProblem("its values are nested too deeply", path=path)
         if "&" in source and _expands_too_far(compose(source)):
             raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
         data = unshared(_data_of(source)) if len(source) <= SMALL else _data_of.__wrapped__(source)

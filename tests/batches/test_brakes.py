@@ -49,7 +49,9 @@ def test_three_equal_failures_in_a_row(cause: Cause) -> None:
     assert brake_of(jobs, 0) == Brake()
     jobs.append(job(cause, reason=words))
     found = brake_of(jobs, 0)
-    assert found.reason.startswith(f"jobs {jobs[1].id}, {jobs[2].id}, {jobs[3].id} failed alike: ")
+    assert found.reason.startswith(
+        f"jobs {jobs[1].id}, {jobs[2].id}, {jobs[3].id} failed for the same reason: "
+    )
     assert found.reason.endswith(": Invalid API key")
     assert brake_of(jobs, jobs[1].id) == Brake(), "the first is forgiven"
 
@@ -83,7 +85,7 @@ def test_three_calls_that_are_refused_alike() -> None:
     missing = "executor binary not found: claude\nInstall it."
     assert brake_of_refusals([missing, "task 010 has no session", missing]) == ""
     found = brake_of_refusals([missing, "task 010 has no session", missing, missing])
-    assert found == "3 tasks were refused alike: executor binary not found: claude"
+    assert found == "3 tasks were refused for the same reason: executor binary not found: claude"
 
 
 def test_red_checks_of_three_tasks_are_looked_into_once() -> None:
@@ -94,7 +96,7 @@ def test_red_checks_of_three_tasks_are_looked_into_once() -> None:
     assert brake_of([*row, green, red()], 0) == Brake()
     on_base = red(action=Action.CHECK_BASE, reason="unit: exit code 1\nmore")
     found = brake_of([*row, on_base], 0)
-    assert found.reason.endswith("began at, too: unit: exit code 1")
+    assert found.reason.endswith("started: unit: exit code 1")
     assert brake_of([*row, on_base], on_base.id) == Brake()
 
 

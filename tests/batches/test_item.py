@@ -211,7 +211,9 @@ def test_a_second_conflict_names_its_files_and_what_its_agent_can_do(
     reason = "its work conflicts with main in file, other\nNothing was changed."
     last = ended(Verb.UPDATE, JobState.FAILED, Cause.MERGE_CONFLICT, reason=reason)
     found = standing_of(accepted(last=last, conflicts_handed=1, resumes=resumes), ALL)
-    assert found.reason == ("its work conflicts with main in file, other; its agent has tried once")
+    assert found.reason == (
+        "its work conflicts with main in file, other; its agent tried once to solve it"
+    )
     assert found.command.startswith(command)
 
 

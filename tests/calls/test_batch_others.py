@@ -59,7 +59,7 @@ def test_it_returns_when_that_one_wants_a_person_and_says_who_is_waited_for(
     turn(first)
     assert rests(second)
     (standing,) = look(second).standings
-    assert standing.reason == "waits for 010; nobody is at work on task 010 (paused)"
+    assert standing.reason == "waits for 010; no agent is working on task 010 (paused)"
     assert standing.command == "sow task show 010"
 
 

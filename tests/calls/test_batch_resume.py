@@ -94,7 +94,7 @@ def test_what_is_on_its_way_is_not_forgiven(desk: Desk) -> None:
 def test_a_batch_that_its_brake_has_paused_goes_on(desk: Desk, work: Work) -> None:
     fail(desk, 1)
     turn(work)
-    paused = {"state": BatchState.PAUSED, "reason": "jobs 1, 2, 3 failed alike"}
+    paused = {"state": BatchState.PAUSED, "reason": "jobs 1, 2, 3 failed for the same reason"}
     batches.change_batch(desk.database, work.batch.id, **paused)
     turn(work)
     resume(work)

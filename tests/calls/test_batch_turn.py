@@ -129,7 +129,10 @@ def test_a_missing_program_pauses_the_batch_after_three_tasks_and_a_resume_goes_
     turn(work)
     paused = batch(work)
     assert paused.state is BatchState.PAUSED
-    assert paused.reason == "3 tasks were refused alike: executor binary not found: claude"
+    assert (
+        paused.reason
+        == "3 tasks were refused for the same reason: executor binary not found: claude"
+    )
     asking = [task for task, state in items(work).items() if state is ItemState.NEEDS_PERSON]
     assert len(asking) == 3, "nobody is called for the others"
     desk.program("claude")
@@ -221,7 +224,7 @@ def test_the_same_call_finds_its_batch_and_takes_new_tasks_along(desk: Desk) -> 
     assert again is not None
     assert (again.batch.id, again.attached, len(again.notes)) == (work.batch.id, True, 1)
     assert list(items(work)) == ["010", "020"]
-    with pytest.raises(StateError, match="belongs to batch"):
+    with pytest.raises(StateError, match="is in batch"):
         begin(desk, "010")
 
 

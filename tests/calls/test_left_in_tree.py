@@ -59,7 +59,7 @@ def test_work_in_no_commit_wants_a_person_and_its_dependant_waits(
     work = begin(desk, "010", "020", merge=True)
     found = standing(work)
     assert found.state is ItemState.NEEDS_PERSON
-    assert found.reason == "it was done without a clone, and is in no commit: file, made here"
+    assert found.reason == "it was done without a clone and is not committed: file, made here"
     assert standing(work, "020").state is ItemState.WAITING
 
 
@@ -94,7 +94,7 @@ def test_who_depends_on_it_from_another_batch_does_not_begin_without_it(
     work = begin(desk, "020", merge=True)
     found = standing(work, "020")
     assert found.state is ItemState.NEEDS_PERSON
-    assert found.reason == "task 010 was done without a clone, and is in no commit: made"
+    assert found.reason == "task 010 was done without a clone and is not committed: made"
     assert shlex.split(found.command)[:5] == ["git", "-C", str(tree), "add", "--"]
     plain(tree, "add", "made")
     plain(tree, "commit", "-q", "-m", "Made")

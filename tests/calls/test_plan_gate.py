@@ -259,5 +259,5 @@ def test_a_look_says_who_waits(desk: Desk) -> None:
     (found,) = look(work).standings
     assert (found.task, found.reason) == (
         TaskId("010"),
-        "the project's plan is not approved and begun",
+        "the project's plan is not approved and started",
     )

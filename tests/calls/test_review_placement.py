@@ -55,7 +55,7 @@ def test_what_there_is_to_judge_is_reviewed_and_stays_as_it_is(
     desk.task(status=status)
     before = desk.read()
     if status not in JUDGED:
-        with pytest.raises(StateError, match=": there is nothing to judge"):
+        with pytest.raises(StateError, match=": there is no work to review"):
             put(desk, review())
         assert not jobs.newest_id(desk.database)
         return

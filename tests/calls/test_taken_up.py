@@ -55,7 +55,7 @@ def test_a_batch_takes_it_up_and_asks_nobody(desk: Desk) -> None:
     do(work, Step(TaskId("010"), Action.TAKE_UP, 1))
     assert in_repository(site) == site.tip
     (found,) = look(work).standings
-    assert found.reason == "its work waits for your verdict"
+    assert found.reason == "its work waits for your review"
 
 
 def test_an_old_warning_does_not_outlive_what_healed_it(desk: Desk) -> None:
@@ -67,7 +67,7 @@ def test_an_old_warning_does_not_outlive_what_healed_it(desk: Desk) -> None:
     jobs.change_job(desk.database, job.id, warnings=warnings, **ended)
     bring_back(site.facts, site.repository)
     (found,) = look(work).standings
-    assert found.reason == "its work waits for your verdict"
+    assert found.reason == "its work waits for your review"
 
 
 def test_what_was_not_committed_for_a_fault_is_committed_then(desk: Desk) -> None:

@@ -113,10 +113,10 @@ def test_what_was_pruned_and_another_file_are_said(tried: Sow, tmp_path: Path) -
     gap, row = tried("changes", "--json", "--since", first).lines
     assert (gap["kind"], gap["task"], row["seq"]) == ("pruned", None, 4)
     shown = tried("changes", "--since", first)
-    assert shown.err == "Note: 2 changes after the cursor were pruned, and are missing\n"
+    assert shown.err == "Note: 2 changes after the cursor are missing: they were pruned\n"
     assert len(shown.out.splitlines()) == 2
     other = tried("changes", "--since", "0123456789ab-1")
-    assert other.err.startswith("Note: the cursor belongs to another queue file;")
+    assert other.err.startswith("Note: the cursor belongs to another queue file, so")
     assert tried("changes", "--json", "--since", gap["cursor"]).lines == [row]
 
 

@@ -74,9 +74,9 @@ def test_what_is_dropped_is_told_and_a_path_will_do(published, tmp_path) -> None
     [
         (lambda text: text.replace("agent: implementer", "agent: nobody"), "unknown agent: nobody"),
         (lambda text: text.replace("depends_on: []", 'depends_on: ["040"]'), "depends on itself"),
-        (lambda text: text.replace('unit: "010"', 'unit: "030"'), "is unit 030 as well"),
+        (lambda text: text.replace('unit: "010"', 'unit: "030"'), "has the same number, 030"),
         (lambda text: text.replace('unit: "010"', "unit: x"), "three or more digits"),
-        (lambda text: "# Words alone\n", "does not begin with its keys"),
+        (lambda text: "# Words alone\n", "does not start with its keys"),
     ],
 )
 def test_a_file_that_does_not_fit_is_named_and_nothing_is_begun(

@@ -221,11 +221,13 @@ def test_only_what_waits_for_an_approval_is_approved(sow, agents_may):
     refused = sow("approve", "plan")
     assert (refused.code, refused.err.splitlines()[0]) == (
         4,
-        "Error: there is nothing to approve: a project of the type exploration has no plan",
+        "Error: nothing can be approved: a project of the type exploration has no plan",
     )
     refused = sow("approve", "010")
-    assert "task 010 is no work unit, for the project is of the type exploration" in refused.err
-    assert refused.err.endswith("""is judged: `sow review accept 010 --summary "…"`.\n""")
+    assert "task 010 is not a work unit: the project is of the type exploration" in refused.err
+    assert refused.err.endswith(
+        """To accept its agent's work: `sow review accept 010 --summary "…"`.\n"""
+    )
     assert "approved" not in sow("log").out
 
 
@@ -235,7 +237,10 @@ def test_a_plan_that_is_carried_out_is_not_approved_any_more(sow, agents_may):
     sow("approve", "plan")
     sow("advance")
     refused = sow("approve", "plan")
-    assert (refused.code, "the plan is carried out, the project is executing" in refused.err) == (
+    assert (
+        refused.code,
+        "the plan was already started: the project is executing" in refused.err,
+    ) == (
         4,
         True,
     )
@@ -322,7 +327,7 @@ def test_an_event_that_a_task_comes_in_the_way_of_is_refused(
     monkeypatch.setattr("sow.cli.advance.author_of", author_in_between)
     refused = sow("advance")
     assert (refused.code, state_of(sow)) == (4, "executing")
-    assert "has changed in this very moment" in refused.err
+    assert "another command changed the project" in refused.err
 
 
 def test_by_default_a_person_at_a_terminal_approves(sow, tmp_path, monkeypatch, as_agent):

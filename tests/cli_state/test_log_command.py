@@ -112,7 +112,7 @@ def test_nothing_is_logged_through_a_link(begun, tmp_path, target):
     log.symlink_to(tmp_path / target)
     refused = begun("agent", "log", "--task", "010", "$(touch here)")
     assert refused.code == 4
-    assert f"{log} cannot be used: it is a link, and nothing is written through it" in refused.err
+    assert f"{log} cannot be used: it is a symbolic link, and sow does not write" in refused.err
     assert (tmp_path / "theirs").read_text() == "alias ll='ls -l'\n"
     assert not (tmp_path / "nowhere").exists()
 

@@ -105,7 +105,7 @@ def test_a_refused_field_names_the_schema_of_its_own_file(begun):
 
 
 def test_a_second_project_is_refused(begun):
-    assert begun("project", "new", "x").err.startswith("Error: there is a project already")
+    assert begun("project", "new", "x").err.startswith("Error: a project exists already")
 
 
 def test_status_counts_by_phase(begun, state):

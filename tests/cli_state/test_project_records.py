@@ -49,8 +49,8 @@ def test_a_file_is_named_from_where_one_stands(begun, tmp_path, page, monkeypatc
         ("../outside.md", "it lies outside the repository"),
         ("/etc/passwd", "it lies outside the repository"),
         ("way-out.md", "it lies outside the repository"),
-        (".git/config", "it is no part of the repository's contents"),
-        ("docs/inner/.git/config", "it is no part of the repository's contents"),
+        (".git/config", "it is not part of the repository's contents"),
+        ("docs/inner/.git/config", "it is not part of the repository's contents"),
     ],
 )
 def test_what_is_no_file_of_the_repository_is_refused(begun, tmp_path, page, path, message):
@@ -85,9 +85,9 @@ def test_a_document_moves_nowhere_but_within_the_repository(begun, tmp_path, pag
     [
         ("../elsewhere", "lies outside the repository"),
         ("/etc", "lies outside the repository"),
-        (".git/notes", "is no part of the repository's contents"),
-        (".sow/run", "is no part of the repository's contents"),
-        (".sow/project/context", "goes away with the project"),
+        (".git/notes", "is not part of the repository's contents"),
+        (".sow/run", "is not part of the repository's contents"),
+        (".sow/project/context", "is deleted with the project"),
     ],
 )
 def test_a_place_of_the_settings_that_is_none_is_told_by_its_key(
@@ -116,10 +116,13 @@ def test_no_draft_moves_to_where_it_goes_away_with_the_project(begun, tmp_path, 
     draft.write_text("# A\n")
     begun("output", "add", str(draft), "--type", "design")
     refused = begun("output", "move", str(draft), "--to", folder)
-    assert (refused.code, "goes away with the project" in refused.err) == (4, True)
+    assert (refused.code, "is deleted with the project" in refused.err) == (4, True)
     (tmp_path / "taken").write_text("")
     refused = begun("output", "move", str(draft), "--to", "taken")
-    assert (refused.code, "nothing is moved into taken: it is a file" in refused.err) == (4, True)
+    assert (refused.code, "outputs cannot be moved to taken: it is a file" in refused.err) == (
+        4,
+        True,
+    )
     assert draft.is_file()
 
 
@@ -138,7 +141,7 @@ def test_a_file_has_one_type(begun, page):
 def test_what_is_not_listed_cannot_be_removed(begun, page):
     refused = begun("input", "remove", page)
     assert refused.code == 4
-    assert "docs/design.md is no input of the project" in refused.err
+    assert "docs/design.md is not an input of the project" in refused.err
 
 
 def test_an_old_project_loads_and_gains_the_fields_when_they_are_used(begun, tmp_path, page):

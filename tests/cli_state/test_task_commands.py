@@ -42,7 +42,7 @@ def test_add_takes_a_description_in_words_or_from_stdin(begun, tmp_path, monkeyp
     [
         (("x", "--agent", "implementr"), 2, "unknown agent: implementr"),
         (("x",), 2, "missing option '--agent'"),
-        (("x", "--agent", "implementer", "--id", "010"), 4, "there is a task 010 already"),
+        (("x", "--agent", "implementer", "--id", "010"), 4, "a task 010 exists already"),
         (("x", "--agent", "implementer", "--id", "../x"), 4, "not a task id: '../x'"),
         (("x", "--agent", "implementer", "--phase", "A/B"), 2, "not a phase name: 'A/B'"),
         (
@@ -148,7 +148,7 @@ def test_the_seeds_own_forms(begun, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("010", "status", "done"), 4, "status: 'done' is no status"),
+        (("010", "status", "done"), 4, "status: 'done' is not a status"),
         (("010", "status", "completed"), 4, "task 010 cannot go from pending to completed"),
         (("010", "iteration", "3"), 4, "iteration: sow counts iterations"),
         (("010", "nonsense", "3"), 4, "nonsense: a task has no such field"),
@@ -156,9 +156,13 @@ def test_the_seeds_own_forms(begun, monkeypatch):
         (
             ("010", "depends_on", "010"),
             4,
-            "task 010 cannot depend so: a task cannot wait for itself",
+            "task 010 cannot have these dependencies: a task cannot wait for itself",
         ),
-        (("010", "depends_on", "020"), 4, "task 010 cannot depend so: it would wait for itself"),
+        (
+            ("010", "depends_on", "020"),
+            4,
+            "task 010 cannot have these dependencies: it would wait for itself",
+        ),
         (("010", "depends_on", "x"), 4, "not a task id: 'x'"),
         (("010", "name", ""), 4, "task.name: must not be empty"),
         (("030", "name", "x"), 4, "there is no task 030"),
@@ -248,7 +252,7 @@ def test_without_a_workspace_or_project(sow, command):
     assert sow("task", *command).err.startswith("Error: no .sow folder in ")
     assert sow("init").code == 0
     done = sow("task", *command)
-    assert (done.code, done.err.splitlines()[-1]) == (4, "Begin one: sow project new NAME")
+    assert (done.code, done.err.splitlines()[-1]) == (4, "Start one: sow project new NAME")
 
 
 def test_a_newer_folder(begun, tmp_path):
@@ -256,7 +260,7 @@ def test_a_newer_folder(begun, tmp_path):
     for words in (("list",), ("show", "010"), ("set", "010", "name", "x")):
         done = begun("task", *words)
         assert done.code == 4
-        assert "this sow reads version 2 and older" in done.err
+        assert "this sow reads only version 2 and older" in done.err
 
 
 def test_show_and_set_take_several_tasks(begun, state):

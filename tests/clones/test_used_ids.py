@@ -34,9 +34,9 @@ def test_a_new_task_gets_another_id(home):
 
 
 def test_the_id_is_refused_by_name(home, tmp_path):
-    with pytest.raises(StateError, match="030 was the id of a task that is gone") as refused:
+    with pytest.raises(StateError, match="030 was the id of a removed task") as refused:
         add(home, "030")
-    assert "Leave --id out" in refused.value.hint
+    assert "Leave out --id" in refused.value.hint
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home"), "LANG": "C.UTF-8"}
     words = ("task", "add", "New", "--agent", "implementer")
     assert run_in_process(*words, "--id", "030", env=env, cwd=home.top).code == 4
@@ -48,7 +48,7 @@ def test_an_import_takes_it_neither(home, tmp_path):
     file = tmp_path / "tasks.yaml"
     file.write_text("[{id: '030', name: New, agent: implementer}]\n")
     refused = run_in_process("task", "import", str(file), env=env, cwd=home.top)
-    assert "030 was the id of a task that is gone" in refused.err
+    assert "030 was the id of a removed task" in refused.err
     file.write_text("[{key: new, name: New, agent: implementer}]\n")
     assert run_in_process("task", "import", str(file), env=env, cwd=home.top).code == 0
     assert find_task(home.workspace, "040")

@@ -150,7 +150,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(person: Person) -> No
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ('{"a": 1, "a": 2}', "'a' twice"),
         ('{"permissions": 1}', "no object"),
     ],

@@ -45,7 +45,7 @@ LOG_LOST = UNTELLABLE | {"moved and brought back", "written over"}
 OF_DAMAGE = (TaskIsTaken, sqlite3.IntegrityError)
 """What the indexes of such a file lead to."""
 MOST_REMEDIES = 4
-BACK, MISSING = "your own file is back in its place", "may be missing"
+BACK, MISSING = "your own file was put back", "may be missing"
 
 
 class Event(NamedTuple):

@@ -316,7 +316,7 @@ def test_numbers_never_come_again_and_a_gap_is_told(
     assert (gap.kind, gap.seq, gap.data.reason) == (
         "pruned",
         3,
-        "2 changes after the cursor were pruned, and are missing",
+        "2 changes after the cursor are missing: they were pruned",
     )
     assert row.seq == 4
     assert [row.seq for row in read(feed())] == [4], "without a cursor nothing is missed"
@@ -341,7 +341,7 @@ def test_what_is_pruned_while_a_reader_reads_is_a_gap_too(
     seen += reader
     kinds = [(row.seq, row.kind) for row in seen]
     assert kinds[2] == (4, "pruned")
-    assert seen[2].data.reason == "2 changes after the cursor were pruned, and are missing"
+    assert seen[2].data.reason == "2 changes after the cursor are missing: they were pruned"
     assert [row.seq for row in seen if row.kind != "pruned"] == [1, 2, 5, 6, 7]
 
 

@@ -164,7 +164,7 @@ def test_a_lock_that_may_not_be_opened_proves_no_death(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(QueueError, match="nobody can tell whether its process lives"):
+    with pytest.raises(QueueError, match="sow cannot see whether its process still runs"):
         is_held(tmp_path / "w1.lock")
 
 

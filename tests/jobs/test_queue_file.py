@@ -92,7 +92,7 @@ def test_looking_makes_no_file(workspace: Workspace) -> None:
 
 
 def test_a_number_that_fits_into_no_record_is_no_bug(database: Database) -> None:
-    with pytest.raises(QueueError, match="larger than any that a record can hold"):
+    with pytest.raises(QueueError, match="too large to be stored"):
         jobs.get_job(database, JobId(99999999999999999999))
 
 
@@ -220,7 +220,7 @@ def test_every_command_that_needs_the_queue_says_so(
     before = digest(bad_file)
     done = sow(workspace, *words)
     assert (done.code, done.out) == (6, "")
-    assert "is not a SQLite database; it was left untouched" in done.err
+    assert "is not a SQLite database; sow did not change it" in done.err
     assert digest(bad_file) == before
 
 

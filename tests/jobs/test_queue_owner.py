@@ -107,7 +107,7 @@ def test_a_file_of_somebody_else_is_put_aside_and_told(
     aside = mine.run / "aside/unproven-1"
     assert str(aside) in words
     assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
-    assert ("your own file is back" in words) is had_one
+    assert ("your own file was put back" in words) is had_one
     assert prompts(mine) == ([""] if had_one else [])
     assert is_own(mine)
     assert len(told) == 1
@@ -140,7 +140,7 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
         found.close()
     (words,) = told
     aside = original.run / "aside/unproven-1"
-    assert f"it was moved to {aside}, and a new queue begins" in words
+    assert f"It was moved to {aside}, and sow created a new queue" in words
     assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
     assert prompts(original) == []
     assert is_own(original)
@@ -156,7 +156,7 @@ def test_a_file_of_another_checkout_of_the_users_own_is_put_aside(
     original.queue_db.write_bytes(other.queue_db.read_bytes())
     assert prompts(original) == []
     (words,) = told
-    assert "it was moved to" in words
+    assert "It was moved to" in words
     assert prompts(other) != []
 
 
@@ -199,7 +199,7 @@ def test_what_lies_in_the_place_of_that_folder_is_named_and_the_remedy_works(
     original.queue_db.unlink()
     shutil.copyfile(theirs, original.queue_db)
     (original.run / "aside").write_text("mine\n")
-    with pytest.raises(QueueError, match="aside: it is no folder") as refused:
+    with pytest.raises(QueueError, match="aside: it is not a folder") as refused:
         open_queue(original)
     assert refused.value.exit_code == ExitCode.QUEUE
     assert original.queue_db.read_bytes() == theirs.read_bytes()
@@ -271,7 +271,7 @@ def test_a_rollback_journal_is_not_played_back(
         shutil.copyfile(f"{file}-journal", f"{original.queue_db}-journal")
     assert prompts(original) == [""]
     assert (original.run / "aside/unproven-1/queue.db-journal").exists()
-    assert "queue.db-journal is none of sow's" in told[0]
+    assert "queue.db-journal does not belong to sow" in told[0]
 
 
 def test_what_was_moved_is_used(original: Workspace, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_copy_with_its_second_names_is_refused_and_the_remedy_works(original: 
     shutil.rmtree(original.root)
     for opening in OPENINGS:
         with pytest.raises(
-            QueueError, match="was not made by you for this folder of this"
+            QueueError, match="was not made by you for this folder on this"
         ) as refused:
             opening(copy)
     subprocess.run(["sh", "-c", refused.value.hint.splitlines()[1]], check=True)
@@ -329,7 +329,7 @@ def test_another_home_is_refused_and_moves_nothing(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-        with pytest.raises(QueueError, match="XDG_STATE_HOME was another one"):
+        with pytest.raises(QueueError, match="XDG_STATE_HOME was different"):
             open_queue(original)
     assert prompts(original) == [""]
 
@@ -500,7 +500,7 @@ def test_a_file_of_an_earlier_form_is_adopted_once_and_upgraded(
     shutil.copyfile(again, file)
     with closing(open_queue(workspace)) as database:
         assert format_of(database.connection) == FORMAT
-    assert "your own file is back in its place" in told[0]
+    assert "your own file was put back" in told[0]
     assert (workspace.run / "aside/unproven-1/queue.db").read_bytes() == again.read_bytes()
 
 
@@ -590,7 +590,7 @@ def test_a_pull_over_an_own_file_gives_it_back(
     assert mine.queue_db.read_bytes() == theirs.read_bytes()
     with closing(open_queue(mine)) as database:
         assert jobs.get_job(database, JobId(job.id)).prompt == ""
-    assert "your own file is back in its place" in told[0]
+    assert "your own file was put back" in told[0]
     assert "git rm -r --cached .sow/run" in told[0]
 
 
@@ -610,7 +610,7 @@ def test_a_pull_that_has_put_a_file_in_the_place_of_the_folder_is_told(
     git(tmp_path / "theirs", "commit", "-q", "-m", "A file")
     git(top, "pull", "-q", str(tmp_path / "theirs"), "main")
     assert original.run.is_file()
-    with pytest.raises(QueueError, match="the records of jobs that were there are gone") as refused:
+    with pytest.raises(QueueError, match="the job records in it are lost") as refused:
         opening(original)  # type: ignore[operator]
     command = refused.value.hint.split("\n")[1]
     subprocess.run(command, shell=True, check=True, cwd=tmp_path)

@@ -168,7 +168,7 @@ def test_who_is_killed_before_the_own_file_is_back_leaves_it_to_the_next(
             with pytest.raises(Killed):
                 open_queue(mine)
     assert left(mine) == ["own"]
-    assert "your own file is back" in told[-1]
+    assert "your own file was put back" in told[-1]
     assert {path.name for path in mine.run.iterdir() if path.name.startswith(".")} == set()
 
 
@@ -288,7 +288,7 @@ def test_what_the_log_holds_comes_back_with_the_file(
         Path(f"{mine.queue_db}-shm").unlink()
     rename_over(theirs, mine)
     assert left(mine) == ["own", "in the log"]
-    assert "your own file is back" in told[0]
+    assert "your own file was put back" in told[0]
 
 
 def test_a_removal_is_told_to_who_begins_a_new_queue(mine: Workspace, told: list[str]) -> None:

@@ -167,9 +167,9 @@ def test_a_file_that_is_locked_is_told_and_left(
             open_queue(older)
     assert caught.value.exit_code == ExitCode.QUEUE
     assert (
-        f"{older.queue_db} could not be brought from format 1 to {FORMAT}" in caught.value.message
+        f"{older.queue_db} could not be upgraded from format 1 to {FORMAT}" in caught.value.message
     )
-    assert "call again" in caught.value.hint
+    assert "run the command again" in caught.value.hint
     assert (dump(older.queue_db), copies(older)) == (before, [])
     is_whole(older)
 

@@ -13,7 +13,10 @@ def test_a_key_that_is_refused_pauses_the_batch_and_a_resume_goes_on(site: Site)
     for task in TASKS:
         site.script([[{"not_logged_in": True}], COMPLETES], task)
     first = site.sow("batch", "run", expect=1)
-    assert "Batch 1 is paused (jobs 1, 2, 3 failed alike: the CLI is not logged in" in first.out
+    assert (
+        "Batch 1 is paused (jobs 1, 2, 3 failed for the same reason: the CLI is not logged in"
+        in first.out
+    )
     assert "To let it go on: sow batch resume 1" in first.out
     begun = [job.id for job in of_batch(site) if job.started_at is not None]
     assert begun == [1, 2, 3], "the brake holds before the next one begins"
@@ -30,7 +33,7 @@ def test_a_check_that_is_red_on_the_base_as_well_pauses_the_batch(site: Site) ->
         site.script([author(f"echo {task} >file")], task)
     done = site.sow("batch", "run", "--check", "--accept", "check", "--json", expect=1).json
     assert done["state"] == "paused"
-    assert "red on the commit that task" in done["reason"]
+    assert "red on the commit from which task" in done["reason"]
     on_base = [job for job in of_batch(site) if job.batch_deed == "check_base"]
     assert len(on_base) == 1
     assert site.task(on_base[0].task_id)["check"]["passed"] is False

@@ -171,7 +171,7 @@ def test_a_second_conflict_names_its_files_and_what_that_agent_can_do(site: Site
         if item["state"] == "needs_person"
     ]
     task = item["task"]
-    assert item["reason"].endswith("in file; its agent has tried once"), item
+    assert item["reason"].endswith("in file; its agent tried once to solve it"), item
     assert item["command"].startswith(f"sow agent spawn {task} --fresh --prompt ")
     refused = site.sow("agent", "resume", task, "--conflict", expect=4)
     assert "in file, and its executor cannot resume its session" in refused.err

@@ -65,7 +65,7 @@ def test_what_a_person_does_there_meanwhile_stands_and_the_batch_goes_on(
     if deed in TAKES_BACK:
         (item,) = done["items"]
         assert (item["state"], git(site, "rev-parse", "main").strip()) == ("needs_person", last)
-        assert "has commits that the project's branch has no more" in item["reason"]
+        assert "has commits that the project's branch no longer has" in item["reason"]
         assert item["command"] == 'sow review accept 010 --summary "…"'
         site.sow("review", "accept", "010", "--summary", "Bring them back.")
         done = site.sow(*RUN).json

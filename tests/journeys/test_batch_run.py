@@ -39,7 +39,7 @@ def test_an_author_s_own_completed_waits_for_a_person(site: Site) -> None:
     site.script([COMPLETES])
     first = site.sow("batch", "run", expect=1)
     for task in ("010", "020"):
-        waits = f"{task} needs_person: its work waits for your verdict: sow review accept {task}"
+        waits = f"{task} needs_person: its work waits for your review: sow review accept {task}"
         assert waits in first.out
         found = site.task(task)
         assert (found["status"], "completed_at" in found) == ("needs_review", False)
@@ -47,7 +47,7 @@ def test_an_author_s_own_completed_waits_for_a_person(site: Site) -> None:
     site.sow("review", "accept", "010", "--summary", "Good.")
     site.sow("task", "set", "020", "status", "completed")
     second = site.sow("batch", "run", expect=1)
-    assert "030 needs_person: its work waits for your verdict" in second.out
+    assert "030 needs_person: its work waits for your review" in second.out
     assert "goes on" in second.err
     site.sow("task", "set", "030", "status", "completed")
     done = site.sow("batch", "run")

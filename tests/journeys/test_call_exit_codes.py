@@ -205,7 +205,7 @@ def test_6_a_queue_that_is_not_a_database_is_left_untouched(
     queue.write_bytes(b"not a database, but somebody's file\n" * 100)
     make_own(Workspace(site.root))  # written over in place
     refused = site.sow(*words, expect=6)
-    assert "is not a SQLite database; it was left untouched" in refused.err
+    assert "is not a SQLite database; sow did not change it" in refused.err
     assert queue.read_bytes() == b"not a database, but somebody's file\n" * 100
     queue.unlink()
 

@@ -131,5 +131,5 @@ def test_killed_after_that_it_is_whole_and_the_same_call_changes_nothing(
 ) -> None:
     dies(site, point, *BEGIN, folder)
     again = site.sow(*BEGIN, folder, expect=4)
-    assert "there is a project already" in again.err
+    assert "a project exists already" in again.err
     is_begun_once(site)

@@ -162,7 +162,7 @@ def test_callers_and_workers_leave_a_queue_that_is_gone(
             assert f"cannot be {deed} yet" not in words
     else:
         assert "was removed or replaced while this call waited" in err
-        assert "Agents that run go on" in err
+        assert "Running agents continue" in err
         assert "`sow task show 010`" in err
     assert "; leaving" in words
     assert "leaving 1 agents running" in words
@@ -199,7 +199,7 @@ def test_a_file_put_into_the_place_of_ours_costs_nothing(site: Site) -> None:
     assert [run.task for run in read_runs(site.root)] == ["010"]
     aside = run_folder(site) / "aside/unproven-1/queue.db"
     assert aside.read_bytes() == (site.base / "backup.db").read_bytes()
-    assert "your own file is back" in told + site.worker_logs()
+    assert "your own file was put back" in told + site.worker_logs()
 
 
 @pytest.mark.parametrize("told_to_leave", [False, True])
@@ -222,7 +222,7 @@ def test_a_worker_in_front_ends_with_what_has_become_of_its_queue(
     fill_with_garbage(site)
     _, words = worker.communicate(timeout=240)
     assert worker.returncode == 6, words
-    assert "is not a SQLite database; it was left untouched; leaving" in words
+    assert "is not a SQLite database; sow did not change it; leaving" in words
     assert "leaving 1 agents running; their tasks say how they end" in words
     assert "Error: the queue file" in words
     assert "mkdir -p" in words
@@ -311,7 +311,7 @@ def test_what_a_removed_file_has_left_is_never_replayed_into_the_next(dead: Site
 
 def test_a_file_that_was_put_in_the_place_of_ours_is_put_aside(dead: Site) -> None:
     replace_file(dead)
-    assert "your own file is back" in dead.sow("job", "list").err
+    assert "your own file was put back" in dead.sow("job", "list").err
     assert [job.task_id for job in all_jobs(dead)] == ["000", "010"]
 
 
@@ -360,9 +360,9 @@ def spoil_pages(site: Site) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (cut_to_nothing, "is empty: it was cut off"),
+        (cut_to_nothing, "is empty: it was truncated"),
         (cut_short, "is damaged: "),
-        (fill_with_garbage, "is not a SQLite database; it was left untouched"),
+        (fill_with_garbage, "is not a SQLite database; sow did not change it"),
         (spoil_pages, "is damaged: "),
     ],
 )

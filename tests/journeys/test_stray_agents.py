@@ -102,7 +102,7 @@ def test_a_queue_put_back_from_a_copy_starts_no_second_agent(site: Site, way: st
     shutil.copyfile(copy, queue)
     heir = start_worker(site)
     if way == "in the place of the removed file":
-        heir.wait_for("was not made by you in this checkout, so no job of it is run")
+        heir.wait_for("was not made by you in this checkout, so sow runs none of its jobs")
     heir.wait_for("an agent that is not in the queue works on task 010")
     job = await_state(site, "010", JobState.BACKOFF)
     assert f"process {run.pid} " in job.reason

@@ -116,4 +116,4 @@ def test_a_reached_budget_stops_it_and_a_raised_one_goes_on(night: Journey) -> N
     for item in batch["items"]:
         assert item["reason"].startswith("the budget of batch 1 is reached"), item
     batch = call(night, "resume", "1", "--budget", "usd=5", code=1)
-    assert [item["reason"] for item in batch["items"]] == ["its work waits for your verdict"] * 4
+    assert [item["reason"] for item in batch["items"]] == ["its work waits for your review"] * 4

@@ -154,14 +154,14 @@ TWO = "- {key: a, name: A, agent: tester}\n- {key: b, name: B, agent: tester%s}\
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "tasks.yaml: it holds no task"),
+        ("", "tasks.yaml: it has no tasks"),
         ("a: 1", "expected a list, got a mapping"),
         ("- {key: a, nam: x}", r"line 1, \[0\]\.nam: unknown key 'nam'; did you mean 'name'"),
         ("- {key: 010}", "quote it"),
         ("- {key: 'a b'}", r"\[0\]\.key: expected a letter, then letters"),
         ("- {name: A, agent: tester}", "neither a key nor an id"),
-        ("- {key: a, agent: tester}", "'name' is missing, which a new task needs"),
-        ("- {key: a, name: A}", "'agent' is missing"),
+        ("- {key: a, agent: tester}", "a new task needs the key 'name'"),
+        ("- {key: a, name: A}", "needs the key 'agent'"),
         ("- {key: a, name: A, agent: builder}", r"line 1, \[0\]\.agent: unknown agent: builder"),
         ("- {key: a, name: A, agent: tester, priority: 5000}", "an integer <= 1000"),
         ("- {key: a, name: A, agent: tester, checks: [nit]}", r"checks\[0\]: no such check: nit"),
@@ -173,11 +173,11 @@ TWO = "- {key: a, name: A, agent: tester}\n- {key: b, name: B, agent: tester%s}\
         (TWO % ", depends_on: ['999']", "no task has the key or the id '999'"),
         (TWO % ", depends_on: [b]", "'b' is the task itself"),
         (TWO.replace("tester}", "tester, depends_on: [b]}") % ", depends_on: [a]", "a → b → a"),
-        (TWO.replace("key: b", "key: a") % "", "two tasks of the file have the key 'a'"),
-        ('- {id: "010", name: A}\n- {id: "010", name: B}', "two tasks of the file have the id"),
+        (TWO.replace("key: b", "key: a") % "", "two tasks in the file have the key 'a'"),
+        ('- {id: "010", name: A}\n- {id: "010", name: B}', "two tasks in the file have the id"),
         ("- {key: a, name: A, agent: tester, phase: other}", "the project has no phase other"),
         ('{"key": "a", "name": 1}', "line 1, name: expected a string, got an integer"),
-        ('{"key": "a", "name": "A", "agent": "tester"}\n{"key"', "line 2: no JSON"),
+        ('{"key": "a", "name": "A", "agent": "tester"}\n{"key"', "line 2: not JSON"),
         ('{"key": "a", "name": "A", "agent": "tester", "depends_on": ["x"]}', "depends_on.0: no"),
     ],
 )
@@ -201,12 +201,12 @@ def test_a_key_of_another_id_is_refused(begun: Workspace) -> None:
     bring(begun, LAYERS)
     with pytest.raises(InvalidEntry, match="the task of the key 'login' is 020, not 010"):
         bring(begun, '- {key: login, id: "010"}\n')
-    with pytest.raises(InvalidEntry, match="it is task 020, which the file has already"):
+    with pytest.raises(InvalidEntry, match="it is task 020, which is already in the file"):
         bring(begun, '- {key: login, name: A}\n- {id: "020", name: B}\n')
 
 
 def test_a_task_keeps_its_phase(begun: Workspace) -> None:
-    with pytest.raises(InvalidEntry, match="keeps it") as caught:
+    with pytest.raises(InvalidEntry, match="cannot change it") as caught:
         bring(begun, '- {id: "010", phase: other}\n', may_make_phases=True)
     assert "sow task remove 010" in caught.value.hint
 
@@ -281,7 +281,7 @@ def test_a_killed_import_of_another_project_is_left_alone(begun: Workspace) -> N
     journal = {"project": "0" * 8, "at": NOON, "phases": [], "new": [], "changed": []}
     begun.import_journal.write_text(json.dumps(journal))
     assert [task.id for task in list_tasks(begun)] == ["010"]
-    with pytest.raises(StateError, match="is what a killed import has left to another"):
+    with pytest.raises(StateError, match="was left by an interrupted import into another"):
         bring(begun, LAYERS)
 
 
@@ -301,7 +301,7 @@ def test_a_forged_import_writes_nowhere_else(begun: Workspace, what: str) -> Non
     before = sorted(path for path in begun.root.rglob("*"))
     assert [task.id for task in list_tasks(begun)] == ["010"]
     assert sorted(path for path in begun.root.rglob("*")) == before
-    with pytest.raises(StateError, match="no import that sow has begun"):
+    with pytest.raises(StateError, match="not an import record of sow"):
         bring(begun, LAYERS)
 
 
@@ -309,7 +309,7 @@ def test_a_forged_import_writes_nowhere_else(begun: Workspace, what: str) -> Non
 def test_a_damaged_import_is_told_to_whoever_imports(begun: Workspace, data: bytes) -> None:
     begun.import_journal.write_bytes(data)
     assert [task.id for task in list_tasks(begun)] == ["010"]
-    with pytest.raises(StateError, match="is no import that sow has begun:"):
+    with pytest.raises(StateError, match="is not an import record of sow:"):
         bring(begun, LAYERS)
 
 

@@ -42,7 +42,7 @@ def test_a_project_is_whole(empty):
 def test_there_is_one_project(empty):
     begin(empty)
     before = empty.project_state.read_bytes()
-    with pytest.raises(StateError, match="there is a project already"):
+    with pytest.raises(StateError, match="a project exists already"):
         begin(empty, name="Other")
     assert empty.project_state.read_bytes() == before
 

@@ -44,7 +44,10 @@ def test_a_file_of_a_later_form_is_named_with_its_version_not_with_its_keys(work
     with pytest.raises(NewerState) as caught:
         read_task(workspace, "010")
     assert caught.value.exit_code is ExitCode.STATE
-    assert caught.value.message == f"{state} says '4'; this sow reads version 2 and older"
+    assert (
+        caught.value.message
+        == f"{state} has the version '4', but this sow reads only version 2 and older"
+    )
     assert "Upgrade sow" in caught.value.hint
     with pytest.raises(NewerState):
         begin(workspace)
@@ -67,7 +70,7 @@ def test_the_number_is_raised_with_the_first_newer_field_and_not_before(workspac
     assert folder_version(file) == 3
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS
     newer()
-    with pytest.raises(NewerState, match="says '3'"):
+    with pytest.raises(NewerState, match="has the version '3'"):
         read_task(workspace, "010")
 
 
@@ -75,7 +78,7 @@ def test_a_file_that_came_without_the_folders_number_speaks_for_itself(workspace
     begin(workspace)
     (workspace.sow / VERSION_FILE).write_text("1\n")
     newer()
-    with pytest.raises(NewerState, match=r"state\.yaml says '3'"):
+    with pytest.raises(NewerState, match=r"state\.yaml has the version '3'"):
         read_task(workspace, "010")
 
 
@@ -89,7 +92,7 @@ def test_a_higher_number_is_never_lowered(workspace, state, newer, monkeypatch):
 def test_two_numbers_that_a_merge_has_left_are_told_as_such(workspace, state):
     file = workspace.sow / VERSION_FILE
     file.write_text("<<<<<<< HEAD\n2\n=======\n1\n>>>>>>> theirs\n")
-    with pytest.raises(StateError, match="holds no version number") as caught:
+    with pytest.raises(StateError, match="has no version number") as caught:
         read_task(workspace, "010")
     assert "keep the higher" in caught.value.hint
 

@@ -83,7 +83,7 @@ def test_a_new_phase_joins_the_project(workspace):
 
 def test_an_id_is_unique_across_phases(workspace):
     add(workspace, task_id="010")
-    with pytest.raises(StateError, match="there is a task 010 already"):
+    with pytest.raises(StateError, match="a task 010 exists already"):
         add(workspace, task_id="010", phase="design", new_phase=True)
     assert not (workspace.phases / "design").exists()
 
@@ -141,7 +141,7 @@ def test_without_a_project_it_says_how_to_begin_one(workspace):
     workspace.project.rename(workspace.root / "gone")
     with pytest.raises(NoProject, match="there is no project") as caught:
         find_task(workspace, "010")
-    assert caught.value.hint == "Begin one: sow project new NAME"
+    assert caught.value.hint == "Start one: sow project new NAME"
 
 
 def test_two_folders_of_one_id_are_told(workspace):
@@ -149,7 +149,7 @@ def test_two_folders_of_one_id_are_told(workspace):
     folder = workspace.task("design", "010")
     folder.mkdir(parents=True)
     (folder / "log.md").touch()
-    with pytest.raises(StateError, match="two phases hold a task 010: design, implementation"):
+    with pytest.raises(StateError, match="two phases have a task 010: design, implementation"):
         find_task(workspace, "010")
 
 
@@ -299,7 +299,7 @@ def test_a_folder_of_a_newer_sow_is_refused(workspace, version):
         lambda: abandon(workspace, "010", now=NOON),
         lambda: add(workspace),
     ):
-        with pytest.raises(NewerState, match="this sow reads version 2 and older"):
+        with pytest.raises(NewerState, match="this sow reads only version 2 and older"):
             act()
     assert state_file(workspace).read_bytes() == before
 
@@ -384,7 +384,7 @@ def test_the_other_fields_are_refused_by_name(workspace, field):
 
 
 def test_a_status_that_is_none_names_the_seven(workspace):
-    with pytest.raises(RefusedField, match="'done' is no status") as caught:
+    with pytest.raises(RefusedField, match="'done' is not a status") as caught:
         fields.set_field(add(workspace), "status", "done", now=NOON)
     assert caught.value.settable == tuple(TaskStatus)
 

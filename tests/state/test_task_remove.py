@@ -44,17 +44,17 @@ def test_its_folder_and_its_copies_are_gone(project: Workspace) -> None:
 @pytest.mark.parametrize(
     ("changes", "hint"),
     [
-        ({"status": TaskStatus.IN_PROGRESS}, "`sow task abandon 010 --cancel-job` gives it up"),
-        ({"status": TaskStatus.COMPLETED}, "It is done; what was done stays"),
+        ({"status": TaskStatus.IN_PROGRESS}, "`sow task abandon 010 --cancel-job` abandons it"),
+        ({"status": TaskStatus.COMPLETED}, "It is done; its work and its log are kept"),
         (
             {"session_id": "x", "session": SessionFacts(executor="claude-code", started=True)},
-            "`sow task abandon 010` gives it up",
+            "`sow task abandon 010` abandons it",
         ),
     ],
 )
 def test_what_has_begun_stays(project: Workspace, changes: dict[str, object], hint: str) -> None:
     change_task(project, "010", lambda _: changes, now=NOON)
-    with pytest.raises(StateError, match=r"\), so it is not removed") as caught:
+    with pytest.raises(StateError, match=r"cannot be removed: it was started") as caught:
         remove_task(project, "010", nothing_against_it)
     assert caught.value.hint.startswith(hint)
     assert len(list_tasks(project)) == 2

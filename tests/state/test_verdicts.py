@@ -84,7 +84,7 @@ def test_a_file_that_a_killed_command_left_is_taken_up(workspace, place):
 
 
 def test_feedback_that_nobody_would_be_shown_again_is_refused(workspace, place):
-    with pytest.raises(StateError, match="bytes, and at most"):
+    with pytest.raises(StateError, match="bytes, more than the limit"):
         correct(workspace, b"x" * (FEEDBACK_LIMIT + 1))
     assert statuses(workspace) == []
     assert list(place.feedback.iterdir()) == []

@@ -386,7 +386,7 @@ FORMS = (
     Form(
         "a queue with a job that is a program",
         foreign_queue,
-        "so no job of it is run",
+        "so sow runs none of its jobs",
     ),
     Form(
         "a task whose clone is the user's folder",

@@ -185,7 +185,7 @@ def test_an_empty_document_is_an_empty_mapping(text):
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_deep_text_is_refused_and_does_not_end_the_process(opening):
-    assert problem(opening * 50_000).reason == "nested too deeply"
+    assert problem(opening * 50_000).reason == "its values are nested too deeply"
 
 
 def columns(count: int) -> str:

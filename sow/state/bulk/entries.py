@@ -20,7 +20,7 @@ from sow.yamlfile.schema_problems import schema_problem
 FORM = (
     "Each task has `key`, `name` and `agent`; it may have "
     + ", ".join(f"`{name}`" for name in FIELDS if name not in ("key", "name", "agent"))
-    + ". `sow task export` prints the tasks there are."
+    + ". `sow task export` prints the existing tasks."
 )
 STDIN = "standard input"
 
@@ -67,7 +67,7 @@ def read_entries(text: bytes, path: Path) -> GivenTasks:
     except YamlProblem as problem:
         raise InvalidEntry(problem, FORM) from problem
     if not found.entries:
-        raise InvalidEntry(YamlProblem("it holds no task", path=path), FORM)
+        raise InvalidEntry(YamlProblem("it has no tasks", path=path), FORM)
     return found
 
 
@@ -107,6 +107,6 @@ def _json_entry(line: bytes, path: Path, number: int) -> TaskEntry:
         problem = schema_problem(str(error), data, TaskEntry, None, "", path=path)
         raise YamlProblem(problem.reason, path=path, line=number, key=problem.key) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise YamlProblem(f"no JSON: {error}", path=path, line=number) from None
+        raise YamlProblem(f"not JSON: {error}", path=path, line=number) from None
     except RecursionError:
-        raise YamlProblem("nested too deeply", path=path, line=number) from None
+        raise YamlProblem("its values are nested too deeply", path=path, line=number) from None

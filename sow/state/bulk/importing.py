@@ -32,8 +32,8 @@ class NotCompleted(StateError):
 
     def __init__(self, error: NotWritten) -> None:
         super().__init__(
-            f"the import is on record, but cannot be written: {error.message}",
-            hint=f"{error.hint} The next sow command that looks for tasks goes on with it.",
+            f"the import was recorded, but its files could not be written: {error.message}",
+            hint=f"{error.hint} The next sow command that reads tasks continues the import.",
         )
 
 
@@ -67,9 +67,9 @@ def _complete_earlier(workspace: Workspace) -> None:
     if workspace.import_journal.exists():
         path = workspace.import_journal
         raise StateError(
-            f"{path} is what a killed import has left to another project",
-            hint="Check that project's branch out and run `sow task list`, which completes it; or"
-            " remove the file.",
+            f"{path} was left by an interrupted import into another project",
+            hint="Check that project's branch out and run `sow task list`, which completes the"
+            " import. Or remove the file.",
         )
 
 

@@ -103,8 +103,9 @@ def complete(workspace: Workspace) -> None:
         return
     except (msgspec.MsgspecError, RecursionError) as error:
         raise StateError(
-            f"{path} is no import that sow has begun: {error}",
-            hint="Remove the file; `sow task import` with the same file as then makes up for it.",
+            f"{path} is not an import record of sow: {error}",
+            hint="Remove the file, then run `sow task import` again with the file that you"
+            " imported.",
         ) from error
     if journal.project != project_id_at(workspace.root):
         return

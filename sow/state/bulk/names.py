@@ -40,13 +40,13 @@ def name_tasks(
             raise given.fault(
                 *(index, "id"),
                 reason=f"the task of the key {entry.key!r} is {found}, not {entry.id}",
-                remedy="Leave the id out, or give this task a key of its own.",
+                remedy="Remove the id, or give this task its own key.",
             )
         if entry.id in used and entry.id not in there:
             raise given.fault(
                 *(index, "id"),
-                reason=f"{entry.id} was the id of a task that is gone, and its clone is on record",
-                remedy="Give another id, or a `key` alone: sow takes the next free id.",
+                reason=f"{entry.id} was the id of a removed task whose clone still exists",
+                remedy="Give another id, or only a `key`: sow then takes the next free id.",
             )
         if found is None and entry.id is None:
             found = TaskId(f"{free:03d}")
@@ -61,7 +61,10 @@ def _refuse_nameless(given: GivenTasks) -> None:
             raise given.fault(
                 index,
                 reason="it has neither a key nor an id",
-                remedy="Give it a `key`, such as `key: login`: by that it is known again.",
+                remedy=(
+                    "Give it a `key`, such as `key: login`. The next import finds the task"
+                    " by its key."
+                ),
             )
 
 
@@ -72,7 +75,7 @@ def _refuse_twice(given: GivenTasks, name: str) -> None:
         if word in seen:
             raise given.fault(
                 *(index, name),
-                reason=f"two tasks of the file have the {name} {word!r}",
+                reason=f"two tasks in the file have the {name} {word!r}",
                 remedy=f"Give one of them another {name}.",
             )
         seen |= {word} - {None}
@@ -85,8 +88,8 @@ def _refuse_same(given: GivenTasks, ids: list[TaskId]) -> list[TaskId]:
         if task_id in seen:
             raise given.fault(
                 index,
-                reason=f"it is task {task_id}, which the file has already",
-                remedy="Make one of the two.",
+                reason=f"it is task {task_id}, which is already in the file",
+                remedy="Combine the two entries.",
             )
         seen.add(task_id)
     return ids

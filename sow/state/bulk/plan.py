@@ -118,8 +118,8 @@ def _dependencies(
         if other == task_id:
             raise given.fault(
                 *(index, "depends_on", number),
-                reason=f"{word!r} is the task itself, and no task waits for itself",
-                remedy="Take it out.",
+                reason=f"{word!r} is the task itself, and a task cannot wait for itself",
+                remedy="Remove it.",
             )
         found.append(other)
     return tuple(dict.fromkeys(found))
@@ -130,7 +130,10 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
     near = get_close_matches(word, known, n=1, cutoff=0.5)
     guess = f"Did you mean {near[0]!r}? " if near else ""
-    return f"{guess}Name a key of the file or of the project; `sow task export` prints them."
+    return (
+        f"{guess}Use a key from the file or the project; `sow task export` prints the"
+        " project's keys."
+    )
 
 
 def _planned(
@@ -147,7 +150,7 @@ def _planned(
             if getattr(entry, name) is None:
                 raise given.fault(
                     index,
-                    reason=f"the key {name!r} is missing, which a new task needs",
+                    reason=f"a new task needs the key {name!r}",
                     remedy=f"Write `{name}` for {named(entry)}.",
                 )
         phase = entry.phase or next(iter(known.phases))
@@ -156,7 +159,7 @@ def _planned(
     if "phase" in changes and not before.task.has_begun:
         raise given.fault(
             *(index, "phase"),
-            reason=f"task {task_id} lies in the phase {before.task.phase}, and keeps it",
+            reason=f"task {task_id} is in the phase {before.task.phase} and cannot change it",
             remedy=f"To move it: `sow task remove {task_id}`, then import the file again.",
         )
     return Planned(task_id, entry, before, before.task.phase, depends_on, changes)
@@ -212,7 +215,7 @@ def _refuse_unknown(given: GivenTasks, index: int, planned: Planned, known: Know
         raise given.fault(
             *(index, "phase"),
             reason=f"the project has no phase {planned.phase}",
-            remedy=f"It has: {', '.join(known.phases)}. `--new-phase` makes another one.",
+            remedy=f"It has: {', '.join(known.phases)}. `--new-phase` creates a new phase.",
         )
     for number, check in enumerate(entry.checks or () if "checks" in wanted else ()):
         checks = known.checks()
@@ -254,5 +257,5 @@ def _refuse_circles(
                 *(index, "depends_on"),
                 reason="it would wait for itself: "
                 + " → ".join(names.get(TaskId(step), step) for step in way),
-                remedy="Take one of these dependencies out.",
+                remedy="Remove one of these dependencies.",
             )

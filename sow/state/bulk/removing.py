@@ -34,20 +34,21 @@ def remove_task(workspace: Workspace, task_id: str, check: Callable[[Task], None
             if not task.never_ran:
                 live = " --cancel-job" if task.status is TaskStatus.IN_PROGRESS else ""
                 give_up = {
-                    TaskStatus.ABANDONED: "It is given up already",
+                    TaskStatus.ABANDONED: "It is already abandoned",
                     TaskStatus.COMPLETED: "It is done",
-                }.get(task.status, f"`sow task abandon {task.id}{live}` gives it up")
+                }.get(task.status, f"`sow task abandon {task.id}{live}` abandons it")
                 raise StateError(
-                    f"task {task.id} has begun (it is {task.status}), so it is not removed",
-                    hint=f"{give_up}; what was done stays on record.",
+                    f"task {task.id} cannot be removed: it was started (it is {task.status})",
+                    hint=f"{give_up}; its work and its log are kept.",
                 )
             dependents = [other for other in others if task.id in other.depends_on]
             if dependents:
                 commands = [_command(task, other) for other in dependents]
                 raise StateError(
-                    f"task {task.id} is not removed: {', '.join(other.id for other in dependents)}"
+                    f"task {task.id} cannot be removed:"
+                    f" {', '.join(other.id for other in dependents)}"
                     f" {'depends' if len(dependents) == 1 else 'depend'} on it",
-                    hint="\n".join(["Have them not wait for it first:", *commands]),
+                    hint="\n".join(["Remove the dependencies first:", *commands]),
                 )
             check(task)
             task_folder.take_away(place.folder)
