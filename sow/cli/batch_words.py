@@ -3,9 +3,7 @@
 Owns these lines, and how a command that waits for a batch speaks and goes away.
 """
 
-import os
 import shlex
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -23,9 +21,8 @@ from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
-from sow.cli.job_news import JobNews
-from sow.cli.job_rows import rows_on_stderr
 from sow.cli.output import echo_json, echo_table, shown_state
+from sow.cli.progress import LiveView
 from sow.clock import format_duration
 from sow.errors import ExitCode
 from sow.ids import BatchId
@@ -43,33 +40,21 @@ SPARE = ("STATUS", "ROLE")
 ELSEWHERE = "its project is not checked out here; it goes on when it is"
 
 
-class BatchProgress:
+class BatchProgress(LiveView):
     """What a call that waits for a batch shows on stderr."""
 
     def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
-        """`as_json`: a program reads what the call prints, and nobody its standard error."""
-        self.database = database
-        can_draw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        speaks = not (can_draw or as_json)
+        super().__init__(workspace, database, as_json=as_json)
         self._live = LiveJobs(database)
-        self._rows = rows_on_stderr(workspace, database) if can_draw else None
-        self._news = JobNews(workspace, database, since=time.time()) if speaks else None
 
     def show(self, found: BatchLook) -> None:
         """Show how the batch stands now."""
-        if self._news is not None:
-            self._news.tell_of_batch(found.batch.id)
-        if self._rows is not None:
+        if self.is_terminal:
             live = self._live.read(at=time.monotonic())
             jobs = [job for job in live if job.batch == found.batch.id]
-            self._rows.draw(jobs, _heading(self.database, found))
-
-    def clear(self) -> None:
-        """Take away what is drawn."""
-        if self._rows is not None:
-            self._rows.clear()
-
-    close = clear
+            self.draw(jobs, _heading(self.database, found))
+        elif not self.as_json:
+            self.news.tell_of_batch(found.batch.id)
 
 
 def _heading(database: Database, found: BatchLook) -> str:
@@ -97,7 +82,7 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
             view.show(found)
 
         try:
-            with closing(view):
+            with view:
                 found = wait_for_batch(
                     caller, database, config, batch_id, seconds=seconds, on_tick=tick
                 )

@@ -35,7 +35,7 @@ from sow.cli.detaching import (
 from sow.cli.failure import show_refusal
 from sow.cli.progress import WaitingView
 from sow.errors import SowError
-from sow.ids import JobId, TaskId
+from sow.ids import TaskId
 from sow.jobs.database import Database, open_queue
 
 if TYPE_CHECKING:
@@ -76,26 +76,19 @@ def preview_or_wait(
     return 0 if dry_run else place_and_wait(caller, requests, options)
 
 
-def wait_for(caller: Caller, task_ids: Sequence[TaskId], options: WaitOptions) -> int:
-    """Wait for the newest job of each task, print each outcome; return the exit code."""
+def wait_for(caller: Caller, course: Course, options: WaitOptions) -> int:
+    """Wait for the jobs of the course, or the newest of each of its tasks; return the exit code.
+
+    Each outcome is printed as it comes.
+    """
     terms = _terms(options, caller)
     config = caller.load_configuration()
+    wait = wait_for_jobs if course.job_ids else wait_for_tasks
 
     def run(database: Database, listener: Listener, course: Course) -> Result:
-        return wait_for_tasks(caller, database, config, terms, listener, course)
+        return wait(caller, database, config, terms, listener, course)
 
-    return _run(caller, options, lambda _: Course(task_ids), run)
-
-
-def wait_for_numbers(caller: Caller, job_ids: Sequence[JobId], options: WaitOptions) -> int:
-    """Wait for jobs by their numbers, print each outcome; return the exit code."""
-    terms = _terms(options, caller)
-    config = caller.load_configuration()
-
-    def run(database: Database, listener: Listener, course: Course) -> Result:
-        return wait_for_jobs(caller, database, config, terms, listener, course)
-
-    return _run(caller, options, lambda _: Course([], job_ids=job_ids), run)
+    return _run(caller, options, lambda _: course, run)
 
 
 def _terms(options: WaitOptions, caller: Caller) -> Terms:

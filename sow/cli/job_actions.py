@@ -5,10 +5,11 @@ from contextlib import closing
 import click
 from msgspec.structs import replace
 
+from sow.calls.call import Course
 from sow.cli import completing
 from sow.cli.arguments import priority_option, this_caller
 from sow.cli.call_options import WaitOptions, call_options
-from sow.cli.calling import place_and_wait, wait_for_numbers
+from sow.cli.calling import place_and_wait, wait_for
 from sow.cli.job_record import find_job, job_id_of
 from sow.cli.output import echo_json_lines, json_option
 from sow.jobs.database import open_queue
@@ -33,7 +34,7 @@ def wait(job_ids: tuple[str, ...], any_one: bool, options: WaitOptions) -> int:
     """
     numbers = list(dict.fromkeys(map(job_id_of, job_ids)))
     options = replace(options, any_one=any_one, names_jobs=True, strikes_all=True)
-    return wait_for_numbers(this_caller(), numbers, options)
+    return wait_for(this_caller(), Course([], job_ids=numbers), options)
 
 
 @click.command()

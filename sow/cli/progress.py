@@ -9,9 +9,8 @@ once, to whoever waits, for only a person can end that.
 import os
 import sys
 import time
-from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self
 
 import click
 
@@ -31,8 +30,11 @@ QUICK_SECONDS = 2.0
 """Of a call that is over sooner nobody needs to be told how it went: that it ended is enough."""
 
 
-class WaitingView:
-    """What a waiting call shows on stderr. Use it as a context manager."""
+class LiveView:
+    """Shows agents at work on stderr: rows on a terminal, or a line for each change.
+
+    Use it as a context manager.
+    """
 
     def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
         """`as_json`: a program reads what the call prints, and nobody its standard error."""
@@ -41,24 +43,50 @@ class WaitingView:
         self.is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.as_json = as_json
         self.began_at = time.time()
-        self._known = KnownJobs(database)
         self._rows: JobRows | None = None
         self._news: JobNews | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def draw(self, jobs: Iterable[Job], heading: str = "") -> None:
+        """Draw a row for each job, below a heading if there is one."""
+        if self._rows is None:
+            # Agents and programs, which call far more often than people, have no terminal.
+            from sow.cli.job_rows import rows_on_stderr
+
+            self._rows = rows_on_stderr(self.workspace, self.database)
+        self._rows.draw(jobs, heading)
+
+    def clear(self) -> None:
+        """Take the rows away."""
+        if self._rows is not None:
+            self._rows.clear()
+
+    @property
+    def news(self) -> "JobNews":
+        """What tells the changes, from the beginning of the call on."""
+        if self._news is None:
+            # A call that is over at once tells nothing.
+            from sow.cli.job_news import JobNews
+
+            self._news = JobNews(self.workspace, self.database, since=self.began_at)
+        return self._news
+
+
+class WaitingView(LiveView):
+    """What a call that waits for jobs shows on stderr."""
+
+    def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
+        super().__init__(workspace, database, as_json=as_json)
+        self._known = KnownJobs(database)
         self._told_of_pause: str | None = None
         self._told_of_held: dict[JobId, str] = {}
         self._told_of_shortage = ""
         self._warnings: set[tuple[JobId, str]] = set()
-
-    def __enter__(self) -> "WaitingView":
-        return self
-
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
-        self.clear()
 
     def show(self, progress: Progress) -> None:
         """Show how the jobs stand; say that the queue is paused, once each time that it is."""
@@ -68,30 +96,9 @@ class WaitingView:
         self._say_if_short(found)
         self._say_warnings([job for job in found if job.id in self._known.fresh])
         if self.is_terminal:
-            self._draw(found)
+            self.draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
-            self._tell(progress)
-
-    def _draw(self, found: Sequence[Job]) -> None:
-        if self._rows is None:
-            # Agents and programs, which call far more often than people, have no terminal.
-            from sow.cli.job_rows import rows_on_stderr
-
-            self._rows = rows_on_stderr(self.workspace, self.database)
-        self._rows.draw(found)
-
-    def _tell(self, progress: Progress) -> None:
-        if self._news is None:
-            # A call that is over at once tells nothing.
-            from sow.cli.job_news import JobNews
-
-            self._news = JobNews(self.workspace, self.database, since=self.began_at)
-        self._news.tell_of(progress.job_ids)
-
-    def clear(self) -> None:
-        """Take the rows away."""
-        if self._rows is not None:
-            self._rows.clear()
+            self.news.tell_of(progress.job_ids)
 
     def _say_if_paused(self, found: Sequence[Job]) -> None:
         """Say so of the jobs that wait; nothing where every one of them runs."""

@@ -91,6 +91,7 @@ def waiting(queue: Queue, *, on_terminal: bool) -> Tick:
 
 def batch(queue: Queue) -> Tick:
     view = BatchProgress(queue.workspace, queue.database, as_json=True)
+    view.is_terminal = True
     view._rows = JobRows(queue.workspace, queue.database, LiveBlock(lambda _: None))
     made = Batch(
         id=BATCH,
