@@ -29,7 +29,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, WorkerFeature
-from worker.running import Exit, Running, end_of
+from worker.running import Exit, Running
 
 WARNING_SECONDS = 2.0
 """How often it is looked whether little is left."""
@@ -93,7 +93,7 @@ class BudgetWorker(WorkerFeature):
         """
         if verdict.cause is not Cause.BUDGET_REACHED:
             return verdict
-        ended_at = end_of(exit_facts, running.attempt, now=context.now())
+        ended_at = running.ended_at(exit_facts, now=context.now())
         with leases.under(context.database, running.lease):
             running.note_last_usage(context.database, verdict.cause, ended_at=ended_at)
         for account in accounts_of(context.database, job, now=context.now()):

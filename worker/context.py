@@ -16,8 +16,8 @@ from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.job import Job
+from sow.state.guarded_state import GuardedState
 from sow.terminal_text import readable
-from worker.state_guard import StateGuard
 
 logger = logging.getLogger("sow.worker")
 
@@ -55,9 +55,9 @@ class WorkerContext:
     clock: Callable[[], float] = utc_now
 
     @cached_property
-    def guard(self) -> StateGuard:
-        """What sees to the state that agents' git takes; its looks remember the last ones."""
-        return StateGuard(self.workspace)
+    def state(self) -> GuardedState:
+        """The state, put back where agents' git takes it; its looks remember the last ones."""
+        return GuardedState(self.workspace)
 
     @cached_property
     def skipped(self) -> Skipped:

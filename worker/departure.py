@@ -59,7 +59,7 @@ class Departure:
     def without_name(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
         logger.warning("our lock file is gone, so others take us for dead; leaving")
-        self._context.guard.look()  # what took it may have taken more
+        self._context.state.look()  # what took it may have taken more
         self.decide()
 
     def without_queue(self, error: QueueChanged) -> None:
@@ -68,5 +68,5 @@ class Departure:
             self.changed = error
             logger.warning("%s; leaving", error.message)
             if self.has_lost_records:
-                self._context.guard.look()  # what took it may have taken more
+                self._context.state.look()  # what took it may have taken more
             self.decide()

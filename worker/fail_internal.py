@@ -23,7 +23,6 @@ from worker.context import WorkerContext, logger
 from worker.job_end import end_unwritten
 from worker.kinds.work.end import take_back_words
 from worker.next_step import with_gathered
-from worker.postponing import is_checked_out
 from worker.running import Running
 
 LONGEST_REASON = 1000
@@ -67,7 +66,7 @@ def _take_back_words(context: WorkerContext, running: Running, job: Job) -> Sequ
     if not kind_of(job).makes_work:
         return ()
     try:
-        if not is_checked_out(context, job):
+        if not context.state.is_of(job.project_id):
             raise StateError("its project is not checked out")
         take_back_words(context, running, job)
     except (leases.Fenced, QueueError):

@@ -30,12 +30,10 @@ from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.git.view import view_of
 from sow.schema.job import NOT_BROUGHT_BACK, Job
-from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskClone
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
 from worker.context import WorkerContext, logger
-from worker.postponing import is_checked_out
 
 LOCK_SECONDS = 60.0
 MOST_NAMED = 5
@@ -111,24 +109,6 @@ class Gathering:
             return Gathered(warnings=(_not_gathered(error.message),))
         logger.error("job %s: its work cannot be gathered", self._job.id, exc_info=error)
         return Gathered(warnings=(_not_gathered(str(error)),))
-
-
-def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
-    """Whether the agent of a job has worked in a clone of its task's, and its project is here.
-
-    Raises SowError where the machine lacks something to tell that now.
-    """
-    if not kind_of(job).makes_work:
-        return False
-    try:
-        if not is_checked_out(context, job):
-            return False  # the task of that number is another project's: this one's waits
-        apart = job.works_in_clone
-        return apart or read_task(context.workspace, job.task_id).clone is not UNSET
-    except SowError as error:
-        if passing_fault(error) is not None:
-            raise  # asked again: what is not gathered now nobody gathers later
-        return False  # what is wrong with it is said where the attempt is settled
 
 
 def gather(context: WorkerContext, job: Job, before: Task | None = None) -> Gathered:

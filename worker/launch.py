@@ -49,7 +49,6 @@ from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.postponing import (
     hold,
-    is_checked_out,
     put_off,
     wait_for_project,
     wait_for_share,
@@ -209,8 +208,7 @@ def _try_to_start(context: WorkerContext, standby: Standby, job: Job, lease: Lea
     Raises Fenced, QueueChanged, and what prevents a start just now.
     """
     try:
-        context.guard.look_before_start(job.task_id)
-        if not is_checked_out(context, job):
+        if not context.state.opens_before_start(job.project_id, job.task_id):
             return Postponed(wait_for_project, "its project is not checked out")
         history = jobs.attempts(context.database, job.id)
         if history and history[-1].number > job.settled:

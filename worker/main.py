@@ -17,6 +17,7 @@ from huey.consumer import Consumer
 
 from sow import env_vars
 from sow.agents.roles import AGENTS
+from sow.calls.state_witness import witness_by
 from sow.config.load import load_named
 from sow.environment import own_environment, own_process
 from sow.errors import QueueError
@@ -28,8 +29,9 @@ from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged, QueueDamaged
 from sow.jobs.leases import Fenced
 from sow.paths import Workspace, user_config_path
+from sow.state.kept import keeper_hooks
 from sow.state.kept.store import project_id_at
-from worker import launch, state_guard
+from worker import launch
 from worker.broker import Claims, make_huey
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
@@ -125,7 +127,8 @@ class WorkerProcess:
 
     def run(self) -> None:
         """Work until told to stop, or until nothing has been left to do for long enough."""
-        with state_guard.answering(self.context.database):
+        witness = witness_by(self.context.database)
+        with keeper_hooks.answering(witness, logger.warning):
             self._run()
 
     def _run(self) -> None:

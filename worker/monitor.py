@@ -202,7 +202,7 @@ class Monitor:
         """See to the state that agents' git takes, while there are agents. The boundary of it."""
         try:
             if self._watched:
-                self.context.guard.look_if_due()
+                self.context.state.look_if_due()
         except Exception:
             logger.exception("the state cannot be looked at now")
 

@@ -13,8 +13,6 @@ from sow.clock import format_duration
 from sow.errors import SowError
 from sow.jobs import leases
 from sow.schema.job import HeldFor, Job, JobState, Lease
-from sow.state.projects import read_project
-from sow.state.state_errors import NoProject
 from sow.trust.accepted import NotTrusted
 from worker.context import WorkerContext, logger, tell
 
@@ -50,14 +48,6 @@ def wait_for_share(context: WorkerContext, job: Job, lease: Lease, reason: str) 
     record of changes tells once that it waits, and once that it goes on.
     """
     _wait(context, job, lease, reason, SHARE_SECONDS, held_for=HeldFor.SHARE)
-
-
-def is_checked_out(context: WorkerContext, job: Job) -> bool:
-    """Whether the project that a job belongs to is the one in the workspace now."""
-    try:
-        return read_project(context.workspace).id == job.project_id
-    except NoProject:
-        return False
 
 
 def wait_for_project(context: WorkerContext, job: Job, lease: Lease, reason: str) -> None:

@@ -24,7 +24,7 @@ from worker.blame import excuse_by_boot, excuse_by_count
 from worker.context import WorkerContext, logger, tell
 from worker.job_end import cancel_unstarted
 from worker.monitor import Monitor
-from worker.postponing import is_checked_out, put_off
+from worker.postponing import put_off
 from worker.registration import clear_drafts
 
 
@@ -177,7 +177,7 @@ def _see_to_caller(context: WorkerContext, job: Job) -> None:
 
 def _finish(context: WorkerContext, job: Job) -> None:
     """Settle a job whose caller died before it was queued."""
-    if not is_checked_out(context, job):
+    if not context.state.is_of(job.project_id):
         return
     try:
         state = finish(context.workspace, context.database, job, now=context.now())

@@ -122,6 +122,29 @@ BEGINNING_BYTES = 16 << 20
 """How much of a transcript is looked at."""
 
 
+Number = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+"""A whole number that the records can hold."""
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """What the supervisor wrote in `exit.json`."""
+
+    attempt: str = ""
+    code: Number | None = None
+    signal: Number | None = None
+    cpu_seconds: float | None = None
+    max_rss_kb: Number | None = None
+    ended_at: float | None = None
+
+
+def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | None:
+    """Return what a supervisor or a step wrote in a file; None where there is anything else."""
+    try:
+        return msgspec.json.decode(read_regular(path, limit), type=type)
+    except (FileNotFoundError, NotAFile, ValueError):  # msgspec's own errors are ValueErrors
+        return None
+
+
 @dataclass(frozen=True)
 class Signs:
     """What an agent has done so far, as far as it can be seen from outside."""
@@ -240,7 +263,22 @@ class Running:
         """Whether a record that bears this id is its own; those of an older sow bear none."""
         return is_of({KEY: attempt_id}, self.attempt.id)
 
-    def ending(self, exit_facts: "Exit | None") -> Ending | None:
+    def read_exit(self) -> Exit | None:
+        """Return how the agent ended, or None when nobody was there to write it down."""
+        record = read_record(self.paths.exit, Exit)
+        return record if record is not None and self.owns(record.attempt) else None
+
+    def ended_at(self, exit_facts: Exit | None, *, now: float) -> float:
+        """Return when it has ended, being over: as its supervisor tells, else now.
+
+        No earlier than it began and no later than now, whatever the record tells: the agent may
+        have written one itself, and the clock may have been set meanwhile.
+        """
+        noted_at = exit_facts.ended_at if exit_facts is not None else None
+        began_at = self.attempt.started_at or self.attempt.created_at
+        return max(began_at, now if noted_at is None else min(noted_at, now))
+
+    def ending(self, exit_facts: Exit | None) -> Ending | None:
         """Return an exit together with the last words of the process."""
         if exit_facts is None:
             return None
@@ -309,43 +347,3 @@ def _beginning(path: Path) -> bytes:
     """Return the first part of a file: it holds the prompt, which may be long, several times."""
     with path.open("rb") as file:
         return file.read(BEGINNING_BYTES)
-
-
-Number = Annotated[int, Meta(ge=-(2**62), le=2**62)]
-"""A whole number that the records can hold."""
-
-
-class Exit(msgspec.Struct, frozen=True):
-    """What the supervisor wrote in `exit.json`."""
-
-    attempt: str = ""
-    code: Number | None = None
-    signal: Number | None = None
-    cpu_seconds: float | None = None
-    max_rss_kb: Number | None = None
-    ended_at: float | None = None
-
-
-def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | None:
-    """Return what a supervisor or a step wrote in a file; None where there is anything else."""
-    try:
-        return msgspec.json.decode(read_regular(path, limit), type=type)
-    except (FileNotFoundError, NotAFile, ValueError):  # msgspec's own errors are ValueErrors
-        return None
-
-
-def read_exit(running: Running) -> Exit | None:
-    """Return how the agent ended, or None when nobody was there to write it down."""
-    record = read_record(running.paths.exit, Exit)
-    return record if record is not None and running.owns(record.attempt) else None
-
-
-def end_of(exit_facts: Exit | None, attempt: Attempt, *, now: float) -> float:
-    """Return when an attempt has ended that is over: as its supervisor tells, else now.
-
-    No earlier than it began and no later than now, whatever the record tells: the agent may have
-    written one itself, and the clock may have been set meanwhile.
-    """
-    noted_at = exit_facts.ended_at if exit_facts is not None else None
-    began_at = attempt.started_at or attempt.created_at
-    return max(began_at, now if noted_at is None else min(noted_at, now))

@@ -21,8 +21,8 @@ from worker.features import worker_features
 from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds import worker_kind
 from worker.kinds.base import WorkerKind
-from worker.postponing import ELSEWHERE_SECONDS, is_checked_out
-from worker.running import Exit, Running, end_of, read_exit
+from worker.postponing import ELSEWHERE_SECONDS
+from worker.running import Exit, Running
 
 MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
@@ -31,10 +31,9 @@ MOST_JUDGEMENTS = 5
 def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
-    exit_facts = read_exit(running)
-    context.guard.look(since=running.over_since)
+    exit_facts = running.read_exit()
     kind = worker_kind(running.job)
-    if not is_checked_out(context, running.job):
+    if not context.state.opens_after_end(running.job.project_id, running.over_since):
         _keep_for_later(context, running, kind, exit_facts)
         return
     concluded = running.verdict or recorded(running)
@@ -73,7 +72,7 @@ def _record_ending(
     verdict: Verdict | None,
 ) -> None:
     """Put on record how an attempt has ended, and what it has used; why, where that is judged."""
-    ended_at = end_of(exit_facts, running.attempt, now=context.now())
+    ended_at = running.ended_at(exit_facts, now=context.now())
     cause = verdict.cause if verdict is not None else None
     with leases.under(context.database, running.lease):
         running.note_last_usage(context.database, cause, ended_at=ended_at)

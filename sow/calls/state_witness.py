@@ -31,16 +31,24 @@ def live_job_label(root: Path, project_id: str) -> str:
     return among_processes(root)
 
 
+def witness_by(database: Database) -> keeper_hooks.Witness:
+    """Return who tells who lives by the records of a file that is open, were it removed since."""
+
+    def live_job_label(root: Path, project_id: str) -> str:
+        try:
+            return named(jobs.any_live_job(database, ProjectId(project_id)))
+        except QueueError:  # a file that was written over in place, say
+            return among_processes(root)
+
+    return live_job_label
+
+
 def restore_lost_state(workspace: Workspace, database: Database) -> None:
     """Put back the state that went together with the queue's file, which we still have open.
 
     Its records tell who lived at that moment. Raises nothing: it is done on the way out.
     """
-
-    def who_lived(_root: Path, project_id: str) -> str:
-        return named(jobs.any_live_job(database, ProjectId(project_id)))
-
-    keeper_hooks.OURS.witness = who_lived  # for the rest of the command
+    keeper_hooks.OURS.witness = witness_by(database)  # for the rest of the command
     with suppress(SowError, OSError):
         restore_project(workspace.root)
 

@@ -36,7 +36,8 @@ from sow.schema.job_terms import AuthorTerms
 from sow.state.tasks import change_task, read_task
 from sow.yamlfile import REMOVE
 from worker.context import WorkerContext
-from worker.gathering import Gathered, Gathering, gather, has_clone_to_gather
+from worker.gathering import Gathered, Gathering, gather
+from worker.kinds.work.kind import has_clone_to_gather
 from worker.next_step import with_gathered
 
 pytestmark = pytest.mark.slow  # process after process

@@ -27,7 +27,7 @@ from worker.context import WorkerContext
 from worker.features import MustWait
 from worker.job_end import cancel_unstarted, end_unwritten
 from worker.launch import Standby
-from worker.running import Running, end_of
+from worker.running import Running
 from worker.settle import settle_attempt
 
 LATER = 1e12
@@ -216,7 +216,7 @@ def test_an_attempt_ends_neither_before_it_began_nor_later_than_now(
 
 def test_where_the_clock_was_set_back_an_attempt_ends_when_it_began(site: WatchSite) -> None:
     running = over(site)
-    assert end_of(None, running.attempt, now=NOW - 60) == NOW
+    assert running.ended_at(None, now=NOW - 60) == NOW
 
 
 def refused_start(site: WatchSite, error: Exception) -> Callable[..., None]:

@@ -33,21 +33,23 @@ from sow.clones.place import Place
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.environment import agent_environment, own_process
-from sow.errors import StateError
+from sow.errors import SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.registry import make_executor
+from sow.faults import passing_fault
 from sow.git.view import view_of
 from sow.ids import AttemptId
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
 from sow.prompts.compose import CloneBrief
 from sow.schema.job import Attempt, Job, Lease
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
-from worker.gathering import Gathering, gather, has_clone_to_gather
+from worker.gathering import Gathering, gather
 from worker.kinds.base import WorkerKind
 from worker.kinds.work.end import facts_of, write_down
 from worker.next_step import decide_next, judge_ending, spent_by
@@ -144,6 +146,24 @@ def _dependencies(
         if commit is not None:
             found.append(DependencyOrder(task=task_id, commit=commit))
     return tuple(found)
+
+
+def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
+    """Whether the agent of a job has worked in a clone of its task's, and its project is here.
+
+    Raises SowError where the machine lacks something to tell that now.
+    """
+    if not kind_of(job).makes_work:
+        return False
+    try:
+        if not context.state.is_of(job.project_id):
+            return False  # the task of that number is another project's: this one's waits
+        apart = job.works_in_clone
+        return apart or read_task(context.workspace, job.task_id).clone is not UNSET
+    except SowError as error:
+        if passing_fault(error) is not None:
+            raise  # asked again: what is not gathered now nobody gathers later
+        return False  # what is wrong with it is said where the attempt is settled
 
 
 class WorkKind(WorkerKind):

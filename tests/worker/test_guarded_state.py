@@ -12,10 +12,12 @@ import pytest
 from attempts.job_values import PROJECT
 from watch_cases import WatchSite
 
+from sow.calls.state_witness import witness_by
 from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.schema.job import JobState
-from worker import state_guard
+from sow.state import guarded_state
+from sow.state.kept import keeper_hooks
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor 
 @pytest.fixture
 def guarded(site: WatchSite) -> Iterator[WatchSite]:
     """A worker's surroundings that answer for this process who lives."""
-    with state_guard.answering(site.database):
+    with keeper_hooks.answering(witness_by(site.database), print):
         yield site
 
 
@@ -51,7 +53,7 @@ def test_where_the_records_cannot_be_read_the_processes_are_asked(
     with pytest.raises(QueueError):
         jobs.any_live_job(guarded.database, PROJECT)
     shutil.rmtree(guarded.workspace.project)
-    guarded.context.guard.look()
+    guarded.context.state.look()
     assert guarded.workspace.project.exists() is carried
 
 
@@ -60,7 +62,7 @@ def test_with_nobody_alive_it_stays_gone(guarded: WatchSite) -> None:
     shutil.rmtree(guarded.workspace.project)
     for suffix in ("", "-wal", "-shm"):
         guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
-    guarded.context.guard.look()
+    guarded.context.state.look()
     assert not guarded.workspace.project.exists()
 
 
@@ -70,7 +72,7 @@ def test_a_job_of_the_file_that_was_lost_lived_when_it_went(guarded: WatchSite) 
     shutil.rmtree(guarded.workspace.project)
     for suffix in ("", "-wal", "-shm"):
         guarded.workspace.queue_db.with_name(f"queue.db{suffix}").unlink()
-    guarded.context.guard.look()
+    guarded.context.state.look()
     assert guarded.task().id == "010"
 
 
@@ -78,20 +80,21 @@ def two_tasks(site: WatchSite) -> tuple[Path, Path]:
     """Have a job of each of two tasks; return the tasks' logs, which were kept."""
     site.job("010")
     site.job("020")
-    site.context.guard.look()
+    site.context.state.look()
     return site.state_file("010").parent / "log.md", site.state_file("020").parent / "log.md"
 
 
 def test_one_look_serves_all_attempts_that_had_ended_before_it(guarded: WatchSite) -> None:
     first, second = two_tasks(guarded)
-    guard, ended = guarded.context.guard, time.monotonic()
+    state, ended = guarded.context.state, time.monotonic()
     first.unlink()
-    guard.look(since=ended)
+    state.opens_after_end(PROJECT, ended)
     assert first.exists()
     second.unlink()
-    guard.look(since=ended)  # what took this came later: it was not an agent that had ended then
+    # What took this came later: it was not an agent that had ended then.
+    state.opens_after_end(PROJECT, ended)
     assert not second.exists()
-    guard.look(since=time.monotonic())
+    state.opens_after_end(PROJECT, time.monotonic())
     assert second.exists()
 
 
@@ -99,13 +102,13 @@ def test_a_look_that_found_git_at_work_serves_nobody(
     guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = two_tasks(guarded)
-    guard, ended = guarded.context.guard, time.monotonic()
+    state, ended = guarded.context.state, time.monotonic()
     first.unlink()
     with monkeypatch.context() as busy:
         busy.setattr("sow.state.kept.putback.is_at_rest", lambda *_, **__: False)
-        guard.look(since=ended)
+        state.opens_after_end(PROJECT, ended)
     assert not first.exists()
-    guard.look(since=ended)
+    state.opens_after_end(PROJECT, ended)
     assert first.exists()
 
 
@@ -113,12 +116,12 @@ def test_before_a_start_its_own_task_is_looked_at_every_time(
     guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = two_tasks(guarded)
-    monkeypatch.setattr(state_guard, "FRESH_SECONDS", 3600.0)
+    monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 3600.0)
     first.unlink()
     second.unlink()
-    guarded.context.guard.look_before_start("010")
+    guarded.context.state.opens_before_start(PROJECT, "010")
     assert first.exists()
     assert not second.exists()
-    monkeypatch.setattr(state_guard, "FRESH_SECONDS", 0.0)
-    guarded.context.guard.look_before_start("010")
+    monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 0.0)
+    guarded.context.state.opens_before_start(PROJECT, "010")
     assert second.exists()

@@ -1,30 +1,24 @@
-"""A worker's part in keeping state that git takes from under running agents.
+"""The state of a workspace as a worker opens it: what agents' git takes is put back first.
 
-Owns when a worker looks: before an agent starts, before an attempt is judged,
-and every few seconds while agents run. `sow.state.kept` decides what is put
-back and why. Whether a job lives is asked of the queue's records, also of a
-file that was removed while we had it open. Where the records cannot be read, it
-is asked of the processes: does one of them carry an attempt of this workspace?
+Owns when that is looked at: before an agent starts, before an attempt is judged, and every few
+seconds while agents run. `sow.state.kept` decides what is put back and why. Whether a job lives, and
+who is told of it, is given to the store once, when a process begins (`keeper_hooks.answering`).
 """
 
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 
-from sow.calls.state_witness import among_processes, named
-from sow.errors import QueueError, SowError
+from sow.errors import SowError
 from sow.faults import reason_of
 from sow.ids import ProjectId
-from sow.jobs import jobs
-from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 from sow.state.kept.putback import adopt, differing_names, folders, names_in, sweep
 from sow.state.kept.store import Kept, kept_at
+from sow.state.projects import read_project
+from sow.state.state_errors import NoProject
 
 LOOK_SECONDS = 5.0
 MOST_LOOKING = 50
@@ -33,23 +27,9 @@ RECENT_NS = 100_000_000
 FRESH_SECONDS = 1.0
 """So long after a whole look, the start of an agent looks at its own task alone."""
 
-logger = logging.getLogger("sow.worker")
 
-
-def answering(database: Database) -> AbstractContextManager[None]:
-    """Answer for this process whether a job lives, and tell what was put back in its log."""
-
-    def live_job_label(root: Path, project_id: str) -> str:
-        try:
-            return named(jobs.any_live_job(database, ProjectId(project_id)))
-        except QueueError:  # a file that was written over in place, say
-            return among_processes(root)
-
-    return keeper_hooks.answering(live_job_label, logger.warning)
-
-
-class StateGuard:
-    """The looks of one worker. Threads may look at the same time: they take turns."""
+class GuardedState:
+    """The state, opened by one worker. Threads may look at the same time: they take turns."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -60,25 +40,41 @@ class StateGuard:
         self._seen: dict[str, tuple[int, ...]] = {}
         self._differed: frozenset[str] = frozenset()
 
-    def look(self, *, since: float | None = None) -> None:
-        """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
+    def is_of(self, project_id: ProjectId) -> bool:
+        """Whether a project is the one that is checked out now."""
+        try:
+            return read_project(self.workspace).id == project_id
+        except NoProject:
+            return False
 
-        Looks into the folders alone that have changed since the last time: git and sow put
-        every file in place anew, which changes its folder. `since` is when the agent that may
-        have taken something had ended, on the monotonic clock: a look that has begun after that
-        has seen all it did, and is not repeated.
-        """
-        self._look(lambda differing: differing, since=since)
+    def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
+        """Whether a project is checked out, once it is whole for the agent of a task to start.
 
-    def look_before_start(self, task_id: str) -> None:
-        """Look before the agent of a task starts: at its own task, and soon at all others.
-
-        Many agents that start at once would else each ask for every task of the project.
+        Many agents that start at once would else each ask for every task of the project: what is
+        looked at is its own task, and soon all others.
         """
         if time.monotonic() - self._whole_since >= FRESH_SECONDS:
             self.look()
         else:
             self._look(lambda differing: differing, task_id=task_id)
+        return self.is_of(project_id)
+
+    def opens_after_end(self, project_id: ProjectId, ended_at: float | None) -> bool:
+        """Whether a project is checked out, once it is whole for an attempt to be judged.
+
+        `ended_at` is when the agent that may have taken something had ended, on the monotonic
+        clock: a look that has begun after that has seen all it did, and is not repeated.
+        """
+        self._look(lambda differing: differing, since=ended_at)
+        return self.is_of(project_id)
+
+    def look(self) -> None:
+        """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
+
+        Looks into the folders alone that have changed since the last time: git and sow put
+        every file in place anew, which changes its folder.
+        """
+        self._look(lambda differing: differing)
 
     def look_if_due(self) -> None:
         """Look, at most once in LOOK_SECONDS, and put back what differs for the second time.
@@ -109,7 +105,7 @@ class StateGuard:
                 if settled and task_id is None:
                     self._whole_since = began
         except (SowError, OSError, MemoryError) as error:
-            logger.warning("the state cannot be looked at now: %s", reason_of(error))
+            keeper_hooks.OURS.tell(f"the state cannot be looked at now: {reason_of(error)}")
 
     def _look_at_changed(
         self,
