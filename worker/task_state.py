@@ -75,6 +75,29 @@ def _attempt_of(context: WorkerContext, job: Job) -> int | None:
     return last.number if last is not None else None
 
 
+def put_on_record(
+    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+) -> Task:
+    """Mark a task that was put back to `pending` as the job had marked it: session and all.
+
+    What is to be written next does not follow `pending`, an agent's own report
+    would be refused, and the next attempt would have no session to go on in.
+    A task with any other status stays as it is.
+    """
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.status is not TaskStatus.PENDING:
+            return {}
+        session = session_fields_of(task, job, session_id, started=started) if session_id else {}
+        return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
+
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
+    tell(job, "its task had been put back to pending; it is in_progress again")
+    return change_under_lease(context, job, lease, change)
+
+
 def both(first: Change, second: Change) -> Change:
     """Return the change that makes both; where they touch the same field, the second wins."""
     return lambda task: {**first(task), **second(task)}

@@ -11,10 +11,24 @@ from pathlib import Path
 from sow.attempts.launch import executor_variables, path_with_sow
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError, ExecutorError
+from sow.executors.base import Executor, Session, SessionSource
 from sow.schema.job import Job
 
 CREATE_SECONDS = 60.0
 """How long an executor's own command may take to make a session."""
+
+
+def create_session(
+    executor: Executor, job: Job, root: Path, environ: Mapping[str, str]
+) -> Session | None:
+    """Return a new session; None where the executor learns it from its output.
+
+    `root` is the workspace's root, `environ` this process's own. Raises ExecutorError where its CLI
+    makes none.
+    """
+    if executor.session_source is SessionSource.LEARNED:
+        return None
+    return executor.create_session(lambda argv: run_session_command(argv, job, root, environ))
 
 
 def run_session_command(

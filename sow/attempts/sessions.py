@@ -1,4 +1,4 @@
-"""What the records of attempts tell of a session: whether it is kept, whether an agent ran in it.
+"""What the records of attempts tell of a session: whether it is kept, or to be replaced.
 
 Owns which sessions may be replaced without a person's word. A session that never began holds
 nothing. One that began and was cut off before its CLI had kept it holds nothing either: no turn
@@ -7,12 +7,38 @@ of it ended in good order, and no transcript of it was ever seen. Any other is n
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
+from sow.executors.base import Executor, SessionSource
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.causes import GOOD_ORDER, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.causes import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
 from sow.schema.job import Attempt
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task
+
+
+def lacks_session(task: Task, executor: Executor, history: Sequence[Attempt]) -> bool:
+    """Whether another session must take the place of the one on record: its CLI does not know it.
+
+    A spawn by the same id would do for one that never began and whose id sow
+    chooses, unless the CLI has called that id taken as well.
+    """
+    source = executor.session_source
+    if task.session_id is UNSET:  # somebody put the state back to what it was before the job
+        return source in (SessionSource.CHOSEN, SessionSource.CREATED)
+    if source is SessionSource.NONE:
+        return False
+    refusals = [
+        attempt.cause
+        for attempt in history
+        if attempt.session_id == task.session_id
+        and attempt.cause in SESSION_TAKEN | SESSION_UNKNOWN
+    ]
+    if not refusals or not history or history[-1].cause not in SESSION_UNKNOWN:
+        return False
+    is_taken = any(cause in SESSION_TAKEN for cause in refusals)
+    return source is SessionSource.CREATED or task.session_started or is_taken
 
 
 def is_kept(database: Database, session_id: str, *, started: bool) -> bool:

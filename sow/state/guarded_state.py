@@ -1,8 +1,8 @@
 """The state of a workspace as a worker opens it: what agents' git takes is put back first.
 
 Owns when that is looked at: before an agent starts, before an attempt is judged, and every few
-seconds while agents run. `sow.state.kept` decides what is put back and why. Whether a job lives, and
-who is told of it, is given to the store once, when a process begins (`keeper_hooks.answering`).
+seconds while agents run. `sow.state.kept` decides what is put back and why. Whether a job lives,
+and who is told of it, is given to the store once, when a process begins (`keeper_hooks.answering`).
 """
 
 import os

@@ -14,6 +14,8 @@ from msgspec import UNSET
 from sow.attempts.launch import environment_of, task_folder
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
 from sow.attempts.review_brief import brief_of
+from sow.attempts.session_command import create_session
+from sow.attempts.sessions import lacks_session
 from sow.clones.main_checkout import main_checkout
 from sow.clones.throw_away_clone import review_place
 from sow.config.checks import read_repository
@@ -35,7 +37,6 @@ from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.kinds.review.sweep import sweep_reviews_of
 from worker.prepared import Prepared
-from worker.renewal import create_session, lacks_session
 from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 
@@ -114,7 +115,7 @@ def _with_session(
     executor = make_executor(job.agents_executor)
     if not lacks_session(task, executor, history):
         return task
-    session = create_session(context, job, executor)
+    session = create_session(executor, job, context.workspace.root, context.environ)
     if session is None:
         return msgspec.structs.replace(task, session_id=UNSET, session=UNSET)
     if session.dialect is not None and isinstance(job.terms, ReviewTerms):

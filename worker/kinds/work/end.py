@@ -42,7 +42,6 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
-from worker.renewal import put_on_record
 from worker.running import Running
 from worker.task_state import (
     Change,
@@ -53,6 +52,7 @@ from worker.task_state import (
     interrupts,
     log_failure,
     marks_session,
+    put_on_record,
     restore_state,
     session_seen,
 )

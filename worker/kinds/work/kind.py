@@ -26,7 +26,9 @@ from sow.attempts.launch import (
 from sow.attempts.plan import plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
 from sow.attempts.retry import Next
-from sow.attempts.sessions import lost_attempts
+from sow.attempts.session_command import create_session
+from sow.attempts.sessions import lacks_session, lost_attempts
+from sow.clock import format_time
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
@@ -34,29 +36,32 @@ from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.environment import agent_environment, own_process
 from sow.errors import SowError, StateError
-from sow.executors.base import Verdict
+from sow.executors.base import Executor, Verdict
 from sow.executors.registry import make_executor
 from sow.faults import passing_fault
 from sow.git.view import view_of
-from sow.ids import AttemptId
+from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
 from sow.prompts.compose import CloneBrief
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
-from sow.state.tasks import read_task
+from sow.state import transitions
+from sow.state.log_writing import LogEntry
+from sow.state.task_log import append_entry
+from sow.state.tasks import find_task, read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
-from worker.context import WorkerContext
+from worker.context import WorkerContext, tell
 from worker.gathering import Gathering, gather
 from worker.kinds.base import WorkerKind
 from worker.kinds.work.end import facts_of, write_down
 from worker.next_step import decide_next, judge_ending, spent_by
 from worker.prepared import Prepared
-from worker.renewal import lacks_session, mark_started, renew_session
 from worker.running import Exit, Running
 from worker.steps.program_input import CloneOrders, DependencyOrder
+from worker.task_state import change_under_lease, put_on_record, session_fields_of
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,49 @@ def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
         if passing_fault(error) is not None:
             raise  # asked again: what is not gathered now nobody gathers later
         return False  # what is wrong with it is said where the attempt is settled
+
+
+def mark_started(
+    context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
+) -> Task:
+    """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
+    session_id = history[-1].session_id if history else None
+    started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)
+    return put_on_record(context, job, lease, session_id, started=started)
+
+
+def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Executor) -> Task:
+    """Put another session on record, and in the task's log which one was lost; return the task.
+
+    An executor that learns its sessions from their output is left without one.
+    No lock is held while its CLI makes one. Raises ExecutorError where it makes none.
+    """
+    session = create_session(executor, job, context.workspace.root, context.environ)
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.session_id is not UNSET and task.session_started:
+        _log_loss(context, job, task.session_id)
+    made = f"session {session.id}" if session is not None else "the session that its run makes"
+    tell(job, f"its CLI knows no session {task.session_id or 'of the task'}; goes on in {made}")
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if session is None:
+            return transitions.clear_session(task)
+        dialect = UNSET if session.dialect is None else session.dialect
+        return session_fields_of(task, job, session.id, started=False, dialect=dialect)
+
+    return change_under_lease(context, job, lease, change)
+
+
+def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:
+    """Name the lost session in the task's log first: a worker that dies now says it again."""
+    entry = LogEntry(
+        timestamp=format_time(context.now()),
+        agent="sow",
+        action=f"Goes on in a new session; {session_id} was lost before its CLI had kept it",
+        result="",
+        text="No turn of it had ended in good order. What it did is in the tree.",
+    )
+    append_entry(find_task(context.workspace, TaskId(job.task_id)).folder, entry)
 
 
 class WorkKind(WorkerKind):
