@@ -16,7 +16,6 @@ from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up, is_lo
 from sow.processes import process_facts
 from sow.processes.process_facts import Life
 from sow.schema.job import ProcessIdentity
-from worker.context import tell
 from worker.running import Running
 from worker.supervisor.foreign_processes import agent_pid_of, started
 from worker.supervisor.own_processes import Left, left_of
@@ -24,26 +23,6 @@ from worker.supervisor.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""
-AGAIN_SECONDS = 10.0
-"""Stops that lie no further back than this are the work of one hand."""
-MOST_STOPS = 3
-"""How often within that time a supervisor is continued before it is given up."""
-
-
-def keep_going(running: Running, *, now: float) -> None:
-    """Continue an attempt's supervisor if it was stopped, or kill it. `now` is monotonic."""
-    supervisor = running.attempt.supervisor
-    if supervisor is None or not process_facts.is_stopped(supervisor):
-        return
-    lately = [at for at in running.continued_at if now - at < AGAIN_SECONDS]
-    with suppress(ProcessLookupError):
-        if len(lately) < MOST_STOPS:
-            running.continued_at = [*lately, now]
-            tell(running.job, "its supervisor was stopped; continuing it")
-            os.kill(supervisor.pid, signal.SIGCONT)
-        else:
-            tell(running.job, "its supervisor is stopped again and again; the worker replaces it")
-            os.kill(supervisor.pid, signal.SIGKILL)
 
 
 def has_ended(running: Running) -> bool:

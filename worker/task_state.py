@@ -75,7 +75,7 @@ def _attempt_of(context: WorkerContext, job: Job) -> int | None:
     return last.number if last is not None else None
 
 
-def put_on_record(
+def mark_again(
     context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
 ) -> Task:
     """Mark a task that was put back to `pending` as the job had marked it: session and all.
@@ -91,9 +91,6 @@ def put_on_record(
         session = session_fields_of(task, job, session_id, started=started) if session_id else {}
         return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
 
-    task = read_task(context.workspace, TaskId(job.task_id))
-    if task.status is not TaskStatus.PENDING:
-        return task
     tell(job, "its task had been put back to pending; it is in_progress again")
     return change_under_lease(context, job, lease, change)
 

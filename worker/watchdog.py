@@ -11,8 +11,11 @@ suspended does not make an agent look stalled.
 
 import dataclasses
 import math
+import os
+import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -30,7 +33,7 @@ from sow.schema.causes import Cause
 from sow.schema.executor import QUIET_SECONDS, ExecutorConfig
 from sow.schema.job import Job
 from sow.state.tasks import read_task
-from worker.attempt_processes import ask_to_end, keep_going, press
+from worker.attempt_processes import ask_to_end, press
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
 from worker.kinds.work.end import persist_session
@@ -47,6 +50,10 @@ IDLE_SHARE = 0.04
 over 50 s), with bursts of 0.11 s in 0.2 s and of 0.22 s in 5 s."""
 BURST_SECONDS = 0.3
 """How much CPU time above that share is a sign of life."""
+AGAIN_SECONDS = 10.0
+"""Stops that lie no further back than this are the work of one hand."""
+MOST_STOPS = 3
+"""How often within that time a supervisor is continued before it is given up."""
 SESSION_SECONDS = 10.0
 """How often it is tried again to put a session on record in a task's state that is broken."""
 NO_SIGNS = "no output, no CPU time, no growth of its transcript"
@@ -63,7 +70,7 @@ def look_at_running(
     # First: nothing below may keep it from the agent.
     if not running.asked_to_end and leases.end_is_asked(context.database, running.job.id):
         ask_to_end(running)
-    keep_going(running, now=time.monotonic())
+    _keep_going(running, now=time.monotonic())
     running.output.read_for(reading_seconds)
     _end_if_overdue(context, running)
     note_quiet(context, running)
@@ -71,6 +78,22 @@ def look_at_running(
         press(running, now=time.monotonic())
     _note_session(context, running, now=time.monotonic())
     running.note_usage_so_far(context.database)
+
+
+def _keep_going(running: Running, *, now: float) -> None:
+    """Continue its supervisor if it was stopped, or kill it. `now` is monotonic."""
+    supervisor = running.attempt.supervisor
+    if supervisor is None or not process_facts.is_stopped(supervisor):
+        return
+    lately = [at for at in running.continued_at if now - at < AGAIN_SECONDS]
+    with suppress(ProcessLookupError):
+        if len(lately) < MOST_STOPS:
+            running.continued_at = [*lately, now]
+            tell(running.job, "its supervisor was stopped; continuing it")
+            os.kill(supervisor.pid, signal.SIGCONT)
+        else:
+            tell(running.job, "its supervisor is stopped again and again; the worker replaces it")
+            os.kill(supervisor.pid, signal.SIGKILL)
 
 
 def _end_if_overdue(context: WorkerContext, running: Running) -> None:

@@ -13,7 +13,6 @@ import click
 
 from sow.calls.call import Course, jobs_left, left_to_wait_for
 from sow.calls.caller import Caller
-from sow.calls.state_witness import restore_lost_state
 from sow.cli.call_options import WaitOptions
 from sow.errors import ExitCode
 from sow.ids import TaskId
@@ -61,6 +60,8 @@ def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[TaskId])
     try:
         yield
     except QueueReplaced as error:
+        from sow.calls.state_witness import restore_lost_state  # no call but this one needs it
+
         restore_lost_state(caller.workspace, database)
         raise QueueReplaced(error.path, [task_id for task_id in task_ids if task_id]) from error
 

@@ -11,8 +11,8 @@ from worker.context import WorkerContext
 
 LAYERS = ("worker.", "sow.calls.", "sow.batches.")
 """Where it is decided what happens to an item; what lies below is read, not followed."""
-MOST_MODULES = 20
-MOST_TURNS = 2
+MOST_MODULES = 16
+MOST_TURNS = 0
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,14 @@ from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
+from sow.ids import TaskId
 from sow.paths import SOW_FOLDER
 from sow.schema.causes import Cause
 from sow.schema.job import CHANGED_NOTHING, Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import ReviewVerdict, Task, TaskState, TaskStatus
 from sow.state.statefiles import STATE_LIMIT, parse_state
+from sow.state.tasks import read_task
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
@@ -51,8 +53,8 @@ from worker.task_state import (
     fails,
     interrupts,
     log_failure,
+    mark_again,
     marks_session,
-    put_on_record,
     restore_state,
     session_seen,
 )
@@ -239,8 +241,9 @@ def _refuse_outdated(
 
 def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
     """See to it that what is written next may follow the task's status."""
-    started = running.output.seen.has_begun
-    put_on_record(context, job, running.lease, running.session_id, started=started)
+    if read_task(context.workspace, TaskId(job.task_id)).status is TaskStatus.PENDING:
+        started = running.output.seen.has_begun
+        mark_again(context, job, running.lease, running.session_id, started=started)
 
 
 def _puts_back_judgements(running: Running) -> Change:

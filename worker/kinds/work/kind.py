@@ -61,7 +61,7 @@ from worker.next_step import decide_next, judge_ending, spent_by
 from worker.prepared import Prepared
 from worker.running import Exit, Running
 from worker.steps.program_input import CloneOrders, DependencyOrder
-from worker.task_state import change_under_lease, put_on_record, session_fields_of
+from worker.task_state import change_under_lease, mark_again, session_fields_of
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,12 @@ def mark_started(
     context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
 ) -> Task:
     """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
+    task = read_task(context.workspace, TaskId(job.task_id))
+    if task.status is not TaskStatus.PENDING:
+        return task
     session_id = history[-1].session_id if history else None
     started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)
-    return put_on_record(context, job, lease, session_id, started=started)
+    return mark_again(context, job, lease, session_id, started=started)
 
 
 def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Executor) -> Task:
