@@ -5,7 +5,10 @@ task, or for a slot that another held, it goes on in that one's time. Had a stre
 been shorter, all might have ended earlier; what is not on it has cost no time.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from sow.schema.output.report import WORKING, PathStep, Span, SpanKind, TaskStory
 
@@ -55,14 +58,8 @@ def _backwards(last: TaskStory, tasks: Mapping[str, TaskStory]) -> Iterator[Path
 
 def _span_before(task: TaskStory, at: float) -> Span | None:
     """Return the span of a task in which it was just before a moment."""
-    low, high = 0, len(task.spans)
-    while low < high:
-        middle = (low + high) // 2
-        if task.spans[middle].begin < at:
-            low = middle + 1
-        else:
-            high = middle
-    return task.spans[low - 1] if low else None
+    place = bisect_left(task.spans, at, key=lambda span: span.begin)
+    return task.spans[place - 1] if place else None
 
 
 def _blocker(
@@ -135,14 +132,8 @@ def _joined(steps: Iterator[PathStep]) -> Iterator[PathStep]:
     """Yield steps, those that follow each other in one task and of one kind as one."""
     held: PathStep | None = None
     for step in steps:
-        if held is not None and (held.task, held.kind, held.why) == (
-            step.task,
-            step.kind,
-            step.why,
-        ):
-            held = PathStep(
-                task=held.task, begin=held.begin, end=step.end, kind=held.kind, why=held.why
-            )
+        if held is not None and replace(held, begin=step.begin, end=step.end) == step:
+            held = replace(held, end=step.end)
             continue
         if held is not None:
             yield held
