@@ -43,19 +43,14 @@ def examine_references(workspace: Workspace) -> Iterator[Finding]:
     ]
     for reference, presence in found:
         if presence is Presence.MISSING:
-            yield Finding(
-                check="references",
-                level=Level.WARNING,
-                text=f"Reference {reference.id} is not on this machine",
-                remedy="`sow refs init` links it.",
-            )
+            text = f"Reference {reference.id} is not on this machine"
+            remedy = "`sow refs init` links it."
         elif presence is Presence.STRANGE:
-            yield Finding(
-                check="references",
-                level=Level.WARNING,
-                text=f".sow/refs/{reference.link} is not of sow's making",
-                remedy="Look at it and move it away, then call `sow refs init`.",
-            )
+            text = f".sow/refs/{reference.link} is not of sow's making"
+            remedy = "Look at it and move it away, then call `sow refs init`."
+        else:
+            continue
+        yield Finding(check="references", level=Level.WARNING, text=text, remedy=remedy)
     yield from _cache()
     if found and all(presence in (Presence.LINKED, Presence.COPIED) for _, presence in found):
         words = "1 reference is" if len(found) == 1 else f"{len(found)} references are"
@@ -64,15 +59,20 @@ def examine_references(workspace: Workspace) -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     folder = cache_root()
+    if obstacle := _in_the_way(folder):
+        yield Finding(
+            check="references",
+            level=Level.WARNING,
+            text=f"Nothing can be fetched into {display_path(folder)}",
+            remedy=f"Make {obstacle} a folder that you may write in.",
+        )
+
+
+def _in_the_way(folder: Path) -> str:
+    """Return what keeps this user from writing in a folder, there or to be made; else nothing."""
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return
-    yield Finding(
-        check="references",
-        level=Level.WARNING,
-        text=f"Nothing can be fetched into {display_path(folder)}",
-        remedy=f"Make {display_path(there)} a folder that you may write in.",
-    )
+    is_writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    return "" if is_writable else display_path(there)
 
 
 def examine_state(workspace: Workspace) -> Iterator[Finding]:
@@ -103,16 +103,14 @@ def _project(workspace: Workspace) -> Iterator[Finding]:
 
 def _copies(workspace: Workspace) -> Iterator[Finding]:
     folder = Path(Checkout(workspace.root).branch_folder)
-    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return
-    yield Finding(
-        check="copies",
-        level=Level.WARNING,
-        text=f"No copies of tasks' states can be kept in {display_path(folder)}",
-        remedy=f"Make {display_path(there)} a folder that you may write in; without copies, an "
-        "agent's `git reset --hard` takes the states of all tasks along.",
-    )
+    if obstacle := _in_the_way(folder):
+        yield Finding(
+            check="copies",
+            level=Level.WARNING,
+            text=f"No copies of tasks' states can be kept in {display_path(folder)}",
+            remedy=f"Make {obstacle} a folder that you may write in; without copies, an agent's"
+            " `git reset --hard` takes the states of all tasks along.",
+        )
 
 
 def examine_git(workspace: Workspace, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -181,15 +179,14 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     if configuration is not None:
         yield Section("Queue", list(examine_queue(here.workspace, configuration, now=here.now)))
         yield from _environment(here, here.workspace, configuration)
-    git = list(examine_git(here.workspace, here.environ))
-    if git:
-        yield Section("Git", git)
-    state = list(examine_state(here.workspace))
-    if state:
-        yield Section("State", state)
-    references = list(examine_references(here.workspace))
-    if references:
-        yield Section("References", references)
+    for title, found in (
+        ("Git", examine_git(here.workspace, here.environ)),
+        ("State", examine_state(here.workspace)),
+        ("References", examine_references(here.workspace)),
+    ):
+        findings = list(found)
+        if findings:
+            yield Section(title, findings)
     yield Section("Disk", list(examine_filesystem(here.workspace)))
 
 

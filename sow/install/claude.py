@@ -140,7 +140,8 @@ def install(target: Target, environ: Mapping[str, str], *, dry_run: bool = False
 
         if dry_run:
             return Done(target, *_carried_out(target, plan_for, dry_run=True))
-        record.put(target.file, _planned(target.file, plan_for).brought)
+        planned = _planned(target.file, plan_for, read_document(target.file))
+        record.put(target.file, planned.brought)
         try:
             plan, written = _carried_out(target, plan_for)
         except (SowError, OSError):
@@ -259,26 +260,26 @@ def _refuse_leading_out(target: Target) -> None:
         refuse_leading_out(target.file, root=target.root)
 
 
-def _planned(file: Path, plan_for: Any) -> Plan:
+def _planned(file: Path, plan_for: Callable[[bytes | None], Plan], data: bytes | None) -> Plan:
     try:
-        plan: Plan = plan_for(read_document(file))
+        return plan_for(data)
     except (Unfit, AnotherOne) as error:
         raise UnfitFile(file, str(error)) from error
-    return plan
 
 
 def _carried_out(
-    target: Target, plan_for: Any, *, dry_run: bool = False, goes: Brought = NOTHING
+    target: Target,
+    plan_for: Callable[[bytes | None], Plan],
+    *,
+    dry_run: bool = False,
+    goes: Brought = NOTHING,
 ) -> tuple[Plan, Written]:
     """Return the plan that was carried out, and what was written."""
     file = target.file
     plans: list[Plan] = []
 
     def change(data: bytes | None) -> bytes | None:
-        try:
-            plan = plan_for(data)
-        except (Unfit, AnotherOne) as error:
-            raise UnfitFile(file, str(error)) from error
+        plan = _planned(file, plan_for, data)
         plans.append(plan)
         if not plan.settings and goes.is_file_new:
             return None
