@@ -9,12 +9,12 @@ import os
 import time
 from dataclasses import dataclass
 
+from sow.cli.colour import COLOURS
 from textual.pilot import Pilot
 
 from bench.place import make_place
 from bench.timing import Figure
 from sow.calls.caller import Caller
-from sow.cli.colour import COLOURS
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
@@ -22,8 +22,8 @@ from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.state.projects import read_project
 from sow.watching.app import TICK_SECONDS, WatchApp
+from sow.watching.drawing import styles_of
 from sow.watching.listing import Listing
-from sow.watching.palette import styles_of
 from tests.jobs.queue_cases import make_job
 
 JOBS = 1_000

@@ -27,10 +27,10 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchPolicy, BatchState
 from sow.schema.causes import CAUSES, Cause, RetryRule
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
-from sow.schema.limits import ReachedLimit
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
 from sow.state.plan_wait import waits

@@ -15,11 +15,11 @@ from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import committing
 from sow.lifecycle.task_ways import bringing_back, solving_now
 from sow.reports.limits import command_of, option_of
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
 from sow.schema.causes import RAISABLE, Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS, JobKind
-from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.terminal_text import printable, readable
 

@@ -6,9 +6,9 @@ Owns their shape. `gathering` fills in what is known; where an item stands follo
 
 import msgspec
 
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import Action, ItemState
 from sow.schema.job import JobState, Verb
-from sow.schema.limits import ReachedLimit
 from sow.schema.task import ReviewVerdict, TaskStatus
 
 

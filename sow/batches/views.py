@@ -18,7 +18,7 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import batch_news, batch_summaries, batches, jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.reports.agents_words import agents_words, words_without_job
+from sow.reports.agents_words import words_of_task
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.schema.task import Task, TaskStatus
@@ -231,5 +231,4 @@ def _read(seen: Seen, task_id: str) -> Task | None:
 
 def _question(workspace: Workspace, database: Database, batch: Batch, task: Task) -> str:
     last = jobs.last_job(database, batch.project_id, TaskId(task.id))
-    words = words_without_job(workspace, task) if last is None else agents_words(workspace, last)
-    return words or ""
+    return words_of_task(workspace, task, last)

@@ -19,11 +19,10 @@ from msgspec import Struct
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import ACTIVE, Database
-from sow.schema.amounts import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure, ScopeKind
 from sow.schema.batch import label_of
 from sow.schema.change import ChangeKind
 from sow.schema.job import Budgets, Job
-from sow.schema.limits import ScopeKind
 
 NO_BATCH = "0"
 """The number of the batch of a job that is in none."""

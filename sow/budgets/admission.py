@@ -19,12 +19,11 @@ from sow.errors import ExecutorError
 from sow.ids import BatchId, ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.amounts import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure, ReachedLimit, ScopeKind
 from sow.schema.batch import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Budgets, Job
-from sow.schema.limits import ReachedLimit, ScopeKind
 
 if TYPE_CHECKING:  # large, and few jobs are of a batch
     from sow.jobs.batches import JobInBatch

@@ -12,7 +12,7 @@ from sow.budgets.settings import BudgetSettings
 from sow.ids import ProjectId
 from sow.jobs.database import Database
 from sow.lifecycle.lifecycle_facts import Remedy
-from sow.schema.limits import ScopeKind
+from sow.schema.amounts import ScopeKind
 from sow.situation.program_steps import ON_SESSION, REVIEWS, STARTS, executors_of
 from sow.situation.situation import Situation
 from sow.situation.step import EDITOR

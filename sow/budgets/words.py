@@ -9,8 +9,7 @@ from msgspec import structs
 from sow.budgets.accounts import NO_BATCH, WARN_AT, Account
 from sow.budgets.settings import write_budget, write_count
 from sow.clock import format_duration
-from sow.schema.amounts import Measure
-from sow.schema.limits import ReachedLimit, ScopeKind
+from sow.schema.amounts import Measure, ReachedLimit, ScopeKind
 
 EDIT_REPOSITORYS = '"${EDITOR:-vi}" .sow/config.yaml'
 """What opens the repository's own settings."""

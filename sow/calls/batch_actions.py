@@ -34,11 +34,11 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.prompts.compose import NOTHING_CHANGED, check_message
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import Action, Batch, BatchPolicy
 from sow.schema.causes import RAISABLE
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
-from sow.schema.limits import ReachedLimit
 from sow.schema.task import CommandResult, FeedbackStatus, ReviewVerdict, Task, TaskStatus
 from sow.state.tasks import change_task, read_task
 from sow.state.transitions import FieldChanges, enter

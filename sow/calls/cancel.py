@@ -20,8 +20,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
-from sow.reports.wait_commands import wait_for_job
-from sow.reports.wording import subject_of
+from sow.reports.wording import subject_of, wait_for_job
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus

@@ -15,8 +15,7 @@ from sow.errors import StateError
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.unverifiable import is_in_doubt
-from sow.reports.wait_commands import wait_for_job
-from sow.reports.wording import subject_of
+from sow.reports.wording import subject_of, wait_for_job
 from sow.schema.job import Job
 
 CANCEL_SECONDS = 60.0

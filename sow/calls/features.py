@@ -13,10 +13,10 @@ from sow.errors import StateError
 from sow.features import parts
 from sow.ids import ProjectId
 from sow.jobs.database import Database
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import BatchPolicy
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
-from sow.schema.limits import ReachedLimit
 
 if TYPE_CHECKING:  # large, and few jobs are of a batch
     from sow.jobs.batches import JobInBatch

@@ -16,8 +16,7 @@ from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
-from sow.reports.wait_commands import wait_for_job
-from sow.reports.wording import has_a_job, subject_of
+from sow.reports.wording import has_a_job, subject_of, wait_for_job
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus

@@ -11,7 +11,7 @@ from sow.errors import StateError
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.reports.wait_commands import wait_for_job
+from sow.reports.wording import wait_for_job
 from sow.schema.job import HeldFor, Job
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import TaskStatus

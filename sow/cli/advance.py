@@ -12,7 +12,9 @@ from sow.cli.output import echo_json_lines, echo_result, json_option
 from sow.errors import StateError, UsageError
 from sow.lifecycle.guards import PLAN_APPROVED
 from sow.lifecycle.lifecycle_facts import Facts
-from sow.lifecycle.machine import (
+from sow.lifecycle.stages import COMPLETED, END
+from sow.lifecycle.types import (
+    Event,
     awaited_event,
     find_event,
     missing_words,
@@ -20,8 +22,6 @@ from sow.lifecycle.machine import (
     obvious_event,
     refusals,
 )
-from sow.lifecycle.stages import COMPLETED, END
-from sow.lifecycle.types import Event
 from sow.schema.output.projects import Advanced, EventView, RemedyView, UnmetGuard
 from sow.situation.looking import look
 from sow.state.authors import author_of

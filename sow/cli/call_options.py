@@ -13,14 +13,14 @@ import click
 from msgspec import Struct
 
 from sow import env_vars
-from sow.agent_clis.shell_bound import shell_bound
+from sow.agent_clis.known import shell_bound
 from sow.calls.caller import Caller
 from sow.cli.arguments import priority_option
 from sow.cli.output import json_option
 from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.features import OPTIONS, parts
-from sow.reports.wait_commands import waiting_command
+from sow.reports.wording import waiting_command
 
 F = TypeVar("F", bound=Callable[..., Any])
 

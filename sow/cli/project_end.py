@@ -15,8 +15,8 @@ from sow.clones.inner_work import text_of
 from sow.clones.main_checkout import checkout_of, known_settings
 from sow.clones.past_projects import LeftOver, left_of
 from sow.errors import SowError, StateError
-from sow.lifecycle.machine import left_undone, missing_words
 from sow.lifecycle.stages import COMPLETED
+from sow.lifecycle.types import left_undone, missing_words
 from sow.paths import Workspace, display_path
 from sow.schema.output.projects import ProjectEnded, ProjectRow
 from sow.schema.project import EndingWord, Project

@@ -87,7 +87,7 @@ def _show(caller: Caller) -> int:
     """Show the screen until it is left; return the exit code. Raises what has ended it."""
     from sow.cli.output import COLOURS
     from sow.watching.app import WatchApp
-    from sow.watching.palette import styles_of
+    from sow.watching.drawing import styles_of
 
     app = WatchApp(caller, styles_of(COLOURS))
     app.run()

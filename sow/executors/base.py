@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sow.executors.metering import Meter, Span
+from sow.schema.amounts import ReachedLimit
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
-from sow.schema.limits import ReachedLimit
 from sow.schema.usage import NOTHING, Tokens, Totals
 
 MOST_DENIALS = 100

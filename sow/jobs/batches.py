@@ -15,9 +15,9 @@ from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
 from sow.jobs.database import ACTIVE, Database
+from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
 from sow.schema.job import WAITING_STATES, HeldFor, JobState, Verb
-from sow.schema.limits import ReachedLimit
 
 LONGEST_NUMBER = 18
 """How many digits a number has that fits into a record."""

@@ -6,7 +6,7 @@ resumes, and what was logged before the job began, is not the agent's.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from sow.clock import format_time
@@ -27,6 +27,8 @@ SOW = "sow"
 """Whom an entry names that sow has made."""
 LOOKED_AT = 16
 """How many entries are looked at: sow adds a few of its own behind the agent's."""
+MOST_QUESTIONS = 100
+"""Of so many paused tasks the question is read."""
 TELLING: Mapping[str, str] = {TaskStatus.PAUSED: "asks", TaskStatus.FAILED: "says"}
 """The statuses that send their reader to the log, with what the agent does by that entry."""
 
@@ -41,6 +43,21 @@ def agents_words(workspace: Workspace, job: Job) -> str | None:
         return None
     entry = last_of_agent(workspace, job)
     return None if entry is None else _words_of(entry)
+
+
+def words_of_task(workspace: Workspace, task: Task, last: Job | None) -> str:
+    """Return what the agent of a task asks, or says; `last` is the task's newest job."""
+    words = words_without_job(workspace, task) if last is None else agents_words(workspace, last)
+    return words or ""
+
+
+def questions_of(
+    workspace: Workspace, tasks: Sequence[Task], last: Mapping[TaskId, Job]
+) -> dict[str, str]:
+    """Return what the agents of paused tasks ask, in a line each, of the first so many."""
+    paused = [task for task in tasks if task.status is TaskStatus.PAUSED][:MOST_QUESTIONS]
+    words = {task.id: words_of_task(workspace, task, last.get(TaskId(task.id))) for task in paused}
+    return {task: text.partition("\n")[0] for task, text in words.items() if text}
 
 
 def words_without_job(workspace: Workspace, task: Task) -> str | None:

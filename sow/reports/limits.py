@@ -4,7 +4,7 @@ A feature's module `words` has both functions.
 """
 
 from sow.features import parts
-from sow.schema.limits import ReachedLimit
+from sow.schema.amounts import ReachedLimit
 
 
 def option_of(reached: ReachedLimit | None) -> str:

@@ -17,7 +17,7 @@ from sow.reports.live_job_words import words_of
 from sow.reports.outcome import exit_code_of, warnings_of
 from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
-from sow.reports.wait_commands import wait_for_job
+from sow.reports.wording import wait_for_job
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
 from sow.schema.output.costs import CostSum

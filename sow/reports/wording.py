@@ -1,4 +1,4 @@
-"""How a job is named in a sentence: what was asked for, of whom, for what.
+"""How a job is named in a sentence, and the commands that wait for it or place it once more.
 
 Pure. Owns these few words, so that a job without an agent, or one that is about
 no task, reads well wherever jobs are told of.
@@ -54,3 +54,23 @@ def call_of(job: Job) -> Sequence[str]:
 def again(job: Job) -> str:
     """Return that command, to be copied."""
     return f"`{shlex.join(call_of(job))}`"
+
+
+def waiting_command(
+    *task_ids: str,
+    jobs: Sequence[int] = (),
+    any_one: bool = False,
+    wait: str | None = None,
+    as_json: bool = False,
+) -> str:
+    """Return the command that waits for these tasks, or jobs, as the call at hand does."""
+    words = ["sow", "job", "wait", *map(str, jobs)] if jobs else ["sow", "agent", "wait", *task_ids]
+    words += ["--any"] if any_one else []
+    words += ["--wait", wait] if wait else []
+    words += ["--json"] if as_json else []
+    return shlex.join(words)
+
+
+def wait_for_job(job: Job) -> str:
+    """Return the command that waits for a job: by its task, or by its number where it has none."""
+    return waiting_command(job.task_id) if job.task_id else waiting_command(jobs=[job.id])

@@ -1,4 +1,4 @@
-"""What may be spent, by measure: money, tokens and time. A limit is so much, and a share of it."""
+"""What may be spent, by measure: money, tokens and time; and which limit of that was reached."""
 
 from enum import StrEnum
 
@@ -28,3 +28,26 @@ class Amounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __bool__(self) -> bool:
         return any(self.of(measure) is not None for measure in Measure)
+
+
+class ScopeKind(StrEnum):
+    """What a limit is for. The values are the words on record."""
+
+    TASK = "task"
+    """All that is done for one task."""
+    EXECUTOR = "executor"
+    """All that agents of one executor do in this repository."""
+    BATCH = "batch"
+    """All that is done for the tasks of a batch while it goes on."""
+    PROJECT = "project"
+    """All that agents do for one project."""
+
+
+class ReachedLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A limit that has stopped a job or refused a call, and what raises it."""
+
+    kind: ScopeKind
+    name: str = ""
+    """The task's id, the executor's name, the batch's name or number; empty of the project."""
+    enough: Amounts
+    """A new total with which it goes on."""

@@ -12,8 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.schema.amounts import Amounts
-from sow.schema.limits import ReachedLimit
+from sow.schema.amounts import Amounts, ReachedLimit
 
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """A name that a shell takes as it stands."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
-from sow.schema.amounts import Amounts
+from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job_terms import (
@@ -21,7 +21,6 @@ from sow.schema.job_terms import (
     ReviewTerms,
     tasks_of,
 )
-from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import TaskStatus
 
 

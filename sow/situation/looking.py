@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.agent_clis.shell_bound import shell_bound
+from sow.agent_clis.known import shell_bound
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.errors import SowError

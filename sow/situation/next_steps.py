@@ -18,10 +18,10 @@ from sow.files import NotAFile, read_regular
 from sow.ids import TaskId
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, Remedy
-from sow.lifecycle.machine import Refusal, awaited_event, left_undone, obvious_event, refusals
 from sow.lifecycle.project_verdict import REVIEW
 from sow.lifecycle.refusal_steps import renamed_branch
 from sow.lifecycle.stages import COMPLETED
+from sow.lifecycle.types import Refusal, awaited_event, left_undone, obvious_event, refusals
 from sow.schema.config import ApproveRule
 from sow.schema.project import Ending, EndingWord
 from sow.situation import job_steps

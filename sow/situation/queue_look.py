@@ -31,9 +31,8 @@ MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
 
 
-def is_red(project: Project) -> bool:
-    """Whether the last check of the whole has failed."""
-    return project.check is not UNSET and not project.check.passed
+def _is_vain_review(job: Job) -> bool:
+    return kind_of(job).judges and job.state is JobState.FAILED
 
 
 class QueueLook:
@@ -52,7 +51,7 @@ class QueueLook:
         self._database = database
         self._configuration = configuration
         self._project = ProjectId(project.id)
-        self._is_red = is_red(project)
+        self._is_red = project.check is not UNSET and not project.check.passed
         self._tasks = tasks
 
     def queue(
@@ -72,9 +71,13 @@ class QueueLook:
             live=live,
             above_reader=frozenset(task for job in above for task in job.tasks),
             last=last,
-            vain_reviews=self._vain_reviews(last),
-            review_runs=self._review_runs(last),
-            refused_merges=self._refused_merges(last),
+            vain_reviews=self._counted(jobs.reviews_in_vain, last, _is_vain_review),
+            review_runs=self._counted(
+                jobs.runs_to_an_end, last, lambda job: job.phase == WHOLE_PHASE
+            ),
+            refused_merges=self._counted(
+                jobs.refused_merges, last, lambda job: job.cause is Cause.MERGE_REFUSED
+            ),
             last_check=self._last_check(),
             owed=self._owed(),
             batches=driven,
@@ -111,27 +114,15 @@ class QueueLook:
         ]
         return jobs.last_jobs(self._database, self._project, left) if left else {}
 
-    def _vain_reviews(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
-        """Return how often each task was judged in vain whose newest job is a failed review."""
-        failed = [
-            task
-            for task, job in last.items()
-            if kind_of(job).judges and job.state is JobState.FAILED
-        ]
-        count = jobs.reviews_in_vain
-        return {task: count(self._database, self._project, task) for task in failed}
-
-    def _review_runs(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
-        """Return how often each task about the whole was run to an end; an undone call is none."""
-        whole = [task for task, job in last.items() if job.phase == WHOLE_PHASE]
-        count = jobs.runs_to_an_end
-        return {task: count(self._database, self._project, task) for task in whole}
-
-    def _refused_merges(self, last: Mapping[TaskId, Job]) -> dict[TaskId, int]:
-        """Return how often the merge of each task was refused whose newest job is such a one."""
-        refused = [task for task, job in last.items() if job.cause is Cause.MERGE_REFUSED]
-        count = jobs.refused_merges
-        return {task: count(self._database, self._project, task) for task in refused}
+    def _counted(
+        self,
+        count: Callable[[Database, ProjectId, TaskId], int],
+        last: Mapping[TaskId, Job],
+        wanted: Callable[[Job], bool],
+    ) -> dict[TaskId, int]:
+        """Return what is counted of each task whose newest job is a wanted one."""
+        tasks = [task for task, job in last.items() if wanted(job)]
+        return {task: count(self._database, self._project, task) for task in tasks}
 
     def _last_check(self) -> int:
         """Return the job whose log says why the last check of the whole was red; 0 for none."""
@@ -215,20 +206,8 @@ class QueueLook:
 
     def _words(self, last: Mapping[TaskId, Job]) -> dict[str, str]:
         """Return what the agents of paused tasks ask, in a line each."""
-        paused = [task for task in self._tasks if task.status is TaskStatus.PAUSED][:MOST_SEEN]
-        if not paused:
+        if not any(task.status is TaskStatus.PAUSED for task in self._tasks):
             return {}
-        from sow.reports.agents_words import (  # reads the tasks' logs
-            agents_words,
-            words_without_job,
-        )
+        from sow.reports.agents_words import questions_of  # reads the tasks' logs
 
-        words = {}
-        for task in paused:
-            job = last.get(TaskId(task.id))
-            words[task.id] = (
-                words_without_job(self._workspace, task)
-                if job is None
-                else agents_words(self._workspace, job)
-            )
-        return {task: text.partition("\n")[0] for task, text in words.items() if text}
+        return questions_of(self._workspace, self._tasks, last)

@@ -8,9 +8,8 @@ from msgspec import UNSET
 from sow.clock import format_time
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import Facts
-from sow.lifecycle.machine import awaited_event, refusals
 from sow.lifecycle.stages import COMPLETED, PEOPLES_PHASES, ProjectType
-from sow.lifecycle.types import LIFECYCLES
+from sow.lifecycle.types import LIFECYCLES, awaited_event, refusals
 from sow.schema.output.situation import (
     ApprovalNow,
     BatchRun,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, TaskFacts
-from sow.lifecycle.machine import awaited_event, refusals
+from sow.lifecycle.types import awaited_event, refusals
 from sow.schema.causes import ON_LIMIT, RAISABLE
 from sow.schema.output.situation import Wait
 from sow.schema.task import Task, TaskStatus

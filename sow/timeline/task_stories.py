@@ -4,6 +4,7 @@ Pure. Owns where a task's time begins and ends: at its first job, or with its ba
 job's end, or when somebody completed it.
 """
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -17,9 +18,19 @@ from sow.schema.output.report import SpanKind, TaskStory
 from sow.schema.spending import Used
 from sow.schema.task import Task, TaskStatus
 from sow.terminal_text import printable
-from sow.timeline.person_waits import PersonWait, batch_waits, item_waits, split_wait
 from sow.timeline.report_facts import Facts, Log
-from sow.timeline.spans import Stay, Wait, as_span, job_stays, spans_of, turns_of
+from sow.timeline.spans import (
+    PersonWait,
+    Stay,
+    Wait,
+    as_span,
+    batch_waits,
+    item_waits,
+    job_stays,
+    spans_of,
+    split_wait,
+    turns_of,
+)
 
 WELL = frozenset({Cause.REPORTED, Cause.PASSED})
 ASKED_FOR = frozenset({Cause.CANCELLED, Cause.WORKER_STOPPED, Cause.CLOSED})
@@ -284,14 +295,8 @@ def _busy(facts: Facts) -> list[tuple[float, float]]:
 
 def _overlaps(busy: Sequence[tuple[float, float]], begin: float, end: float) -> bool:
     """Whether anything ran for a moment within a stretch."""
-    low, high = 0, len(busy)
-    while low < high:
-        middle = (low + high) // 2
-        if busy[middle][1] <= begin:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(busy) and busy[low][0] < end
+    place = bisect_right(busy, begin, key=lambda run: run[1])
+    return place < len(busy) and busy[place][0] < end
 
 
 def _waits_now(task: Task | None, jobs: Sequence[Job]) -> str:

@@ -10,9 +10,8 @@ from msgspec import UNSET
 
 from sow.lifecycle import guards
 from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.machine import lifecycle_of, refusals
 from sow.lifecycle.stages import COMPLETED, WHOLE_PHASE
-from sow.lifecycle.types import Event
+from sow.lifecycle.types import Event, lifecycle_of, refusals
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task

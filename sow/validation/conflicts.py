@@ -22,12 +22,11 @@ from sow.state.task_log import LOG_LIMIT
 from sow.state.version import VERSION_FILE
 from sow.validation.field_merge import merge_states
 from sow.validation.history import History
+from sow.validation.indexes import later_entry, merged_index
 from sow.validation.kinds import Defect, Kind
-from sow.validation.knowledge import later_entry
 from sow.validation.log_entries import is_within_entry
 from sow.validation.marks import Conflict, conflict_in, kept_by_union
 from sow.validation.reading import is_leftover
-from sow.validation.references import merged_index
 from sow.yamlfile import YamlProblem
 
 LARGEST = 1 << 20
@@ -132,15 +131,15 @@ def solve(marked: Marked, history: History) -> Solution:
     if path.parts[-3:] == REFERENCE_INDEX:
         workspace = Workspace(path.parents[2])
         answer = merged_index(workspace, conflict, history.base_of(path))
-        if isinstance(answer, str):
-            return Solution(None, answer)
-        return Solution(answer, "the references of both sides are kept")
+        return _solved(answer, "the references of both sides are kept")
     if path.parts[-4:-1] == KNOWLEDGE_INDEX:
-        answer = later_entry(path, conflict)
-        if isinstance(answer, str):
-            return Solution(None, answer)
-        return Solution(answer, "the entry of the later end is kept")
+        return _solved(later_entry(path, conflict), "the entry of the later end is kept")
     return Solution(None, "")
+
+
+def _solved(answer: bytes | str, words: str) -> Solution:
+    """Return a solution; without a text the answer is why only a person can say."""
+    return Solution(None, answer) if isinstance(answer, str) else Solution(answer, words)
 
 
 def _both(conflict: Conflict, words: str) -> Solution:

@@ -27,13 +27,12 @@ from sow.validation.conflicts import (
 )
 from sow.validation.foundation import foundation_defects, known_checks
 from sow.validation.history import History
+from sow.validation.indexes import knowledge_defects, reference_defects
 from sow.validation.kinds import Defect, Kind
-from sow.validation.knowledge import knowledge_defects
 from sow.validation.log_entries import log_defects
 from sow.validation.mixed_projects import Mixed, meeting, mixed_defects, mixed_projects
 from sow.validation.reading import Hold, held, read_tree, unheld
 from sow.validation.records import record_defects
-from sow.validation.references import reference_defects
 from sow.validation.same_ids import Pair, pairs_of, same_id_defects
 from sow.validation.tree import ProjectTree, StateFile, TaskFolder, Tree
 

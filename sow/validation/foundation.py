@@ -7,9 +7,14 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from sow.config.artifact_places import check_places
+from sow.config.batches import policy_of
 from sow.config.checks import checks_of, read_repository
+from sow.config.clones import SECTION as CLONES
+from sow.config.clones import clone_settings
 from sow.config.config_errors import InvalidConfiguration
-from sow.config.repository import check_settings
+from sow.config.features import read_features
+from sow.config.load import read_settings
 from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.state import version
@@ -95,7 +100,7 @@ def _settings(workspace: Workspace, user_config: Path) -> Iterator[Defect]:
     path = workspace.repository_config
     try:
         if conflict_in(read_regular(path, LARGEST)) is None:
-            check_settings(path, user_config)
+            _check_settings(path, user_config)
     except FileNotFoundError:
         return
     except NotAFile as error:
@@ -104,3 +109,22 @@ def _settings(workspace: Workspace, user_config: Path) -> Iterator[Defect]:
         what = f"{error.key}: {error.reason}" if error.key else error.reason
         remedy, line = error.remedy, error.line or 1
         yield Defect(kind=Kind.SETTINGS, path=path, line=line, what=what, remedy=remedy)
+
+
+def _check_settings(path: Path, user_path: Path) -> None:
+    """Raise InvalidConfiguration for the first fault of `.sow/config.yaml`.
+
+    `user_path` is where the user's own settings stand, for a section that belongs there.
+    """
+    source = read_settings(path, user_path)
+    clones, _ = clone_settings(source)
+    checks = checks_of(source)
+    read_features(None, source)
+    policy_of(source, {})
+    check_places(source)
+    if clones.merge_check is not None and clones.merge_check not in checks.commands:
+        raise source.fault(
+            *(CLONES, "merge_check"),
+            reason=f"there is no check {clones.merge_check}",
+            remedy=f"The checks are: {', '.join(checks.commands) or 'none so far'}.",
+        )

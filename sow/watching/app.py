@@ -31,12 +31,11 @@ from sow.situation.situation import Doing
 from sow.watching.commands import Ran, cannot_start, run_command
 from sow.watching.contents import Tab
 from sow.watching.dialogs import AskWords, Confirm, Help
-from sow.watching.drawing import MARKDOWN
+from sow.watching.drawing import BAD, BOLD, MARKDOWN, NOTE
 from sow.watching.head import crew_text, keys_text, title_text
 from sow.watching.keys import KEY_COMMANDS, command_line, command_of, help_lines, queue_argv
 from sow.watching.listing import Listing
 from sow.watching.looking import NOT_LOOKED, Looks
-from sow.watching.palette import BAD, BOLD, NOTE
 from sow.watching.pane import Pane
 from sow.watching.snapshot import Group, Row
 from sow.watching.terminal import Terminal, is_closed

@@ -11,8 +11,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from sow.watching.drawing import BOLD, NOTE
 from sow.watching.keys import command_line
-from sow.watching.palette import BOLD, NOTE
 
 BOX = """
     align: center middle;

@@ -1,11 +1,14 @@
-"""How a piece of text is drawn in the pane.
+"""The colours of the view, and how a piece of text is drawn in the pane.
 
-Markup in what anybody says is text: nothing here is parsed but markdown, whose links and images
-are words. Pure.
+The colours are those of the terminal's own palette, as in every other command: its user has chosen
+them to be readable on its background, be that light or dark. Markup in what anybody says is text:
+nothing here is parsed but markdown, whose links and images are words. Pure.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
+from rich.color import Color
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.markdown import Heading as MarkdownHeading
@@ -16,7 +19,23 @@ from rich.theme import Theme
 
 from sow.watching.contents import Look, Piece
 from sow.watching.lines import cut
-from sow.watching.palette import BAD, GOOD, HEADING, NOTE, PLAIN, TOOL
+
+FIRST = 30
+"""The number of the first colour in an escape sequence."""
+PLAIN = Style()
+BOLD = Style(bold=True)
+HEADING = Style(bold=True)
+CHOSEN = Style(reverse=True)
+BAD = Style(color=Color.from_ansi(1))
+GOOD = Style(color=Color.from_ansi(2))
+NOTE = Style(color=Color.from_ansi(3))
+TOOL = Style(color=Color.from_ansi(6))
+
+
+def styles_of(numbers: Mapping[str, int]) -> Mapping[str, Style]:
+    """Return the style of each word of a state, by the numbers of their colours."""
+    return {word: Style(color=Color.from_ansi(number - FIRST)) for word, number in numbers.items()}
+
 
 STYLES: dict[Look, Style] = {
     Look.PLAIN: PLAIN,

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
+from sow.watching.drawing import BAD, BOLD, NOTE
 from sow.watching.keys import commands_for, queue_argv
 from sow.watching.lines import count_words, money_words
-from sow.watching.palette import BAD, BOLD, NOTE
 from sow.watching.snapshot import Crew, Row, Snapshot
 
 

@@ -19,6 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from sow.situation.situation import Doing
+from sow.watching.drawing import CHOSEN, HEADING, NOTE, PLAIN
 from sow.watching.lines import (
     Cell,
     Column,
@@ -29,7 +30,6 @@ from sow.watching.lines import (
     row_cells,
     sized,
 )
-from sow.watching.palette import CHOSEN, HEADING, NOTE, PLAIN
 from sow.watching.snapshot import Group, Row
 
 Line = Group | Row

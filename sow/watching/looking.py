@@ -22,12 +22,12 @@ from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import QueueChanged
 from sow.jobs.workers import shortage_of
 from sow.paths import Workspace
-from sow.reports.agents_words import agents_words, words_without_job
+from sow.reports.agents_words import questions_of
 from sow.reports.prospects import Staff, look_at_staff
 from sow.schema.job import Job
 from sow.schema.project import Project
 from sow.schema.spending import By, Used
-from sow.schema.task import Task, TaskStatus
+from sow.schema.task import Task
 from sow.situation.doing import doing_of
 from sow.situation.situation import Doing
 from sow.state.places import all_places, has_project
@@ -46,8 +46,6 @@ DOING_SECONDS = 1.0
 """How often is looked for what the jobs do that are on the screen, at most."""
 MOST_LOOKING = 100
 """A look is followed by at least so many times its own length without one: 1 % of a core."""
-MOST_WORDS = 100
-"""Of so many paused tasks the question is read."""
 NOT_LOOKED = Snapshot(title="")
 
 
@@ -259,7 +257,7 @@ class Looks:
             attempts=records.attempts,
             used={each.key: each for each in used},
             batches=[(batch, batches.items_of(database, batch.id)) for batch in going_on],
-            words=self._words(files.tasks, records.last),
+            words=questions_of(self._workspace, files.tasks, records.last),
         )
         return self._snapshot(found, total, signs.staff)
 
@@ -280,19 +278,6 @@ class Looks:
         if project is None:
             return f"no project{on}"
         return f"{printable(project.name)}: {project.kind.value}, {project.standing}{on}"
-
-    def _words(self, tasks: Sequence[Task], last: Mapping[TaskId, Job]) -> dict[str, str]:
-        """Return what the agents of paused tasks ask, in a line each."""
-        words = {}
-        for task in [task for task in tasks if task.status is TaskStatus.PAUSED][:MOST_WORDS]:
-            job = last.get(TaskId(task.id))
-            text = (
-                words_without_job(self._workspace, task)
-                if job is None
-                else agents_words(self._workspace, job)
-            )
-            words[task.id] = (text or "").partition("\n")[0]
-        return words
 
 
 def _crew(staff: Staff) -> Crew:

@@ -26,11 +26,10 @@ from sow.reports.agent_events import Event, Kind, OutputReader
 from sow.schema.job import Job
 from sow.terminal_text import printable
 from sow.watching.contents import Look, Piece, Tab, read_tab, tab_command
-from sow.watching.drawing import renderable
+from sow.watching.drawing import BOLD, CHOSEN, NOTE, PLAIN, renderable
 from sow.watching.keys import command_line
 from sow.watching.lines import count_words
 from sow.watching.looking import Looks
-from sow.watching.palette import BOLD, CHOSEN, NOTE, PLAIN
 from sow.watching.snapshot import Row
 
 LAST_EVENTS = 200

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
 from sow.batches.planning import Plan, next_actions
-from sow.schema.amounts import Amounts
+from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Accept, Action, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
 from sow.schema.kinds import KINDS
-from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import ReviewVerdict, TaskStatus
 
 S, D = ItemState, Action

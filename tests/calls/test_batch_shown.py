@@ -15,10 +15,9 @@ from sow.calls.batch_actions import Work
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import JobId, TaskId, WorkerId
 from sow.jobs import batches, jobs, leases
-from sow.schema.amounts import Amounts
+from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.causes import Cause
 from sow.schema.job import HeldFor, JobState
-from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import Task, TaskStatus
 from sow.state.places import TaskPlace
 from sow.state.verdicts import Judgement, correct

@@ -13,11 +13,10 @@ from sow.calls.ending import end_project
 from sow.calls.kinds import place
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_summaries, batches, jobs
-from sow.schema.amounts import Amounts
+from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.batch import BatchState, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState
-from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.output.batches import BatchDetail
 from sow.schema.project import EndingWord
 from sow.schema.task import TaskStatus

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.agent_clis.description import AgentCli, ShellTimeout
-from sow.agent_clis.shell_bound import shell_bound
+from sow.agent_clis.known import shell_bound
 from sow.calls.caller import Caller
 from sow.cli.calling import WaitOptions, bound_of
 from sow.errors import ExitCode, UsageError

@@ -15,9 +15,8 @@ from sow.ids import AttemptId
 from sow.jobs import jobs, known_jobs, spending
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.amounts import Amounts, Measure
+from sow.schema.amounts import Amounts, Measure, ScopeKind
 from sow.schema.job import Attempt, Budgets, Job, JobState, Verb
-from sow.schema.limits import ScopeKind
 from sow.schema.usage import RunUsage, Tokens
 
 TOTAL = Amounts(usd=10.0, tokens=1000.0)

@@ -13,7 +13,7 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.records import DamagedRecord
-from sow.schema.amounts import Amounts
+from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import (
@@ -28,7 +28,6 @@ from sow.schema.job import (
     WorkerRecord,
 )
 from sow.schema.job_terms import CheckTerms
-from sow.schema.limits import ReachedLimit, ScopeKind
 from sow.schema.task import TaskStatus
 
 PROCESS = ProcessIdentity(pid=7, start_ticks="123", boot_id="b", pid_namespace="4026531836")

@@ -13,8 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow.lifecycle.lifecycle_facts import DocumentFacts, Facts, TaskFacts
-from sow.lifecycle.machine import find_event, obvious_event, refusals
-from sow.lifecycle.types import Effect
+from sow.lifecycle.types import Effect, find_event, obvious_event, refusals
 
 ENDINGS = ("needs_review", "needs_review", "needs_review", "completed", "paused", "failed")
 FREE = {"is_at_work": False, "held_for": "", "batch": 0}

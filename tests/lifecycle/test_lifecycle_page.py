@@ -96,9 +96,7 @@ def test_the_words_of_the_option_are_the_types() -> None:
 
 def test_the_tables_need_nothing_else(tmp_path: Path) -> None:
     """They are plain data, below all calls."""
-    program = (
-        "import sys, sow.lifecycle.machine; print([m for m in sys.modules if m[:4] == 'sow.'])"
-    )
+    program = "import sys, sow.lifecycle.types; print([m for m in sys.modules if m[:4] == 'sow.'])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
     )

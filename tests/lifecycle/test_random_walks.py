@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from sow.lifecycle import guards, merge_ways, task_ways
 from sow.lifecycle.guards import LOOK, Guard
 from sow.lifecycle.lifecycle_facts import Facts, Remedy, TaskFacts
-from sow.lifecycle.machine import awaited_event, find_event, next_events, refusals
 from sow.lifecycle.stages import COMPLETED, ProjectType
-from sow.lifecycle.types import LIFECYCLES, Event
+from sow.lifecycle.types import LIFECYCLES, Event, awaited_event, find_event, next_events, refusals
 
 GUARDS = [found for found in vars(guards).values() if isinstance(found, Guard)]
 EVENTS = sorted({event.name for kind in LIFECYCLES.values() for event in kind.events})

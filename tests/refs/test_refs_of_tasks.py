@@ -14,8 +14,8 @@ from sow.refs.cache import cached
 from sow.refs.index import read_index
 from sow.refs.linking import Presence, look
 from sow.state.tasks import read_task
+from sow.validation.indexes import merged_index
 from sow.validation.marks import conflict_in
-from sow.validation.references import merged_index
 
 pytestmark = pytest.mark.slow
 

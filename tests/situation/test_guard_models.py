@@ -21,9 +21,8 @@ from situation.guard_world import (
 
 from sow.lifecycle import guards
 from sow.lifecycle.guards import CHECK, Guard
-from sow.lifecycle.machine import awaited_event, refusals
 from sow.lifecycle.stages import STAGES, ProjectType
-from sow.lifecycle.types import LIFECYCLES, Event
+from sow.lifecycle.types import LIFECYCLES, Event, awaited_event, refusals
 from sow.situation.looking import look
 
 DRAWN = 400

@@ -16,9 +16,8 @@ from sow.state.projects import new_project
 from sow.state.tasks import add_task
 from sow.state.workspace_init import init_workspace
 from sow.timeline.gathering import gather
-from sow.timeline.person_waits import PersonWait, split_wait
 from sow.timeline.shown_project import shown_project
-from sow.timeline.spans import SHORTEST
+from sow.timeline.spans import SHORTEST, PersonWait, split_wait
 from sow.timeline.task_stories import stories_of
 
 BEGAN = 1_000_000.0

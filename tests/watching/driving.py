@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from sow.calls.caller import Caller
 from sow.cli.output import COLOURS
 from sow.watching.app import WatchApp
+from sow.watching.drawing import styles_of
 from sow.watching.listing import Listing
-from sow.watching.palette import styles_of
 
 DEADLINE_SECONDS = 300.0
 

@@ -1,12 +1,15 @@
-"""The index of references, and what tasks say of it; and how two sides of it are merged.
+"""The indexes of references and of knowledge: whether they can be read, and name what is there.
 
-Reads files, changes none, and asks no remote.
+And how two sides of one are merged. Reads files, changes none, and asks no remote.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from sow.errors import SowError
-from sow.files import NotAFile
+from sow.files import NotAFile, read_inside
+from sow.knowledge.index import LIMIT, entry_files, parse_entry
+from sow.knowledge.items import is_inside, is_there
 from sow.paths import Workspace
 from sow.refs.index import index_text, parse_index, with_references
 from sow.refs.refs_errors import RefsFolderTaken
@@ -33,12 +36,8 @@ def reference_defects(tree: Tree) -> Iterator[Defect]:
         return
     try:
         index = parse_index(path, text)
-    except NewerState as error:
-        what = f"its form is {error.version}, which this sow does not read"
-        yield Defect(kind=Kind.NEWER, path=path, line=1, what=what)
-    except InvalidState as error:
-        what = f"{error.key}: {error.reason}" if error.key else error.reason
-        yield Defect(kind=Kind.FORM, path=path, line=error.line or 1, what=what)
+    except (NewerState, InvalidState) as error:
+        yield _misread(path, error)
     else:
         if tree.project is not None:
             yield from _unknown(tree.project, index)
@@ -104,3 +103,55 @@ def _is_disputed(name: str, before: Side, ours: Side, theirs: Side) -> bool:
 def _was_removed(name: str, before: Side, ours: Side, theirs: Side) -> bool:
     """Whether one side has taken out what the other has left as it was."""
     return name in before and (name not in ours or name not in theirs)
+
+
+def knowledge_defects(workspace: Workspace) -> Iterator[Defect]:
+    """Yield what is wrong with the entries."""
+    for path in entry_files(workspace):
+        try:
+            text = read_inside(path, workspace.root, LIMIT)
+        except FileNotFoundError:
+            continue
+        except NotAFile as error:
+            yield Defect(kind=Kind.UNREADABLE, path=path, what=f"it cannot be read: {error.reason}")
+            continue
+        if conflict_in(text) is None:
+            yield from _of_entry(workspace, path, text)
+
+
+def later_entry(path: Path, conflict: Conflict) -> bytes | str:
+    """Return the later of two entries of one project; or why only a person can say."""
+    try:
+        ours, theirs = (parse_entry(path, side) for side in (conflict.ours, conflict.theirs))
+    except (InvalidState, NewerState) as error:
+        return f"one side cannot be read: {getattr(error, 'reason', error.message)}"
+    if ours.project.id != theirs.project.id:
+        return "the two sides are of different projects"
+    return conflict.theirs if theirs.at > ours.at else conflict.ours
+
+
+def _of_entry(workspace: Workspace, path: Path, text: bytes) -> Iterator[Defect]:
+    try:
+        entry = parse_entry(path, text)
+    except (NewerState, InvalidState) as error:
+        yield _misread(path, error)
+        return
+    if not is_inside(workspace, entry.path):
+        what = f"{entry.path} leads out of the repository"
+    elif not is_there(workspace, entry.path):
+        what = f"there is no {entry.path}"
+    else:
+        return
+    line = next(
+        (number for number, row in enumerate(text.splitlines(), 1) if row.startswith(b"path:")), 1
+    )
+    yield Defect(kind=Kind.KNOWLEDGE_MISSING, path=path, line=line, what=what)
+
+
+def _misread(path: Path, error: NewerState | InvalidState) -> Defect:
+    """Return the defect of an index, or of an entry, that cannot be read."""
+    if isinstance(error, NewerState):
+        what = f"its form is {error.version}, which this sow does not read"
+        return Defect(kind=Kind.NEWER, path=path, line=1, what=what)
+    what = f"{error.key}: {error.reason}" if error.key else error.reason
+    return Defect(kind=Kind.FORM, path=path, line=error.line or 1, what=what)
