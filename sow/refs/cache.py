@@ -124,19 +124,15 @@ def delete_tree(folder: Path) -> None:
         try:
             name = folder.name
             if not name.startswith((GONE, DRAFT)):
-                name = _gone()
+                name = f"{GONE}{os.urandom(6).hex()}"
                 os.rename(folder.name, name, src_dir_fd=parent, dst_dir_fd=parent)
-            remove_tree(parent, name, _gone)
+            remove_tree(parent, name)
         finally:
             os.close(parent)
     except FileNotFoundError:
         return
     except OSError as error:
         raise NotWritten(folder, error) from error
-
-
-def _gone() -> str:
-    return f"{GONE}{os.urandom(6).hex()}"
 
 
 def forget(place: Cached) -> None:

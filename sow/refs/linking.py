@@ -233,17 +233,17 @@ def _remove_copy(folder: int, name: str) -> None:
     os.rename(name, gone, src_dir_fd=folder, dst_dir_fd=folder)
     with suppress(FileNotFoundError):
         os.unlink(f"{MARK}{name}", dir_fd=folder)
-    remove_tree(folder, gone, _draft)
+    remove_tree(folder, gone)
 
 
-def _draft(name: str = "gone") -> str:
+def _draft(name: str) -> str:
     """Return a name that nobody has, and that the next one sweeps."""
     return f".{name}.{os.urandom(6).hex()}{DRAFT_END}"
 
 
 def _discard(folder: int, draft: str) -> None:
     with suppress(OSError):
-        remove_tree(folder, draft, _draft)
+        remove_tree(folder, draft)
 
 
 def sweep_drafts(folder: int) -> None:

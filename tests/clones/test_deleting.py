@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sow.clones.deleting import DEEPEST, delete_clone, delete_folder
+from sow.clones.deleting import delete_clone, delete_folder
+from sow.files.trees import DEEPEST
 
 
 @pytest.fixture
