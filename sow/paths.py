@@ -56,7 +56,6 @@ class Workspace:
         self.run = self.sow / "run"
         self.queue_db = self.run / "queue.db"
         self.status_notes = self.run / "statuses.jsonl"
-        self.knowledge_text = self.run / "knowledge.db"
         """The words of what is known, for searching; made anew whenever it does not fit."""
         self.sessions = self.run / "sessions"
         """Up to where each session that leads was told what has changed (`sow news`)."""

@@ -43,7 +43,7 @@ def test_sql_stands_in_the_package_of_the_queue_alone() -> None:
 
 
 OWN_FILE = "sow/knowledge/text_index.py"
-"""It has a file of its own for searching, on which nothing depends."""
+"""It searches documents in memory."""
 FEATURES_SUMS = "sow/budgets/accounts.py"
 """The sums of a feature, which go with it."""
 

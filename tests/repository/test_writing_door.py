@@ -89,7 +89,6 @@ IN_RUN = {
     "sow/jobs/queue_files.py",
     "sow/jobs/queue_owner.py",
     "sow/jobs/waiters.py",
-    "sow/knowledge/text_index.py",
     "sow/cli/worker.py",
     "worker/recovery.py",
     "worker/registration.py",
