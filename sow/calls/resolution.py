@@ -189,8 +189,8 @@ def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved
     """Refuse what is known now to keep the clone from being made. Writes nothing."""
     # Only a call that makes a clone asks git.
     from sow.clones.base import project_commit
-    from sow.clones.elsewhere import refuse_cloned_elsewhere
     from sow.clones.place import branch_of, clones_folder, refuse_branch_in_the_way
+    from sow.clones.record import refuse_cloned_elsewhere
     from sow.git.repository import refuse_old_git, repository_of
 
     repository = repository_of(caller.workspace.root)

@@ -9,11 +9,10 @@ from msgspec import UNSET
 from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.verdict_words import steering_note
-from sow.clones.inner_work import text_of
+from sow.clones.clone_facts import text_of
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import Checkout, MainCheckout, checkout_of, main_checkout
-from sow.clones.past_branches import PastBranch, past_branches
-from sow.clones.past_projects import kept_results, past_clones
+from sow.clones.past_projects import PastBranch, kept_results, past_branches, past_clones
 from sow.clones.place import ID_DIGITS
 from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs

@@ -15,11 +15,10 @@ from sow.cli.clone_list import (
     this_checkout,
 )
 from sow.cli.output import echo_json, json_option
-from sow.clones.inner_work import text_of
+from sow.clones.clone_facts import text_of
 from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.past_branches import PastBranch
-from sow.clones.past_projects import find_past_clone, past_removal_risks, prune_past
+from sow.clones.past_projects import PastBranch, find_past_clone, past_removal_risks, prune_past
 from sow.clones.place import ID_DIGITS, Place
 from sow.clones.removal import Pruned, Removed, prune_clones, remove_clone, remove_clone_at
 from sow.errors import StateError, UsageError

@@ -11,7 +11,7 @@ from sow.cli.arguments import here, this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
 from sow.clock import format_time
-from sow.clones.inner_work import text_of
+from sow.clones.clone_facts import text_of
 from sow.clones.main_checkout import checkout_of, known_settings
 from sow.clones.past_projects import LeftOver, left_of
 from sow.errors import SowError, StateError

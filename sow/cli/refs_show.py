@@ -15,7 +15,7 @@ from sow.refs.cache import cached
 from sow.refs.exporting import facts_of
 from sow.refs.index import read_index, references_named
 from sow.refs.linking import Found, look
-from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, compare
+from sow.refs.reference_status import Compared, ReferenceStatus, compare
 from sow.refs.updating import Deed, Updated
 from sow.schema.output.references import ReferenceStanding, ReferenceUpdated, ReferenceView
 from sow.schema.references import Reference
@@ -47,7 +47,7 @@ def reference_view(workspace: Workspace, reference: Reference, found: Found) -> 
         "description": reference.description,
         "summary": reference.summary,
         "presence": found.presence.value,
-        "commit": commit_of(found),
+        "commit": found.commit,
         "folder": str(found.folder) if found.folder is not None else None,
         "left_out": facts.left_out if facts is not None else (),
     }
@@ -122,7 +122,7 @@ def list_all(as_json: bool) -> None:
                 reference.id,
                 reference.kind.value,
                 there.presence.value,
-                name_of_commit(commit_of(there) or "-"),
+                name_of_commit(there.commit or "-"),
                 printable(reference.source),
             )
             for reference, there in found

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec import UNSET, Struct
 
-from sow.clones.brought_otherwise import is_brought_otherwise, project_side
+from sow.clones.clone_facts import text_of
+from sow.clones.merge_marks import is_brought_otherwise, project_side
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
@@ -37,13 +38,12 @@ class DependencyConflict(StateError):
     def __init__(self, place: Place, task: str, before: Sequence[str], merged: MergedTree) -> None:
         self.task = task
         self.files = merged.conflicts
-        named = ", ".join(self.files[:MOST_NAMED]) + (", …" if self.files[MOST_NAMED:] else "")
         others = f"task {', '.join(before)}" if before else "the project's branch"
         first = before[0] if before else None
         merge = f"Merge task {first} (`sow merge {first}`), bring" if first else "Bring"
         super().__init__(
             f"task {place.task} cannot start: the work of task {task}, which it depends on,"
-            f" conflicts with {others} in {named}",
+            f" conflicts with {others} in {text_of(self.files, MOST_NAMED)}",
             hint=f"{merge} task {task} up to date (`sow clone update {task}`), have its agent"
             f" solve the conflict ({solving(task, is_completed=True)}), complete it, and"
             " run the command again.",

@@ -24,10 +24,9 @@ from sow.errors import StateError
 from sow.files import read_if_there, write_atomically
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import private_view, real_git_dir, view_folder
-from sow.git.repository import Repository
+from sow.git.repository import Repository, working_tree_of
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
-from sow.git.working_trees import working_tree_of
 
 PLACE = Path("lfs") / "objects"
 NAME = re.compile(r"[0-9a-f]{64}")

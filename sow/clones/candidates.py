@@ -11,11 +11,11 @@ from msgspec import UNSET, Struct
 
 from sow.clones.base import ProjectBranchGone
 from sow.clones.bring_back import BranchInTheWay, bring_back
-from sow.clones.elsewhere import refuse_cloned_elsewhere
 from sow.clones.listing import CloneState, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
+from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref

@@ -7,7 +7,7 @@ from shlex import quote
 from msgspec import Struct
 
 from sow.git.merge_tree import folded
-from sow.terminal_text import printable
+from sow.terminal_text import printable, readable
 
 OWN = ("project", "run", "config.yaml", ".gitignore", ".gitattributes", ".version")
 """What in `.sow` is the state of the project, or steers sow: no task's work."""
@@ -73,9 +73,7 @@ def left_out_words(facts: CloneFacts, paths: Sequence[str], commit: str) -> str:
 
     `commit` is one of the task's that has them as its agent left them.
     """
-    names = ", ".join(printable(_text(path)) for path in paths[:SHOWN])
-    more = f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
-    words = f"left out, because it belongs to sow: {names}{more}"
+    words = f"left out, because it belongs to sow: {text_of(paths, SHOWN)}"
     command = taking_command(facts, paths, commit)
     return f"{words}; to include it anyway: `{command}`" if command else words
 
@@ -98,5 +96,8 @@ def taken_by_hand(facts: CloneFacts, paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for path in paths if path in files)
 
 
-def _text(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def text_of(names: Sequence[str], most: int) -> str:
+    """Return some names, and of more than so many how many there are."""
+    rest = len(names) - most
+    shown = ", ".join(printable(readable(name)) for name in names[:most])
+    return shown + (f" and {rest} more" if rest > 0 else "")

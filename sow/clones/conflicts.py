@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.bring_back import bring_back
-from sow.clones.brought_otherwise import project_side
 from sow.clones.candidates import project_branch
 from sow.clones.clone_facts import CloneFacts
 from sow.clones.listing import CloneState, NoClone, copied_to, state_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
+from sow.clones.merge_marks import project_side
 from sow.clones.place import Place
 from sow.clones.removal import LOCK_SECONDS, Ask
 from sow.clones.steps import no_step
@@ -125,12 +125,13 @@ def _refuse_none(main: MainCheckout, place: Place) -> None:
 
 
 def _refuse_unwhole(main: MainCheckout, place: Place) -> None:
+    _refuse_none(main, place)
     found = state_of(place)
-    if found is CloneState.MISSING:
-        raise NoClone(read_task(main.workspace, place.task), had_one=place.base is not None)
     if found is not CloneState.WHOLE:
-        why = {
-            CloneState.UNFINISHED: "its creation was not finished",
-            CloneState.STRANGE: "the folder is not the clone that sow made",
-        }[found]
+        is_strange = found is CloneState.STRANGE
+        why = (
+            "the folder is not the clone that sow made"
+            if is_strange
+            else "its creation was not finished"
+        )
         raise CannotUpdate(place.facts(place.base or ""), why, hint="`sow clone list` shows it.")

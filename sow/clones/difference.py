@@ -4,12 +4,10 @@ The project's state and what steers sow in `.sow` is no part of it; that a task'
 touch it is told.
 """
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
-from sow.clones.brought_otherwise import project_side
 from sow.clones.clone_facts import CloneFacts
+from sow.clones.merge_marks import project_side
 from sow.clones.steering import steering_files
 from sow.git.merge_tree import merge_trees
 from sow.git.run import LONG_SECONDS
@@ -75,19 +73,24 @@ def _newest_contained(view: View, commit: str, project: str) -> str | None:
     return view.commit_of(f"{outside[-1]}^1") if outside else newest
 
 
-def patch_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
-    """Return the difference as a patch. Raises GitRefused."""
-    return _diff(view, facts.own_paths[1:], ("--patch", "-M"), found.base, found.commit)
+def patch_of(view: View, facts: CloneFacts, found: Difference | None) -> bytes:
+    """Return a difference as a patch; None stands for that of a working tree from its HEAD.
+
+    Untracked files are not in it. Raises GitRefused.
+    """
+    return _diff(view, facts, found, "--patch")
 
 
-def stat_of(view: View, facts: CloneFacts, found: Difference) -> bytes:
-    """Return the difference as a line for each file. Raises GitRefused."""
-    return _diff(view, facts.own_paths[1:], (STAT_WIDTH, "-M"), found.base, found.commit)
+def stat_of(view: View, facts: CloneFacts, found: Difference | None) -> bytes:
+    """Return the same as a line for each file. Raises GitRefused."""
+    return _diff(view, facts, found, STAT_WIDTH)
 
 
-def _diff(view: View, without: Sequence[str], form: Sequence[str], *commits: str) -> bytes:
+def _diff(view: View, facts: CloneFacts, found: Difference | None, form: str) -> bytes:
+    commits = (found.base, found.commit) if found is not None else ("HEAD",)
+    without = facts.own_paths[1:] if found is not None else (facts.project_folder,)
     everything = ("--", ":(top)", *(f":(top,exclude,literal,icase){path}" for path in without))
-    words = ("diff", *PLAIN, *form, *commits, *everything)
+    words = ("diff", *PLAIN, form, "-M", *commits, *everything)
     return view.raw(*words, variables=WITH_PATTERNS, seconds=LONG_SECONDS)
 
 
@@ -101,13 +104,3 @@ def working_tree_files(view: View, facts: CloneFacts) -> tuple[str, ...]:
     others = view.records("ls-files", "-z", "--others", "--exclude-standard", seconds=LONG_SECONDS)
     found = sorted({*changed, *others})
     return tuple(path for path in found if not facts.holds_state(path))
-
-
-def working_tree_patch(view: View, facts: CloneFacts) -> bytes:
-    """Return how a working tree differs from its HEAD; untracked files are not in it."""
-    return _diff(view, (facts.project_folder,), ("--patch", "-M"), "HEAD")
-
-
-def working_tree_stat(view: View, facts: CloneFacts) -> bytes:
-    """Return a line for each file of a working tree that differs from its HEAD."""
-    return _diff(view, (facts.project_folder,), (STAT_WIDTH, "-M"), "HEAD")

@@ -6,7 +6,7 @@ agent has made or cloned. What cannot be looked at counts as work.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,7 +29,6 @@ from sow.git.named_commits import (
 from sow.git.repository import Repository
 from sow.git.settings_text import settings_in
 from sow.git.view import View
-from sow.terminal_text import printable, readable
 
 CONFIG_LIMIT = 1 << 20
 FILE_SCHEME = "file://"
@@ -174,10 +173,3 @@ def ignored_paths(view: View, links: Collection[str]) -> list[str]:
         for path in found
         if path.rstrip("/") not in links and not is_repository(view.folder / path)
     ]
-
-
-def text_of(names: Sequence[str], most: int) -> str:
-    """Return some names, and of more than so many how many there are."""
-    rest = len(names) - most
-    shown = ", ".join(printable(readable(name)) for name in names[:most])
-    return shown + (f" and {rest} more" if rest > 0 else "")

@@ -3,9 +3,10 @@
 Writes objects alone. A commit that only the clone has is asked about there.
 """
 
+from collections.abc import Callable
+
 from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
 from sow.clones.candidates import Candidate, branch_tip, last_commit, project_branch
-from sow.clones.elsewhere import refuse_cloned_elsewhere
 from sow.clones.listing import CloneState, copied_to, state_of
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_tasks import MergeConflict
@@ -13,6 +14,7 @@ from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge
 from sow.clones.moving import refuse_dirty
 from sow.clones.place import Place
+from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.update import refuse_update
 from sow.errors import SowError
 from sow.faults import passing_fault
@@ -25,8 +27,20 @@ def obstacle_to_merge(main: MainCheckout, task: Task) -> SowError | None:
 
     What passes is nothing: the merge itself waits for it.
     """
+    return _refusal(lambda: _try(main, task))
+
+
+def obstacle_to_bring(main: MainCheckout, task: Task) -> SowError | None:
+    """Return what keeps a task's branch from coming here from its clone; None where nothing does.
+
+    What passes is nothing.
+    """
+    return _refusal(lambda: refuse_to_bring(main, task, main.place(task)))
+
+
+def _refusal(act: Callable[[], None]) -> SowError | None:
     try:
-        _try(main, task)
+        act()
     except SowError as error:
         return None if passing_fault(error) is not None else error
     return None
@@ -50,18 +64,6 @@ def _try(main: MainCheckout, task: Task) -> None:
         if last_commit(main, place) == commit:  # what came since may have put it right
             refuse_lost_links(main.repository, Candidate(task, place, commit), onto, merge.commit)
         refuse_dirty(main.repository, branch, onto, merge.commit)
-
-
-def obstacle_to_bring(main: MainCheckout, task: Task) -> SowError | None:
-    """Return what keeps a task's branch from coming here from its clone; None where nothing does.
-
-    What passes is nothing.
-    """
-    try:
-        refuse_to_bring(main, task, main.place(task))
-    except SowError as error:
-        return None if passing_fault(error) is not None else error
-    return None
 
 
 def refuse_to_bring(main: MainCheckout, task: Task, place: Place) -> None:

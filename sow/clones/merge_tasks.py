@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
-from sow.clones.clone_facts import left_out_words
+from sow.clones.clone_facts import left_out_words, text_of
 from sow.clones.difference import difference
-from sow.clones.inner_work import text_of
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
@@ -65,15 +64,14 @@ class MergeConflict(StateError):
         self.task_id = task.id
         others = sorted({other for file in files for other in file.tasks})
         with_whom = f"task {', task '.join(others)}" if others else branch
-        names = ", ".join(_named(file) for file in files[:SHOWN])
-        more = f" and {len(files) - SHOWN} more" * (len(files) > SHOWN)
+        names = text_of([_named(file) for file in files], SHOWN)
         is_completed = task.status is TaskStatus.COMPLETED
         solve = solving(task.id, is_completed=is_completed, resumes=resumes)
         self.first = tuple(other for other in before if other in others)
         *merge, update = (step.command for step in after(self))
         others_first = f"merge the tasks before it (`{merge[0]}`), " if merge else ""
         super().__init__(
-            f"task {task.id} conflicts with {with_whom} in {names}{more}",
+            f"task {task.id} conflicts with {with_whom} in {names}",
             hint=f"Nothing was changed. To solve the conflict: {others_first}merge {branch} into"
             f" the task's clone (`{update}`), and let its agent solve the conflict there"
             f" ({solve}). Check and review the work again, then merge it.",

@@ -9,9 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from sow.clones.brought_otherwise import is_brought_otherwise, project_side
-from sow.clones.clone_facts import CloneFacts
-from sow.clones.merge_marks import mark_lines, marked, marks_since
+from sow.clones.clone_facts import CloneFacts, text_of
+from sow.clones.merge_marks import (
+    is_brought_otherwise,
+    mark_lines,
+    marked,
+    marks_since,
+    project_side,
+)
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, scratch_commit, side_of, with_paths_of
@@ -40,19 +45,15 @@ class NotOneByOne(StateError):
         )
 
 
-class Series(Struct, frozen=True):
-    """What is to be made anew."""
+class TaskCommit(Struct, frozen=True):
+    """What is to be merged."""
 
     task: str
-    mark: str
-    """How messages name the task."""
-    onto: str
-    tip: str
-    """The last commit of the task."""
-    base: str
-    """The commit at which the task began."""
-    own: tuple[str, ...]
-    """The paths that stay as the project has them."""
+    """The task's id."""
+    title: str
+    """What the task is called."""
+    commit: str
+    facts: CloneFacts
 
 
 class Commit(Struct, frozen=True):
@@ -70,19 +71,21 @@ class Commit(Struct, frozen=True):
         return f"{self.name[:12]} ({self.message.strip().partition(chr(10))[0][:60]})"
 
 
-def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) -> str | None:
+def rebase(
+    view: View, onto: str, wanted: TaskCommit, tree: str, committer: Mapping[str, str]
+) -> str | None:
     """Return the last of the commits made anew; None where not one of them brings anything.
 
     `tree` is what a merge comes to. Raises NotOneByOne, GitRefused.
     """
-    steps = _steps(view, series)
+    steps = _steps(view, onto, wanted)
     if steps and steps[-1][1] != tree:
         why = "its commits applied one by one give other files than its merge"
-        raise NotOneByOne(series.task, why)
-    at = series.onto
+        raise NotOneByOne(wanted.task, why)
+    at = onto
     for number, (commit, result) in enumerate(steps, 1):
-        stands_for = series.tip if number == len(steps) else commit.name
-        message = marked(commit.message, series.mark, stands_for)
+        stands_for = wanted.commit if number == len(steps) else commit.name
+        message = marked(commit.message, _mark_of(wanted), stands_for)
         at = view.text(
             *("-c", "i18n.commitEncoding=UTF-8", "commit-tree", result, "-p", at),
             stdin=message.encode("utf-8", "replace"),
@@ -91,32 +94,35 @@ def rebase(view: View, series: Series, tree: str, committer: Mapping[str, str]) 
     return at if steps else None
 
 
-def _steps(view: View, series: Series) -> list[tuple[Commit, str]]:
+def _steps(view: View, onto: str, wanted: TaskCommit) -> list[tuple[Commit, str]]:
     """Return each commit that brings something, with the tree that it comes to."""
     steps: list[tuple[Commit, str]] = []
-    at = view.text("rev-parse", f"{series.onto}^{{tree}}")
+    at = view.text("rev-parse", f"{onto}^{{tree}}")
     trees: dict[str | None, str] = {}
-    for commit in _commits(view, series):
+    own = wanted.facts.own_paths  # in each of them as the project has it
+    for commit in _commits(view, onto, wanted):
         if commit.parent not in trees:
-            trees[commit.parent] = _tree(view, series, _tree_of(view, commit.parent))
+            trees[commit.parent] = with_paths_of(view, _tree_of(view, commit.parent), onto, own)
         before = trees[commit.parent]
-        after = trees[commit.name] = _tree(view, series, commit.tree)
-        result = after if before == at else _applied(view, series, commit, at, before, after)
+        after = trees[commit.name] = with_paths_of(view, commit.tree, onto, own)
+        result = after if before == at else _applied(view, wanted, commit, at, before, after)
         if result != at:
             steps.append((commit, result))
             at = result
     return steps
 
 
-def _applied(view: View, series: Series, commit: Commit, at: str, before: str, after: str) -> str:
+def _applied(
+    view: View, wanted: TaskCommit, commit: Commit, at: str, before: str, after: str
+) -> str:
     """Return `at` with what leads from `before` to `after`. Raises NotOneByOne."""
     base = scratch_commit(view, before)
     ours, theirs = (scratch_commit(view, tree, base) for tree in (at, after))
     merged = merge_trees(view, ours, theirs)
     if merged.conflicts:
-        names = ", ".join(merged.conflicts[:SHOWN])
+        names = text_of(merged.conflicts, SHOWN)
         why = f"its commit {commit.shown} does not apply on its own, because of {names}"
-        raise NotOneByOne(series.task, why)
+        raise NotOneByOne(wanted.task, why)
     return merged.tree
 
 
@@ -127,18 +133,13 @@ def _tree_of(view: View, commit: str | None) -> str:
     )
 
 
-def _tree(view: View, series: Series, tree: str) -> str:
-    """Return a tree with what is sow's own as the project has it."""
-    return with_paths_of(view, tree, series.onto, series.own)
-
-
-def _commits(view: View, series: Series) -> list[Commit]:
+def _commits(view: View, onto: str, wanted: TaskCommit) -> list[Commit]:
     """Return the task's own commits that the project has not, the oldest first.
 
     What an earlier merge has brought counts as had, whatever it was made of.
     """
-    had = (commit for *_, commit in marks_since(view, series.onto, series.base))
-    names = [f"{series.onto}...{series.tip}", *(f"^{name}" for name in had if NAME.fullmatch(name))]
+    had = (commit for *_, commit in marks_since(view, onto, wanted.facts.base))
+    names = [f"{onto}...{wanted.commit}", *(f"^{name}" for name in had if NAME.fullmatch(name))]
     records = view.records(
         *("log", "-z", "--reverse", "--topo-order", "--no-merges", "--no-show-signature"),
         *("--cherry-pick", "--right-only", "--ignore-missing", "--date=raw", "--encoding=UTF-8"),
@@ -156,17 +157,6 @@ def _commit(fields: Sequence[str]) -> Commit:
     who = {"GIT_AUTHOR_NAME": author, "GIT_AUTHOR_EMAIL": address} if author.strip(NO_NAME) else {}
     when = {"GIT_AUTHOR_DATE": f"@{date}"}
     return Commit(name, tree, parents or None, {**who, **when}, message)
-
-
-class TaskCommit(Struct, frozen=True):
-    """What is to be merged."""
-
-    task: str
-    """The task's id."""
-    title: str
-    """What the task is called."""
-    commit: str
-    facts: CloneFacts
 
 
 class ConflictingFile(Struct, frozen=True):
@@ -206,9 +196,7 @@ def compute_merge(
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
         return Merge(onto, None, files, merged.words)
     if way is MergeWay.REBASE:
-        mark, base = _mark_of(wanted), wanted.facts.base
-        series = Series(wanted.task, mark, onto, wanted.commit, base, wanted.facts.own_paths)
-        rebased = rebase(view, series, merged.tree, author)
+        rebased = rebase(view, onto, wanted, merged.tree, author)
         if rebased is not None:
             return Merge(onto, rebased)
     parents = [onto, wanted.commit] if way is MergeWay.MERGE else [onto]

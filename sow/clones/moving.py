@@ -19,14 +19,14 @@ from sow.clones.bringing_along import (
     write_files,
     write_index,
 )
+from sow.clones.clone_facts import text_of
 from sow.clones.own_locks import locks_of_branch, own_locks
 from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
 from sow.errors import StateError
 from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import Change, changes_between
-from sow.git.repository import Repository
+from sow.git.repository import Repository, working_tree_of
 from sow.git.view import View, view_of
-from sow.git.working_trees import working_tree_of
 from sow.lifecycle.refusal_steps import first_after
 
 KIND = "moving"
@@ -40,9 +40,7 @@ class DirtyFiles(StateError):
     def __init__(self, folder: Path, paths: Sequence[str]) -> None:
         self.folder = folder
         self.paths = tuple(paths)
-        names = ", ".join(paths[:SHOWN]) + (
-            f" and {len(paths) - SHOWN} more" * (len(paths) > SHOWN)
-        )
+        names = text_of(paths, SHOWN)
         super().__init__(
             f"the merge would overwrite uncommitted changes in {folder}: {names}",
             hint="Nothing was changed. Commit them there, then merge again:"
@@ -107,7 +105,7 @@ def move_branch(
     IndexInUse, StateError (nothing changed), GitRefused.
     """
     complete_move(main, branch)
-    if _commit_of_branch(view_of(main.top), branch) != old:
+    if view_of(main.top).commit_of(f"refs/heads/{branch}") != old:
         raise BranchMoved(branch, old)
     folder = refuse_dirty(main, branch, old, new, patience)
     write_json(note_path(main, KIND, branch), MoveNote(old, new))
@@ -132,7 +130,7 @@ def _refuse_unless_moved(
     Nothing is wrong where it stands where it should. Raises BranchMoved where somebody has moved
     it, and git's own error where nobody has.
     """
-    tip = _commit_of_branch(view_of(main.top), branch)
+    tip = view_of(main.top).commit_of(f"refs/heads/{branch}")
     if tip == new:
         return
     remove_note(main, KIND, branch)
@@ -152,7 +150,7 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
         return ()
     left: tuple[str, ...] = ()
     view = view_of(main.top)
-    tip = _commit_of_branch(view, branch)
+    tip = view.commit_of(f"refs/heads/{branch}")
     folder = working_tree_of(main, branch)
     if folder:
         _wait_for_index(view_of(folder), patience)
@@ -167,7 +165,7 @@ def _bring_along(
 ) -> tuple[str, ...]:
     """Bring files and index from `old` to `new`, save for what changed on the way to `tip`."""
     view = view_of(folder)
-    _refuse_index_in_use(view)
+    _wait_for_index(view, 0.0)
     since = {change.path for change in changes_between(view, new, tip)} if tip != new else set()
     changes = [c for c in changes_between(view, old, new) if c.path not in since]
     own = set(staged_paths(view, changes))
@@ -190,16 +188,13 @@ def refuse_dirty(
     """
     folder = working_tree_of(main, branch)
     if folder is not None:
-        _wait_for_index(view_of(folder), patience)
-        _refuse_dirty(view_of(folder), changes_between(view_of(folder), old, new))
+        view = view_of(folder)
+        _wait_for_index(view, patience)
+        changes = changes_between(view, old, new)
+        foreign = foreign_paths(view, _written(view, changes))
+        if dirty := sorted({*foreign, *staged_paths(view, changes)}):
+            raise DirtyFiles(folder, dirty)
     return folder
-
-
-def _refuse_dirty(view: View, changes: Sequence[Change]) -> None:
-    _refuse_index_in_use(view)
-    foreign = foreign_paths(view, _written(view, changes))
-    if dirty := sorted({*foreign, *staged_paths(view, changes)}):
-        raise DirtyFiles(view.folder, dirty)
 
 
 def _written(view: View, changes: Sequence[Change]) -> list[Change]:
@@ -218,16 +213,5 @@ def _wait_for_index(view: View, patience: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _refuse_index_in_use(view: View) -> None:
-    lock = _git_path(view, "index.lock")
-    if lock.exists():
-        raise IndexInUse(lock)
-
-
 def _git_path(view: View, name: str) -> Path:
     return Path(view.text("rev-parse", "--path-format=absolute", "--git-path", name))
-
-
-def _commit_of_branch(view: View, branch: str) -> str | None:
-    words = ("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
-    return view.text(*words, accepted=(0, 1)) or None

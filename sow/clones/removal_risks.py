@@ -10,8 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sow.clones.clone_facts import text_of
 from sow.clones.ignored_files import still_there
-from sow.clones.inner_work import InnerWork, text_of
+from sow.clones.inner_work import InnerWork
 from sow.clones.inventory import Inventory, inventory
 from sow.clones.merging import is_merged
 from sow.clones.place import Place

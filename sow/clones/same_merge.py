@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from sow.clones.brought_otherwise import project_side
 from sow.clones.clone_facts import CloneFacts
+from sow.clones.merge_marks import project_side
 from sow.git.merge_tree import merge_trees, side_of
 from sow.git.repository import Repository
 from sow.git.view import view_of

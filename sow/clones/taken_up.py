@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
+from sow.clones.clone_facts import text_of
 from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.listing import CloneState, copied_to, removal_risks_of, state_of
 from sow.clones.locks import locked_place
@@ -88,5 +89,6 @@ def _refuse_rest(main: MainCheckout, place: Place, left: Leftovers | None) -> No
     rest = removal_risks_of(main, place).uncommitted
     if rest:
         reasons = [untaken.reason for untaken in left.untaken] if left else ["clones.commit is off"]
-        named = ", ".join(rest[:SHOWN])
-        raise NothingToTakeUp(place, f"{named} cannot be committed ({'; '.join(reasons)})")
+        raise NothingToTakeUp(
+            place, f"{text_of(rest, SHOWN)} cannot be committed ({'; '.join(reasons)})"
+        )

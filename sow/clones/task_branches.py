@@ -8,9 +8,9 @@ from functools import cached_property
 
 from msgspec import UNSET
 
-from sow.clones.brought_otherwise import lost_results
 from sow.clones.candidates import branch_tip, project_branch
 from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.merge_marks import lost_results
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.clones.taken_up import is_untaken
 from sow.config.checks import read_repository
@@ -154,7 +154,7 @@ class TaskBranches:
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task."""
-        from sow.clones.elsewhere import refuse_cloned_elsewhere  # only where there is another
+        from sow.clones.record import refuse_cloned_elsewhere  # only where there is another
 
         try:
             refuse_cloned_elsewhere(self.main.repository, self.main.project.id, task.id)

@@ -17,8 +17,6 @@ from sow.clones.difference import (
     patch_of,
     stat_of,
     working_tree_files,
-    working_tree_patch,
-    working_tree_stat,
 )
 from sow.clones.place import inside_of
 from sow.clones.steering import steering_files
@@ -95,8 +93,8 @@ def everybodys_change(root: Path, *, patch: bool = False, stat: bool = False) ->
         state_files=(),
         taking="",
         steers=steering_files(files),
-        patch=working_tree_patch(view, facts) if patch else None,
-        stat=working_tree_stat(view, facts) if stat else None,
+        patch=patch_of(view, facts, None) if patch else None,
+        stat=stat_of(view, facts, None) if stat else None,
     )
 
 

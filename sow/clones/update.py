@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from sow.clones.bringing_along import foreign_paths, write_files
-from sow.clones.brought_otherwise import project_side
-from sow.clones.clone_facts import CloneFacts, left_out_words
+from sow.clones.clone_facts import CloneFacts, left_out_words, text_of
 from sow.clones.difference import difference
+from sow.clones.merge_marks import project_side
 from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
 from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, work_tree
@@ -49,9 +49,9 @@ class CannotUpdate(StateError):
     ) -> None:
         self.folder = facts.path
         self.paths = tuple(paths)
-        names = ", ".join(paths[:SHOWN]) + (" …" if len(paths) > SHOWN else "")
+        names = f": {text_of(paths, SHOWN)}" if paths else ""
         super().__init__(
-            f"the clone {facts.path} cannot be updated: {why}{': ' if names else ''}{names}",
+            f"the clone {facts.path} cannot be updated: {why}{names}",
             hint=hint or "Nothing was changed. Fix this in the clone, then run the command again.",
         )
 

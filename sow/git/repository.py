@@ -1,6 +1,8 @@
 """What a repository is: its folders, its branch, and whether clones of it can be made.
 
-Reads only.
+Owns that its first working tree need not be the folder that git names for it: where git's folder
+lies elsewhere (a submodule's, or one made with `--separate-git-dir`) git names that folder,
+and a bare one has no tree. Reads only.
 """
 
 import re
@@ -8,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from sow.errors import StateError
 from sow.git.git_errors import (
     WITHOUT_COMMIT,
     GitMissing,
@@ -16,6 +19,7 @@ from sow.git.git_errors import (
     NoRepository,
 )
 from sow.git.run import git, git_answer
+from sow.git.view import View, view_of
 
 NEEDED_VERSION = (2, 38)
 """`git merge-tree --write-tree`, by which sow merges without a working tree, came with 2.38."""
@@ -111,3 +115,32 @@ def repository_of(folder: Path) -> Repository:
         is_shallow=shallow == "true",
         object_format=object_format,
     )
+
+
+def working_tree_of(main: Repository, branch: str) -> Path | None:
+    """Return the working tree that has `branch` checked out; None where none has.
+
+    Raises StateError, GitRefused.
+    """
+    view = view_of(main.top)
+    for listed in view.text("worktree", "list", "--porcelain", "-z").split("\0\0"):
+        tree = dict(line.partition(" ")[::2] for line in listed.split("\0"))
+        folder = Path(tree.get("worktree", ""))
+        if tree.get("branch") == f"refs/heads/{branch}" and "bare" not in tree and folder.is_dir():
+            is_gits_own = folder.resolve() == main.common_dir
+            return _first_tree(main, view, branch) if is_gits_own else folder
+    return None
+
+
+def _first_tree(main: Repository, view: View, branch: str) -> Path:
+    if main.git_dir == main.common_dir:
+        return main.top
+    words = ("config", "--file", f"{main.common_dir}/config", "core.worktree")
+    folder = view.text(*words, accepted=(0, 1))
+    if not folder:
+        raise StateError(
+            f"the branch {branch} is checked out in the first working tree of {main.common_dir},"
+            " and git does not say where that is",
+            hint="Check out another branch there, or call from there.",
+        )
+    return (main.common_dir / folder).resolve()

@@ -7,6 +7,7 @@ else, and takes what is to be made on standard input, so that no title is taken 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -34,6 +35,7 @@ ISSUE = re.compile(r"#?(?P<number>[1-9]\d{0,9})")
 ADDRESS = re.compile(
     r"https?://(?P<host>[A-Za-z0-9.:-]+)/(?P<name>[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)/issues/(?P<number>[1-9]\d{0,9})(?:[/?#].*)?"
 )
+T = TypeVar("T")
 ACCEPTS = "Accept: application/vnd.github+json"
 PAGE = 100
 
@@ -81,7 +83,7 @@ def find_place(folder: Path, repository: str | None) -> Place:
 
     Raises UsageError, StateError, NotFound, and what `gh` raises.
     """
-    host, name = None, "{owner}/{repo}"
+    place = Place(folder, "{owner}/{repo}", "", "")
     if repository is not None:
         found = NAME.fullmatch(repository)
         if found is None or found["name"].endswith(("/.", "/..")):
@@ -90,18 +92,17 @@ def find_place(folder: Path, repository: str | None) -> Place:
                 f"{text!r} is no name of a repository of GitHub",
                 hint="Write OWNER/NAME, such as octo/app; of another host HOST/OWNER/NAME.",
             )
-        host, name = found["host"], found["name"]
-    what = f"the repository {name}" if repository else "the repository of this folder's remotes"
-    data = _get(folder, host, f"repos/{name}", what)
-    facts = read_answer(data, RepositoryFacts, what)
-    return Place(folder, facts.full_name, facts.html_url, facts.default_branch, host)
+        place = Place(folder, found["name"], "", "", found["host"])
+    named = f"the repository {place.name}"
+    what = named if repository else "the repository of this folder's remotes"
+    facts = _read(place, f"repos/{place.name}", what, RepositoryFacts)
+    return Place(folder, facts.full_name, facts.html_url, facts.default_branch, place.host)
 
 
 def read_issue(place: Place, number: int) -> Issue:
     """Return an issue. Raises NotFound, GithubRefused for a pull request."""
     what = f"issue {number} of {place.name}"
-    data = _get(place.folder, place.host, f"repos/{place.name}/issues/{number}", what)
-    issue = read_answer(data, Issue, what)
+    issue = _read(place, f"repos/{place.name}/issues/{number}", what, Issue)
     if issue.pull_request is not msgspec.UNSET:
         raise GithubRefused(what, "it is a pull request, and no issue")
     return issue
@@ -112,18 +113,16 @@ def issues_since(place: Place, since: str) -> list[Issue]:
     what = f"the issues of {place.name}"
     asked = f"state=all&per_page={PAGE}&since={quote(since, safe='')}"
     address = f"repos/{place.name}/issues?{asked}"
-    data = _get(place.folder, place.host, address, what, "--paginate")
-    found = read_pages(data, Issue, what)
+    found = _read_all(place, address, what, Issue)
     return [issue for issue in found if issue.pull_request is msgspec.UNSET]
 
 
 def own_login(place: Place) -> str | None:
     """Return the account of `gh`; None for a token that may not say whose it is."""
     try:
-        data = _get(place.folder, place.host, "user", "the account of gh")
+        return _read(place, "user", "the account of gh", User).login
     except (NotFound, GithubRefused):
         return None
-    return read_answer(data, User, "the account of gh").login
 
 
 def create_issue(
@@ -147,12 +146,10 @@ def branch_tip(place: Place, repository: str, branch: str) -> str | None:
     """Return the commit at the tip of a branch on GitHub; None where it has no such branch."""
     what = f"the branch {branch} of {repository}"
     try:
-        data = _get(
-            place.folder, place.host, f"repos/{repository}/branches/{quote(branch, safe='')}", what
-        )
+        address = f"repos/{repository}/branches/{quote(branch, safe='')}"
+        return _read(place, address, what, Branch).commit.sha
     except NotFound:
         return None
-    return read_answer(data, Branch, what).commit.sha
 
 
 def pulls_of(place: Place, owner: str, branch: str, state: str) -> list[Pull]:
@@ -160,16 +157,14 @@ def pulls_of(place: Place, owner: str, branch: str, state: str) -> list[Pull]:
     what = f"the pull requests of {place.name}"
     head = quote(f"{owner}:{branch}", safe="")
     address = f"repos/{place.name}/pulls?state={state}&per_page=30&head={head}"
-    found = read_pages(_get(place.folder, place.host, address, what), Pull, what)
+    found = _read(place, address, what, list[Pull])
     return sorted((pull for pull in found if pull.head.ref == branch), key=lambda p: -p.number)
 
 
 def read_pull(place: Place, number: int) -> Pull:
     """Return a pull request, with what lists of them leave out."""
     what = f"pull request {number} of {place.name}"
-    return read_answer(
-        _get(place.folder, place.host, f"repos/{place.name}/pulls/{number}", what), Pull, what
-    )
+    return _read(place, f"repos/{place.name}/pulls/{number}", what, Pull)
 
 
 def create_pull(place: Place, *, head: str, base: str, title: str, body: str, draft: bool) -> Pull:
@@ -183,7 +178,7 @@ def reviews_of(place: Place, number: int) -> list[Review]:
     """Return the reviews of a pull request, the oldest first."""
     what = f"the reviews of pull request {number}"
     address = f"repos/{place.name}/pulls/{number}/reviews?per_page={PAGE}"
-    return read_pages(_get(place.folder, place.host, address, what, "--paginate"), Review, what)
+    return _read_all(place, address, what, Review)
 
 
 def checks_of(place: Place, commit: str) -> list[tuple[str, str]] | None:
@@ -191,16 +186,16 @@ def checks_of(place: Place, commit: str) -> list[tuple[str, str]] | None:
     above = f"repos/{place.name}/commits/{quote(commit, safe='')}"
     what = f"the checks of {commit[:12]}"
     try:
-        runs = _get(place.folder, place.host, f"{above}/check-runs?per_page=100", what)
-        older = _get(place.folder, place.host, f"{above}/status?per_page=100", what)
+        runs = _read(place, f"{above}/check-runs?per_page=100", what, CheckRuns)
+        older = _read(place, f"{above}/status?per_page=100", what, Statuses)
     except (NotFound, GithubRefused):
         return None
     found = [
         (run.name, _ended(run.conclusion) if run.status == "completed" else "pending")
-        for run in read_answer(runs, CheckRuns, what).check_runs
+        for run in runs.check_runs
     ]
     words = {"success": "passed", "pending": "pending"}
-    for status in read_answer(older, Statuses, what).statuses:
+    for status in older.statuses:
         found.append((status.context, words.get(status.state, "failed")))
     return found
 
@@ -209,8 +204,17 @@ def _ended(conclusion: str | None) -> str:
     return "passed" if conclusion in ("success", "neutral", "skipped") else "failed"
 
 
-def _get(folder: Path, host: str | None, address: str, what: str, *more: str) -> bytes:
-    return gh(folder, "api", *_at(host), *more, "-H", ACCEPTS, address, what=what)
+def _read(place: Place, address: str, what: str, form: type[T]) -> T:
+    return read_answer(_get(place, address, what), form, what)
+
+
+def _read_all(place: Place, address: str, what: str, form: type[T]) -> list[T]:
+    return read_pages(_get(place, address, what, "--paginate"), form, what)
+
+
+def _get(place: Place, address: str, what: str, *more: str) -> bytes:
+    words = ("api", *_at(place.host), *more, "-H", ACCEPTS, address)
+    return gh(place.folder, *words, what=what)
 
 
 def _send(

@@ -12,10 +12,10 @@ from msgspec import Struct, ValidationError, convert
 from sow.errors import SowError, StateError
 from sow.paths import Workspace
 from sow.refs.cache import Cached, cached, forget, locked
-from sow.refs.fetching import Brought, bring_reference, link_here, note_use
+from sow.refs.fetching import Brought, bring_reference, note_use
 from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import change_index, read_index
-from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
+from sow.refs.linking import MakeLink, Presence, link, look, make_link, sweep_drafts
 from sow.refs.record import read_record
 from sow.refs.refs_errors import LinkPlaceTaken, RefusedReference
 from sow.refs.sources import normalised
@@ -75,7 +75,7 @@ def add_reference(
             is_new = False
             if known is None:
                 known, is_new = _put(folder, workspace, reference)
-            is_copy = link_here(folder, workspace, place, known, brought, make)
+            is_copy = link(folder, workspace, known, place, brought.tree, make)
     return Added(known, is_new, is_copy, brought)
 
 

@@ -17,7 +17,7 @@ from sow.git.own_bare import OwnBare
 from sow.paths import Workspace
 from sow.refs.cache import Cached, delete_tree, tree_name
 from sow.refs.exporting import TreeFacts, tree_of
-from sow.refs.linking import MakeLink, link, linked_tree, make_link
+from sow.refs.linking import linked_tree
 from sow.refs.record import (
     CacheRecord,
     Head,
@@ -97,18 +97,6 @@ def note_use(
     record = read_record(place) or CacheRecord(reference.source, made_at=at, asked_at=at)
     use = Use(link=reference.link, tree=brought.tree, commit=brought.commit, at=at)
     write_record(place, with_use(record, user_of(workspace.root), reference.id, use, at))
-
-
-def link_here(
-    folder: int,
-    workspace: Workspace,
-    place: Cached,
-    reference: Reference,
-    brought: Brought,
-    make: MakeLink = make_link,
-) -> bool:
-    """Link what was brought; return whether it was copied. Raises LinkPlaceTaken, NotWritten."""
-    return link(folder, workspace, reference, place, brought.tree, make)
 
 
 def drop_old_trees(place: Cached, *, now: float) -> list[str]:

@@ -28,18 +28,13 @@ def read_index(workspace: Workspace) -> ReferenceIndex:
 
     Raises InvalidState, NewerState, NotAFile, RefsFolderTaken.
     """
-    return _parsed(workspace.reference_index, index_text(workspace))
+    return parse_index(workspace.reference_index, index_text(workspace))
 
 
 def index_text(workspace: Workspace) -> bytes:
     """Return the bytes of the index; none where there is none. Raises NotAFile, RefsFolderTaken."""
     with opened_refs(workspace) as folder:
         return b"" if folder is None else _read(folder, workspace.reference_index)
-
-
-def parse_index(path: Path, text: bytes) -> ReferenceIndex:
-    """Return what the bytes of an index say. Raises InvalidState, NewerState."""
-    return _parsed(path, text)
 
 
 def reference_named(index: ReferenceIndex, name: str) -> Reference:
@@ -75,7 +70,7 @@ def change_index(
     """
     path = workspace.reference_index
     text = _read(folder, path)
-    index = _parsed(path, text)
+    index = parse_index(path, text)
     wanted = list(change(index))
     if wanted == index.references:
         return index
@@ -120,7 +115,8 @@ def _read(folder: int, path: Path) -> bytes:
         return b""
 
 
-def _parsed(path: Path, text: bytes) -> ReferenceIndex:
+def parse_index(path: Path, text: bytes) -> ReferenceIndex:
+    """Return what the bytes of an index say. Raises InvalidState, NewerState."""
     refuse_newer(path, text)
     try:
         return read_yaml(text, ReferenceIndex, path=path)

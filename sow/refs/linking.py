@@ -55,9 +55,9 @@ class Found(Struct, frozen=True):
     """Where its files really lie, if they are there."""
 
     @property
-    def commit(self) -> str:
-        """The commit of what is there; empty where nothing is."""
-        return self.tree.partition("-")[0]
+    def commit(self) -> str | None:
+        """The commit of what is there; None where nothing is."""
+        return self.tree.partition("-")[0] or None
 
 
 MakeLink = Callable[[str, str, int], None]
@@ -78,7 +78,7 @@ def look(workspace: Workspace, reference: Reference, place: Cached) -> Found:
             found = look_in(folder, workspace, reference, place)
     except SowError:  # the folder itself is something else
         return Found(Presence.STRANGE)
-    if found.tree and found.tree != tree_name(found.commit, reference.subfolder):
+    if found.commit and found.tree != tree_name(found.commit, reference.subfolder):
         return Found(Presence.MISSING)  # the path in the index is another one since
     return found
 
@@ -86,9 +86,8 @@ def look(workspace: Workspace, reference: Reference, place: Cached) -> Found:
 def look_in(folder: int, workspace: Workspace, reference: Reference, place: Cached) -> Found:
     """Return what lies there, in the open folder of the workspace."""
     name = reference.link
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except OSError:
+    mode = _mode(folder, name)
+    if not mode:
         return Found(Presence.MISSING)
     if stat.S_ISLNK(mode):
         return _behind(_text(folder, name), place)
@@ -106,15 +105,16 @@ def linked_tree(workspace: Workspace, name: str, place: Cached) -> str:
         text = _text(folder, name)
         if text and is_inside(text, place.trees):
             return os.path.relpath(text, place.trees).partition("/")[0]
-        return _copied_tree(folder, name) if _is_folder(folder, name) else ""
+        return _copied_tree(folder, name) if stat.S_ISDIR(_mode(folder, name)) else ""
     return ""
 
 
-def _is_folder(folder: int, name: str) -> bool:
+def _mode(folder: int, name: str) -> int:
+    """Return what lies there, by its mode; 0 for nothing."""
     try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except OSError:
-        return False
+        return 0
 
 
 def _behind(text: str, place: Cached) -> Found:

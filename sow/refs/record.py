@@ -32,7 +32,6 @@ class Use(msgspec.Struct, frozen=True):
     """The name of its tree."""
     commit: str
     at: str
-    is_copy: bool = False
 
 
 class CacheRecord(msgspec.Struct, frozen=True):

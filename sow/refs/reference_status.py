@@ -11,7 +11,7 @@ from sow.errors import SowError
 from sow.paths import Workspace
 from sow.refs.cache import Cached, cached, locked
 from sow.refs.fetching import mended, note_head
-from sow.refs.linking import Found, Presence, look
+from sow.refs.linking import Presence, look
 from sow.refs.refs_errors import NoSuchRef, Unreachable
 from sow.refs.repository import Distance, bring, distance, repository_in, tip_of
 from sow.schema.references import Reference
@@ -62,18 +62,13 @@ class Compared(Struct, frozen=True):
                 return self.standing.value
 
 
-def commit_of(found: Found) -> str | None:
-    """Return the commit of what is linked here."""
-    return found.commit or None
-
-
 def compare(workspace: Workspace, reference: Reference, *, now: float) -> Compared:
     """Ask a reference's remote, and count what parts the two. Raises StateError, NotWritten."""
     place = cached(reference.source)
     found = look(workspace, reference, place)
     if found.presence is Presence.STRANGE:
         return Compared(reference, ReferenceStatus.STRANGE)
-    commit = commit_of(found)
+    commit = found.commit
     with locked(place, timeout_seconds=LOOK_SECONDS):
         try:
             return _compared(place, reference, commit, now=now)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.files import NotWritten, write_atomically
-from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong
+from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong, line_of
 from sow.git.own_bare import ANSWER_SECONDS, REMOTE, OwnBare, make_bare, own_bare
 from sow.git.repository import SHA1, format_of
 from sow.git.run import LONG_SECONDS
@@ -24,7 +24,6 @@ KEPT = "refs/kept"
 """Where the commits are named that were fetched: the next fetch begins from them."""
 LINE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(\S+)")
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
-QUOTE = 300
 
 
 class Tip(NamedTuple):
@@ -171,8 +170,7 @@ def _asked(
     try:
         return repository.from_remote(*words, seconds=seconds, stdin=stdin)
     except GitRefused as error:
-        lines = [line for line in error.complaint.splitlines() if line.strip()]
-        why = " ".join(" ".join(lines).split())[-QUOTE:] or error.message
+        why = line_of(error.complaint) or error.message
     except (GitTookTooLong, GitKilled) as error:
         why = error.message
     raise Unreachable(reference.source, why)

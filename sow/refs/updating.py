@@ -18,14 +18,13 @@ from sow.refs.fetching import (
     bring_commit,
     bring_reference,
     drop_old_trees,
-    link_here,
     note_use,
 )
 from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import read_index, reference_named
-from sow.refs.linking import MakeLink, Presence, look, make_link, sweep_drafts
+from sow.refs.linking import MakeLink, Presence, link, look, make_link, sweep_drafts
 from sow.refs.record import read_record
-from sow.refs.reference_status import Compared, ReferenceStatus, commit_of, from_distance
+from sow.refs.reference_status import Compared, ReferenceStatus, from_distance
 from sow.refs.refs_errors import LinkPlaceTaken, NoSuchFolder, Unreachable
 from sow.refs.repository import Tip, distance, is_kept, repository_in
 from sow.schema.references import Reference
@@ -65,7 +64,7 @@ def update_reference(
     """
     place = _ready(workspace, reference)
     with locked(place):
-        before = commit_of(look(workspace, reference, place))
+        before = look(workspace, reference, place).commit
         brought = bring_reference(place, reference, now=now)
         return _finish(workspace, place, reference, before, brought, now=now, make=make)
 
@@ -81,7 +80,7 @@ def restore_reference(
     place = _ready(workspace, reference)
     with locked(place):
         found = look(workspace, reference, place)
-        before = commit_of(found)
+        before = found.commit
         brought = _from_cache(place, reference, before)
         if brought is None:
             brought = bring_reference(place, reference, now=now)
@@ -140,7 +139,7 @@ def _finish(
                 hint="Call the same again; it does as the index says now.",
                 passes=True,
             )
-        is_copy = link_here(folder, workspace, place, reference, brought, make)
+        is_copy = link(folder, workspace, reference, place, brought.tree, make)
     drop_old_trees(place, now=now)
     if before is None:
         deed = Deed.LINKED

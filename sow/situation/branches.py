@@ -110,7 +110,7 @@ class Branches:
         ]
         if not records:
             return frozenset()
-        from sow.clones.brought_otherwise import lost_results  # few tasks are merged otherwise
+        from sow.clones.merge_marks import lost_results  # few tasks are merged otherwise
 
         try:
             return frozenset(lost_results(self._workspace.root, self._into, records))

@@ -7,8 +7,7 @@ import pytest
 
 from sow.clone_mark import CHECKOUT_PLACE, CloneMark
 from sow.clones.checkout_id import checkout_id
-from sow.clones.elsewhere import ClonedElsewhere, refuse_cloned_elsewhere
-from sow.clones.record import note_clone
+from sow.clones.record import ClonedElsewhere, note_clone, refuse_cloned_elsewhere
 from sow.git.repository import Repository, repository_of
 from sow.git.run import git
 

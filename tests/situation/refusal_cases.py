@@ -307,7 +307,7 @@ LEFT_OUT: Mapping[str, str] = {
 """The other errors of the same modules, and why no case leads through them."""
 
 MODULES = (
-    *("sow.clones", "sow.git.git_errors", "sow.git.inert_refs", "sow.git.working_trees"),
+    *("sow.clones", "sow.git.git_errors", "sow.git.inert_refs", "sow.git.repository"),
     *(
         "sow.calls.batch_making",
         "sow.calls.batch_changes",
