@@ -146,7 +146,7 @@ def test_a_batch_that_does_not_run_places_nothing(database: Database, state: Bat
 
 def test_a_task_belongs_to_one_batch_that_goes_on(database: Database) -> None:
     first = make_batch(database, "100")
-    with pytest.raises(StateError, match="belongs to batch"):
+    with pytest.raises(StateError, match="is in batch"):
         make_batch(database, "100", "101")
     batches.change_batch(database, first.id, state=BatchState.OVER, ended_at=NOW)
     make_batch(database, "100", "102")

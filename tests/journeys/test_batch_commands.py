@@ -123,7 +123,7 @@ def test_tasks_are_added_and_taken_out_while_it_goes_on(site: Site) -> None:
     site.sow("batch", "remove", "1", "020")
     site.sow("batch", "add", "1", "030")
     other = site.sow("batch", "run", "030", expect=4)
-    assert "task 030 belongs to batch 1" in other.err
+    assert "task 030 is in batch 1" in other.err
     open_gate(site, "go")
     done = site.sow("batch", "wait", "1", "--json").json
     assert [item["task"] for item in done["items"]] == ["010", "030"]

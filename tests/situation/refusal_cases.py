@@ -265,7 +265,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "FolderInRepository": (folder_in_repository,),
     "NoChecks": (no_checks,),
     "NothingToCheck": (nothing_to_check,),
-    "belongs to batch": (_of_batches("batch", "run", "010", "020", "--detach"),),
+    "is in batch": (_of_batches("batch", "run", "010", "020", "--detach"),),
     "is not in batch": (_of_batches("batch", "remove", "1", "020"),),
     "UnknownBatch": (_of_batches("batch", "resume", "7"),),
     "a batch cannot be named": (_of_batches("batch", "run", "020", "--name", "7"),),
