@@ -7,7 +7,7 @@ import click
 
 from sow.calls.caller import Caller
 from sow.cli.arguments import this_caller
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_result, json_option
 from sow.config.units import parse_duration, parse_size, round_size
 from sow.errors import UsageError
 from sow.jobs.database import open_existing_queue
@@ -37,19 +37,14 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
         with closing(database):
             act = find_prunable if dry_run else prune_now
             gone = act(caller.workspace, database, limits, now=caller.now())
-    if as_json:
-        logs = [str(path) for path in gone.logs]
-        echo_json(
-            {
-                "jobs": list(gone.jobs),
-                "files": logs,
-                "bytes": gone.size,
-                "change_rows": gone.changes,
-                "dry_run": dry_run,
-            }
-        )
-    else:
-        click.echo(_summary(gone, dry_run=dry_run))
+    view = {
+        "jobs": list(gone.jobs),
+        "files": [str(path) for path in gone.logs],
+        "bytes": gone.size,
+        "change_rows": gone.changes,
+        "dry_run": dry_run,
+    }
+    echo_result(view, _summary(gone, dry_run=dry_run), as_json=as_json)
 
 
 def _limits(caller: Caller, keep_for: str | None, keep_size: str | None) -> Limits:

@@ -14,7 +14,7 @@ from sow.cli.job_record import (
     open_job,
     outcome_is_shown,
 )
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_json, echo_result, json_option, shown_state
 from sow.clock import Times, utc_now
 from sow.ids import TaskId
 from sow.jobs import jobs, spending
@@ -139,8 +139,6 @@ def _print_story(workspace: Workspace, database: Database, job: Job, *, as_json:
     attempts = jobs.attempts(database, job.id)
     around = look_around(workspace, database, job, now=now)
     lines = explain_job(job, attempts, around, Times(now, in_utc=as_json))
-    if as_json:
-        echo_json(job_story(job, attempts, seen_in(job, around, now), lines))
-    else:
-        click.echo("\n".join(lines))
+    view = job_story(job, attempts, seen_in(job, around, now), lines)
+    echo_result(view, "\n".join(lines), as_json=as_json)
     outcome_is_shown(workspace, database, job)

@@ -9,7 +9,7 @@ import click
 
 from sow.cli import completing_names
 from sow.cli.arguments import here, working_folder
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_json, echo_list, json_option
 from sow.clock import format_time
 from sow.config.checks import read_repository
 from sow.errors import StateError
@@ -36,13 +36,14 @@ def list_all(kind: str | None, as_json: bool) -> None:
     workspace = here()
     known = _known(workspace).items
     items = _of_kind(known, kind)
-    if as_json:
-        echo_json_lines(_view(item) for item in items)
-    elif not items:
-        click.echo(_nothing(known, kind), err=True)
-    else:
-        rows = [(item.kind, _day(item), item.id, printable(item.title)) for item in items]
-        echo_table(("KIND", "ENDED", "ID", "TITLE"), rows, spare=("ENDED",))
+    echo_list(
+        [KnowledgeItem(**_fields(item)) for item in items],
+        ("KIND", "ENDED", "ID", "TITLE"),
+        lambda item: (item.kind, (item.ended_at or "-")[:DAY], item.id, printable(item.title)),
+        none=_nothing(known, kind),
+        spare=("ENDED",),
+        as_json=as_json,
+    )
 
 
 @click.command()
@@ -165,10 +166,6 @@ def _head(item: Item) -> list[str]:
 
 def _day(item: Item) -> str:
     return "-" if item.entry is None else format_time(item.entry.at.timestamp())[:DAY]
-
-
-def _view(item: Item) -> KnowledgeItem:
-    return KnowledgeItem(**_fields(item))
 
 
 def _fields(item: Item) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from sow.calls.caller import Caller
 from sow.cli.arguments import here, this_caller
-from sow.cli.output import COUNT, echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import COUNT, echo_json, echo_list, json_option
 from sow.clock import Times, format_time, utc_now
 from sow.config.notify import NotifyCommand
 from sow.errors import ConfigurationError, ExitCode
@@ -32,13 +32,8 @@ def list_notifications(limit: int, as_json: bool) -> None:
     """
     database = open_existing_queue(here())
     found = notifications.recent(database, limit) if database is not None else []
-    if as_json:
-        echo_json_lines(_record(each) for each in found)
-    elif found:
-        times = Times(utc_now())
-        echo_table(HEADER, [_row(each, times) for each in found])
-    else:
-        click.echo("Nothing was told. `sow notify test` tries your commands.", err=True)
+    none = "Nothing was told. `sow notify test` tries your commands."
+    echo_list([_record(each) for each in found], HEADER, _row, none=none, as_json=as_json)
 
 
 def _record(delivery: Delivery) -> dict[str, Any]:
@@ -57,16 +52,11 @@ def _record(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _row(delivery: Delivery, times: Times) -> tuple[str, ...]:
-    return (
-        str(delivery.seq),
-        delivery.event.value,
-        delivery.task or "-",
-        str(delivery.job or "-"),
-        delivery.state.value,
-        times.of_record(format_time(delivery.began_at)),
-        delivery.reason,
-    )
+def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    began = Times(utc_now()).of_record(record["began_at"])
+    task, job = record["task"] or "-", str(record["job"] or "-")
+    event, reason = record["event"], record["reason"]
+    return (str(record["seq"]), event, task, job, record["state"], began, reason)
 
 
 @click.command()

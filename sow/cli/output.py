@@ -90,6 +90,7 @@ def echo_list(
     *,
     none: str,
     states: Collection[str] = (),
+    spare: Sequence[str] = (),
     as_json: bool,
 ) -> None:
     """Print one object a line for programs, or a table for people.
@@ -99,7 +100,7 @@ def echo_list(
     if as_json:
         echo_json_lines(views)
     elif views:
-        echo_table(header, map(row, views), states)
+        echo_table(header, map(row, views), states, spare)
     else:
         click.echo(none, err=True)
 

@@ -11,7 +11,7 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_list, echo_result, json_option
 
 if TYPE_CHECKING:
     from sow.paths import Workspace
@@ -27,14 +27,8 @@ def list_all(as_json: bool) -> None:
 
     workspace = here()
     views = _views(workspace, read_project(workspace))
-    if as_json:
-        echo_json_lines(views)
-        return
-    rows = [
-        (view.phase, view.led_by, "yes" if view.is_finished else "-", str(view.task_count))
-        for view in views
-    ]
-    echo_table(("PHASE", "LED BY", "FINISHED", "TASKS"), rows)
+    header = ("PHASE", "LED BY", "FINISHED", "TASKS")
+    echo_list(views, header, _row, none="", as_json=as_json)
 
 
 @click.command()
@@ -117,10 +111,12 @@ def _views(workspace: "Workspace", project: "Project") -> "list[PhaseView]":
     ]
 
 
+def _row(view: "PhaseView") -> tuple[str, ...]:
+    return (view.phase, view.led_by, "yes" if view.is_finished else "-", str(view.task_count))
+
+
 def _tell(
     workspace: "Workspace", project: "Project", name: str, line: str, *, as_json: bool
 ) -> None:
-    if as_json:
-        echo_json(next(view for view in _views(workspace, project) if view.phase == name))
-    else:
-        click.echo(line)
+    view = next(view for view in _views(workspace, project) if view.phase == name)
+    echo_result(view, line, as_json=as_json)

@@ -13,7 +13,7 @@ import click
 
 from sow.cli import completing_names
 from sow.cli.arguments import here
-from sow.cli.output import echo_json, echo_table, json_option
+from sow.cli.output import echo_json, echo_result, echo_table, json_option
 from sow.errors import SowError, StateError
 from sow.terminal_text import printable, printable_lines, readable
 
@@ -173,10 +173,7 @@ def set_field(field: str, value: str, as_json: bool) -> None:
         _refuse_no_branch(text)
     new_value = text if text or field in ("name", "branch") else REMOVE
     changed = change_project(here(), lambda _: {field: new_value}, now=time.time())
-    if as_json:
-        echo_json(project_view(changed))
-    else:
-        click.echo(f"Project: {field} is {printable(text)}")
+    echo_result(project_view(changed), f"Project: {field} is {printable(text)}", as_json=as_json)
 
 
 def _refuse_no_branch(name: str) -> None:

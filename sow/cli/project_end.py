@@ -9,7 +9,7 @@ from sow.calls.caller import Caller
 from sow.calls.ending import end_project
 from sow.cli.arguments import here, this_caller
 from sow.cli.confirming import is_somebody_there
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_json, echo_list, json_option
 from sow.clock import format_time
 from sow.clones.clone_facts import text_of
 from sow.clones.main_checkout import checkout_of, known_settings
@@ -141,14 +141,13 @@ def _units(project: Project) -> str:
 @json_option
 def list_all(as_json: bool) -> None:
     """List the project at work here, and those that have ended."""
-    rows = list(_rows(here()))
-    if as_json:
-        echo_json_lines(rows)
-    elif not rows:
-        click.echo("No project yet: sow project new NAME", err=True)
-    else:
-        table = [(row.name, row.type, row.state, row.ended or "-", row.folder) for row in rows]
-        echo_table(("NAME", "TYPE", "STATE", "ENDED", "FOLDER"), table)
+    echo_list(
+        list(_rows(here())),
+        ("NAME", "TYPE", "STATE", "ENDED", "FOLDER"),
+        lambda row: (row.name, row.type, row.state, row.ended or "-", row.folder),
+        none="No project yet: sow project new NAME",
+        as_json=as_json,
+    )
 
 
 def _rows(workspace: Workspace) -> Iterator[ProjectRow]:

@@ -7,7 +7,7 @@ import click
 from sow.calls.caller import Caller
 from sow.cli.arguments import this_caller
 from sow.cli.job_record import echo_facts
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_json, echo_result, json_option, shown_state
 from sow.clock import Times, format_time, utc_now
 from sow.jobs import control, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
@@ -64,10 +64,8 @@ def pause(as_json: bool) -> None:
     database = open_queue(caller.workspace)
     was_paused = control.paused_since(database) is not None
     control.pause(database, now=utc_now())
-    if as_json:
-        echo_json({"paused_since": control.paused_since(database), "was_paused": was_paused})
-    else:
-        click.echo("The queue is paused; `sow queue resume` lets it go on.")
+    view = {"paused_since": control.paused_since(database), "was_paused": was_paused}
+    echo_result(view, "The queue is paused; `sow queue resume` lets it go on.", as_json=as_json)
 
 
 @click.command()
@@ -78,10 +76,8 @@ def resume(as_json: bool) -> None:
     database = open_queue(caller.workspace)
     was_paused = control.unpause(database)
     workers.wake(caller.workspace)
-    if as_json:
-        echo_json({"paused_since": None, "was_paused": was_paused})
-    else:
-        click.echo("The queue goes on." if was_paused else "The queue was not paused.")
+    words = "The queue goes on." if was_paused else "The queue was not paused."
+    echo_result({"paused_since": None, "was_paused": was_paused}, words, as_json=as_json)
 
 
 def _record(caller: Caller, database: Database | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import here
-from sow.cli.output import echo_json, echo_json_lines, echo_table, json_option
+from sow.cli.output import echo_list, echo_result, json_option
 from sow.paths import Workspace
 from sow.refs.cache import cached
 from sow.refs.exporting import facts_of
@@ -93,6 +93,7 @@ def echo_left_out(left_out: Sequence[str]) -> None:
         click.echo(f"Note: left out: {more} more (sow refs list --json)", err=True)
 
 
+NONE = "No reference yet: sow refs add URL"
 HEADER = ("ID", "KIND", "HERE", "COMMIT", "SOURCE")
 
 
@@ -105,29 +106,16 @@ def list_all(as_json: bool) -> None:
     something else lies in its place. No remote is asked.
     """
     workspace = here()
-    found = [
-        (reference, look(workspace, reference, cached(reference.source)))
-        for reference in read_index(workspace).references
+    views = [
+        ReferenceView(**reference_view(workspace, each, look(workspace, each, cached(each.source))))
+        for each in read_index(workspace).references
     ]
-    if as_json:
-        echo_json_lines(
-            ReferenceView(**reference_view(workspace, reference, there))
-            for reference, there in found
-        )
-    elif not found:
-        click.echo("No reference yet: sow refs add URL", err=True)
-    else:
-        rows = [
-            (
-                reference.id,
-                reference.kind.value,
-                there.presence.value,
-                name_of_commit(there.commit or "-"),
-                printable(reference.source),
-            )
-            for reference, there in found
-        ]
-        echo_table(HEADER, rows, spare=("KIND", "COMMIT"))
+    echo_list(views, HEADER, _row, none=NONE, spare=("KIND", "COMMIT"), as_json=as_json)
+
+
+def _row(view: ReferenceView) -> tuple[str, ...]:
+    commit = name_of_commit(view.commit or "-")
+    return (view.reference, view.kind, view.presence, commit, printable(view.source))
 
 
 @click.command()
@@ -142,13 +130,10 @@ def status(ids: tuple[str, ...], as_json: bool) -> None:
     workspace = here()
     references = references_named(read_index(workspace), ids)
     if not references and not as_json:
-        click.echo("No reference yet: sow refs add URL", err=True)
+        click.echo(NONE, err=True)
     for reference in references:
         compared = compare(workspace, reference, now=time.time())
-        if as_json:
-            echo_json(_view(compared))
-        else:
-            click.echo(_words(compared))
+        echo_result(_view(compared), _words(compared), as_json=as_json)
 
 
 def _view(compared: Compared) -> ReferenceStanding:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
-from sow.cli.output import echo_json, json_option, shown_state
+from sow.cli.output import echo_result, json_option, shown_state
 from sow.cli.verdict_words import feedback_words
 from sow.clock import local_time
 from sow.errors import UsageError
@@ -77,7 +77,7 @@ def accept(
     line = (
         f"{who.capitalize()} accepted task {task_id}. Its status is {shown_state(judged.status)}."
     )
-    _print(judged, line, as_json=as_json)
+    echo_result(_view(judged), line, as_json=as_json)
 
 
 @click.command()
@@ -131,7 +131,7 @@ def correct(
         f"Task {task_id}: corrections asked for by {judgement.by}, in feedback/{written.name}\n"
         f"  sow agent resume {task_id} --feedback"
     )
-    _print(judged, line, as_json=as_json)
+    echo_result(_view(judged), line, as_json=as_json)
 
 
 @click.command()
@@ -145,7 +145,7 @@ def show(task_id: TaskId, as_json: bool) -> None:
     found = read_task(here(), task_id)
     findings = printable_lines(last_findings(here(), found))
     lines = [*_story(found), *(f"    {line}" for line in findings)]
-    _print(found, "\n".join(lines), as_json=as_json)
+    echo_result(_view(found), "\n".join(lines), as_json=as_json)
 
 
 def _refuse_task(task: str | None, task_option: str | None, *, is_completed: bool = False) -> None:
@@ -178,13 +178,6 @@ def _story(task: "Task") -> list[str]:
     lines += [f"  steers agents or machines: {printable(name)}" for name in review.steers]
     lines += [f"  feedback: {printable(words)}" for words in map(feedback_words, task.feedback)]
     return lines
-
-
-def _print(task: "Task", lines: str, *, as_json: bool) -> None:
-    if as_json:
-        echo_json(_view(task))
-    else:
-        click.echo(lines)
 
 
 def _view(task: "Task") -> "Judged":

@@ -10,7 +10,7 @@ import click
 from sow.agents.roles import get_agent
 from sow.cli import completing
 from sow.cli.arguments import here, read_given
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_result, json_option
 from sow.errors import UsageError
 from sow.reports.task_views import task_folder, task_view
 from sow.state.fields import parse_list
@@ -125,11 +125,9 @@ def add(
         references=_entries(workspace, references),
         metadata=metadata,
     )
-    if as_json:
-        echo_json(task_view(workspace, added))
-    else:
-        folder = workspace.root / task_folder(workspace, added)
-        click.echo(f"Task {added.id} added: {os.path.relpath(folder)}")
+    folder = os.path.relpath(workspace.root / task_folder(workspace, added))
+    words = f"Task {added.id} added: {folder}"
+    echo_result(task_view(workspace, added), words, as_json=as_json)
 
 
 def _entries(workspace: "Workspace", given: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from sow.calls.last_job import refuse_after_jobs
 from sow.cli import completing
 from sow.cli.arguments import here, ids_option, named_tasks, read_given
 from sow.cli.failure import for_each
-from sow.cli.output import echo_json, echo_json_lines, json_option
+from sow.cli.output import echo_json_lines, echo_result, json_option
 from sow.config.checks import checks_of, read_repository
 from sow.paths import Workspace
 from sow.schema.output.tasks import ImportedTask, RemovedTask
@@ -152,7 +152,5 @@ def remove(tasks: tuple[str, ...], task_options: tuple[str, ...], as_json: bool)
 
 def _remove(workspace: Workspace, task_id: str, *, as_json: bool) -> None:
     gone = remove_task(workspace, task_id, lambda task: refuse_after_jobs(workspace, task))
-    if as_json:
-        echo_json(RemovedTask(task=gone.id, name=gone.name))
-    else:
-        click.echo(f"Task {gone.id} removed: {gone.name}")
+    view = RemovedTask(task=gone.id, name=gone.name)
+    echo_result(view, f"Task {gone.id} removed: {gone.name}", as_json=as_json)

@@ -31,17 +31,14 @@ def list_workers(as_json: bool) -> None:
     """
     workspace = this_caller().workspace
     database = open_existing_queue(workspace)
-    records = [] if database is None else _records(workspace, database)
+    found = [] if database is None else workers.registered(database)
+    records = [_record(workspace, database, worker) for worker in found if database is not None]
     if as_json:
         echo_json_lines(records)
     elif not records:
         click.echo("No worker runs. A call starts one; `sow worker` runs one in this terminal.")
     else:
         _echo(records)
-
-
-def _records(workspace: Workspace, database: Database) -> list[dict[str, Any]]:
-    return [_record(workspace, database, worker) for worker in workers.registered(database)]
 
 
 def _record(workspace: Workspace, database: Database, worker: WorkerRecord) -> dict[str, Any]:
