@@ -129,7 +129,7 @@ _ROWS: Sequence[Command] = (
                  "depends_on checks references from_issue=issue repo=repository", leads=True),
             right_with={"issue": ORCHESTRATORS}),
     Command("task list", "List the project's tasks.", DAILY,
-            "task_list:list_all", READS, "tasks.ListedTask",
+            "task_show:list_all", READS, "tasks.ListedTask",
             Tool("status phase ready waiting blocked", leads=True)),
     Command("task show", "Show tasks.", DAILY,
             "task_show:show", READS, "tasks.TaskShown tasks.Description",

@@ -1,30 +1,33 @@
-"""`sow phase`: the phases of the project, and which of those that people lead are finished.
-
-Each command imports what it needs by itself.
-"""
+"""`sow phase`: the phases of the project, and which of those that people lead are finished."""
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections import Counter
 
 import click
+from msgspec import UNSET
 
 from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.output import echo_list, echo_result, json_option
-
-if TYPE_CHECKING:
-    from sow.paths import Workspace
-    from sow.schema.output.projects import PhaseView
-    from sow.schema.project import Project
+from sow.errors import StateError
+from sow.ids import parse_phase
+from sow.lifecycle.stages import PEOPLES_PHASES
+from sow.paths import Workspace
+from sow.schema.output.projects import PhaseView
+from sow.schema.project import Project
+from sow.state.authors import author_of
+from sow.state.lifecycle import finish_phase
+from sow.state.projects import add_phase, read_project
+from sow.state.state_errors import UnknownPhase
+from sow.state.tasks import list_tasks
+from sow.state.transitions import TERMINAL
 
 
 @click.command("list")
 @json_option
 def list_all(as_json: bool) -> None:
     """List the phases."""
-    from sow.state.projects import read_project
-
     workspace = here()
     views = _views(workspace, read_project(workspace))
     header = ("PHASE", "LED BY", "FINISHED", "TASKS")
@@ -36,9 +39,6 @@ def list_all(as_json: bool) -> None:
 @json_option
 def add(name: str, as_json: bool) -> None:
     """Add the phase NAME to the project."""
-    from sow.ids import parse_phase
-    from sow.state.projects import add_phase
-
     workspace = here()
     project = add_phase(workspace, parse_phase(name), now=time.time())
     _tell(workspace, project, name, f"Phase {name} added", as_json=as_json)
@@ -61,14 +61,6 @@ def reopen(name: str, as_json: bool) -> None:
 
 
 def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
-    from sow.errors import StateError
-    from sow.state.authors import author_of
-    from sow.state.lifecycle import finish_phase
-    from sow.state.projects import read_project
-    from sow.state.state_errors import UnknownPhase
-    from sow.state.tasks import list_tasks
-    from sow.state.transitions import TERMINAL
-
     workspace = here()
     project = read_project(workspace)
     if name not in project.phases:
@@ -89,15 +81,7 @@ def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
     _tell(workspace, project, name, words, as_json=as_json)
 
 
-def _views(workspace: "Workspace", project: "Project") -> "list[PhaseView]":
-    from collections import Counter
-
-    from msgspec import UNSET
-
-    from sow.lifecycle.stages import PEOPLES_PHASES
-    from sow.schema.output.projects import PhaseView
-    from sow.state.tasks import list_tasks
-
+def _views(workspace: Workspace, project: Project) -> list[PhaseView]:
     counts = Counter(task.phase for task in list_tasks(workspace))
     finished = [] if project.finished_phases is UNSET else project.finished_phases
     return [
@@ -111,12 +95,10 @@ def _views(workspace: "Workspace", project: "Project") -> "list[PhaseView]":
     ]
 
 
-def _row(view: "PhaseView") -> tuple[str, ...]:
+def _row(view: PhaseView) -> tuple[str, ...]:
     return (view.phase, view.led_by, "yes" if view.is_finished else "-", str(view.task_count))
 
 
-def _tell(
-    workspace: "Workspace", project: "Project", name: str, line: str, *, as_json: bool
-) -> None:
+def _tell(workspace: Workspace, project: Project, name: str, line: str, *, as_json: bool) -> None:
     view = next(view for view in _views(workspace, project) if view.phase == name)
     echo_result(view, line, as_json=as_json)

@@ -9,13 +9,12 @@ once, to whoever waits, for only a person can end that.
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 import click
 
 from sow.calls.wait import Progress
-from sow.ids import JobId
 from sow.jobs import control, workers
 from sow.jobs.database import Database
 from sow.jobs.known_jobs import KnownJobs, warnings_of
@@ -83,64 +82,40 @@ class WaitingView(LiveView):
     def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
         super().__init__(workspace, database, as_json=as_json)
         self._known = KnownJobs(database)
-        self._told_of_pause: str | None = None
-        self._told_of_held: dict[JobId, str] = {}
-        self._told_of_shortage = ""
-        self._warnings: set[tuple[JobId, str]] = set()
+        self._said: dict[Hashable, str | None] = {}
 
     def show(self, progress: Progress) -> None:
-        """Show how the jobs stand; say that the queue is paused, once each time that it is."""
+        """Show how the jobs stand, and what keeps them."""
         found = self._known.read(progress.job_ids, at=time.monotonic())
-        self._say_if_paused(found)
-        self._say_if_held(found)
-        self._say_if_short(found)
-        self._say_warnings([job for job in found if job.id in self._known.fresh])
+        self._say_changes(found)
         if self.is_terminal:
             self.draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
             self.news.tell_of(progress.job_ids)
 
-    def _say_if_paused(self, found: Sequence[Job]) -> None:
-        """Say so of the jobs that wait; nothing where every one of them runs."""
-        since = control.paused_since(self.database)
-        if since is None or since == self._told_of_pause:
-            return
+    def _say_changes(self, found: Sequence[Job]) -> None:
+        """Say what keeps jobs, or limits them, once each time that it is another thing."""
         waiting = [job.task_id for job in found if _waits(job)]
-        if not waiting:
-            return
-        self._told_of_pause = since
-        self.clear()
-        words = f"{', '.join(waiting)} will not start before `sow queue resume`"
-        click.echo(f"Note: the queue is paused: {words}", err=True)
-
-    def _say_if_short(self, found: Sequence[Job]) -> None:
-        """Say once each time that nothing is started for lack of room, where a job waits for it."""
-        short_of = workers.short_of(self.database, self.workspace)
-        if short_of == self._told_of_shortage or (short_of and not any(map(_waits, found))):
-            return
-        self._told_of_shortage = short_of
-        if short_of:
-            self.clear()
-            click.echo(f"Note: nothing is started for now: {short_of}", err=True)
-
-    def _say_if_held(self, found: Sequence[Job]) -> None:
-        """Say of each job that is held what it waits for, whenever that is another thing."""
+        since = control.paused_since(self.database)
+        if waiting or not since:
+            words = f"{', '.join(waiting)} will not start before `sow queue resume`"
+            self._say("paused", since, f"the queue is paused: {words}")
         for job in found:
-            if job.state is not JobState.HELD:
-                self._told_of_held.pop(job.id, None)
-            elif self._told_of_held.get(job.id) != job.reason:
-                self._told_of_held[job.id] = job.reason
-                self.clear()
-                click.echo(f"Note: job {job.id} is held: {job.reason}", err=True)
+            reason = job.reason if job.state is JobState.HELD else ""
+            self._say(job.id, reason, f"job {job.id} is held: {reason}")
+        short_of = workers.short_of(self.database, self.workspace)
+        if waiting or not short_of:
+            self._say("short", short_of, f"nothing is started for now: {short_of}")
+        for job_id in self._known.fresh:
+            for words in warnings_of(self.database, job_id):
+                self._say((job_id, words), words, words)
 
-    def _say_warnings(self, fresh: Sequence[Job]) -> None:
-        """Say once that little is left of what limits a job: that is a change of the job."""
-        for job in fresh:
-            for words in warnings_of(self.database, job.id):
-                if (job.id, words) not in self._warnings:
-                    self._warnings.add((job.id, words))
-                    self.clear()
-                    click.echo(f"Note: {words}", err=True)
+    def _say(self, what: Hashable, value: str | None, words: str) -> None:
+        """Say something when its value has changed; nothing where it has none."""
+        if value and self._said.get(what) != value:
+            self.clear()
+            click.echo(f"Note: {words}", err=True)
+        self._said[what] = value
 
 
 def _waits(job: Job) -> bool:

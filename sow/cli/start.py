@@ -20,7 +20,7 @@ from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.calling import place_and_wait
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json
-from sow.cli.prompt_here import composed_for
+from sow.cli.prompt import composed_for
 from sow.errors import ExitCode, StateError, UsageError
 from sow.features import OPTIONS
 from sow.ids import ProjectId, TaskId

@@ -62,7 +62,7 @@ def worker(
         serve(workspace, options, environ)
         return
     # A person's terminal alone has rows.
-    from sow.cli.worker_screen import rows_below_log
+    from sow.cli.job_rows import rows_below_log
 
     with rows_below_log(workspace):
         serve(workspace, options, environ)

@@ -16,7 +16,7 @@ from sow.batches.planning import Plan
 from sow.calls.batch_wait import BatchLook
 from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter
-from sow.cli import failing_requests, worker_screen
+from sow.cli import failing_requests, job_rows
 from sow.cli.batch_words import BatchProgress
 from sow.cli.job_rows import JobRows, LiveBlock
 from sow.cli.progress import WaitingView
@@ -108,9 +108,9 @@ def batch(queue: Queue) -> Tick:
 
 def worker(queue: Queue) -> Tick:
     live = LiveJobs(queue.database)
-    screen = worker_screen._Screen(queue.workspace, LiveBlock(lambda _: None))
+    screen = job_rows._Screen(queue.workspace, LiveBlock(lambda _: None))
     rows = JobRows(queue.workspace, queue.database, LiveBlock(lambda _: None))
-    return lambda: screen._draw(rows, *worker_screen._parted(queue.database, live.read(at=0.0)))
+    return lambda: screen._draw(rows, *job_rows._parted(queue.database, live.read(at=0.0)))
 
 
 TICKS: dict[str, Callable[[Queue], Tick]] = {
@@ -197,7 +197,7 @@ def test_a_worker_shows_its_own_jobs_and_counts_the_others(queues: Sequence[Queu
     few, _ = queues
     other = "w1-bbbbbb"
     few.database.run("update lease set worker_id = ? where job_id = 4", (other,))
-    ours, others = worker_screen._parted(few.database, jobs.active_jobs(few.database))
+    ours, others = job_rows._parted(few.database, jobs.active_jobs(few.database))
     assert [job.id for job in ours] == [1, 2, 3]
     assert [job.id for job in others] == few.numbers[3:]
     mine = f"w{os.getpid()}-aaaaaa"

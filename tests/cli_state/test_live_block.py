@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.cli import worker_screen
+from sow.cli import job_rows
 from sow.cli.job_rows import LiveBlock, leave_when_stopped, terminal_size
 from sow.cli.streams import Terminal
 from sow.paths import Workspace
@@ -152,19 +152,19 @@ def test_a_worker_s_rows_go_before_it_is_stopped_and_nobody_draws_meanwhile(
             assert not other.submit(made[0]._lock.acquire, blocking=False).result()
         standing(signum)
 
-    class Made(worker_screen._Screen):
+    class Made(job_rows._Screen):
         def run(self) -> None:
             made.append(self)
 
     made: list[Made] = []
     standing = signal.raise_signal
     monkeypatch.setattr(signal, "raise_signal", stop)
-    monkeypatch.setattr(worker_screen, "_Screen", Made)
+    monkeypatch.setattr(job_rows, "_Screen", Made)
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal(io.BytesIO(), encoding="utf-8")
     monkeypatch.setattr(terminal, "steer", screen.write)
     monkeypatch.setattr(sys, "stderr", terminal)
-    with worker_screen.rows_below_log(Workspace(tmp_path)):
+    with job_rows.rows_below_log(Workspace(tmp_path)):
         made[0]._block.draw(["one", "two"])
         assert callable(signal.getsignal(signal.SIGTSTP)), "or the tests would be stopped"
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
