@@ -82,7 +82,7 @@ class WaitingView(LiveView):
     def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
         super().__init__(workspace, database, as_json=as_json)
         self._known = KnownJobs(database)
-        self._said: dict[Hashable, str | None] = {}
+        self._noted: dict[Hashable, str | None] = {}
 
     def show(self, progress: Progress) -> None:
         """Show how the jobs stand, and what keeps them."""
@@ -112,10 +112,10 @@ class WaitingView(LiveView):
 
     def _say(self, what: Hashable, value: str | None, words: str) -> None:
         """Say something when its value has changed; nothing where it has none."""
-        if value and self._said.get(what) != value:
+        if value and self._noted.get(what) != value:
             self.clear()
             click.echo(f"Note: {words}", err=True)
-        self._said[what] = value
+        self._noted[what] = value
 
 
 def _waits(job: Job) -> bool:
