@@ -3,7 +3,7 @@
 Owns how the words are read: as an argument, on standard input, or from a file.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,20 +29,17 @@ class Kind(NamedTuple):
 
     noun: str
     command: str
-    missing: str
     empty: str
 
 
 PROMPT = Kind(
     noun="prompt",
     command="sow agent resume",
-    missing="a resume needs one prompt",
     empty="Say what the agent should do next.",
 )
 ANSWER = Kind(
     noun="answer",
     command="sow agent answer",
-    missing="an answer is needed, given once",
     empty="Say what the agent has asked for: `sow task log` has its question.",
 )
 
@@ -79,19 +76,12 @@ def resume(
 
     Exit: as for spawn; 5 where the executor cannot resume or there is no session.
     """
-    handed_over = feedback or conflict
     if feedback and conflict:
         raise UsageError(
             "--feedback and --conflict are both given",
             hint="Hand over the conflict first: corrections are made on what is merged.",
         )
-    argument, prompt = split_words(
-        PROMPT, words, task_is_named=task_option is not None, has_text=bool(file) or handed_over
-    )
-    caller = this_caller()
-    task_id = parse_task_id(named_task(argument, task_option, caller.environ))
-    has_words = prompt is not None or file is not None
-    text = read_words(PROMPT, prompt, file) if has_words or not handed_over else ""
+    caller, task_id, text = _read(PROMPT, words, task_option, file, may_lack=feedback or conflict)
     if feedback:
         # Few calls hand over feedback.
         from sow.calls.feedback_call import feedback_prompt
@@ -110,12 +100,7 @@ def resume(
 @id_option
 @_file_option("answer")
 @start_options
-def answer(
-    words: tuple[str, ...],
-    task_option: str | None,
-    file: Path | None,
-    **given: Any,
-) -> int:
+def answer(words: tuple[str, ...], task_option: str | None, file: Path | None, **given: Any) -> int:
     """Answer the question of TASK, which is paused: resume it with ANSWER, and wait.
 
     ANSWER - reads standard input. It is written into the task's log first. A
@@ -123,12 +108,7 @@ def answer(
 
     Exit: as for spawn; 4 where nothing is asked, 5 where the executor cannot resume.
     """
-    argument, text = split_words(
-        ANSWER, words, task_is_named=task_option is not None, has_text=file is not None
-    )
-    caller = this_caller()
-    task_id = parse_task_id(named_task(argument, task_option, caller.environ))
-    return _resume(caller, task_id, read_words(ANSWER, text, file), answers=True, **given)
+    return _resume(*_read(ANSWER, words, task_option, file), answers=True, **given)
 
 
 def _resume(
@@ -137,26 +117,36 @@ def _resume(
     text: str,
     *,
     answers: bool = False,
-    again: bool,
-    priority: int | None,
-    asked: Mapping[str, Any],
     dry_run: bool,
     verbose: bool,
     options: WaitOptions,
+    **others: Any,
 ) -> int:
-    request = Request(
-        verb=Verb.RESUME,
-        task_id=task_id,
-        prompt=text,
-        answers=answers,
-        again=again,
-        asked=asked,
-        priority=priority,
-    )
+    # What else is given is named as the fields are.
+    request = Request(verb=Verb.RESUME, task_id=task_id, prompt=text, answers=answers, **others)
     return preview_or_wait(caller, [request], options, dry_run=dry_run, verbose=verbose)
 
 
-def split_words(
+def _read(
+    kind: Kind,
+    words: tuple[str, ...],
+    task_option: str | None,
+    file: Path | None,
+    *,
+    may_lack: bool = False,
+) -> tuple[Caller, TaskId, str]:
+    """Return who calls, the task and the text; `may_lack`: there may be no text."""
+    argument, text = _split(
+        kind, words, task_is_named=task_option is not None, has_text=may_lack or file is not None
+    )
+    caller = this_caller()
+    task_id = parse_task_id(named_task(argument, task_option, caller.environ))
+    if may_lack and text is None and file is None:
+        return caller, task_id, ""
+    return caller, task_id, _read_words(kind, text, file)
+
+
+def _split(
     kind: Kind, words: tuple[str, ...], *, task_is_named: bool, has_text: bool
 ) -> tuple[str | None, str | None]:
     """Return task and text of the command line's words; either may stand elsewhere."""
@@ -176,11 +166,11 @@ def split_words(
             )
 
 
-def read_words(kind: Kind, words: str | None, file: Path | None) -> str:
+def _read_words(kind: Kind, words: str | None, file: Path | None) -> str:
     """Return the text from the argument, standard input or a file. Raises UsageError."""
     if (words is None) == (file is None):
         raise UsageError(
-            kind.missing,
+            f"`{kind.command}` needs one {kind.noun}",
             hint='Give it as an argument ("…"), as - for standard input, or with --file.',
         )
     try:

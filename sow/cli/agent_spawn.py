@@ -1,7 +1,6 @@
 """`sow agent spawn`."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +59,13 @@ def spawn(
     words: tuple[str, ...],
     task_options: tuple[str, ...],
     prompt: str,
-    fresh: bool,
-    reassign: bool,
-    again: bool,
     ignore_deps: bool,
     when_ready: bool,
     before_approval: bool,
-    priority: int | None,
-    cwd: Path | None,
-    clone: bool | None,
-    asked: Mapping[str, Any],
     dry_run: bool,
     verbose: bool,
     options: WaitOptions,
+    **others: Any,
 ) -> int:
     """Start AGENT for each TASK, wait, and print each result.
 
@@ -101,16 +94,10 @@ def spawn(
             task_id=task_id,
             agent=agent,
             prompt=readable(prompt),
-            fresh=fresh,
-            reassign=reassign,
-            again=again,
             ignore_deps=ignore_deps,
             when_ready=when_ready,
             before_approval=before_approval,
-            priority=priority,
-            cwd=cwd,
-            clone=clone,
-            asked=asked,
+            **others,  # named as the fields are
         )
         for task_id in named_tasks(tasks, task_options, caller.environ)
     ]

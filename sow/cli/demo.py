@@ -89,7 +89,8 @@ def demo(keep: Path | None, as_json: bool) -> None:
         if as_json:
             _run(("task", "list", "--json"), folder, environ)
     finally:
-        _quietly(("worker", "stop"), folder, environ)
+        stop = own_process("sow", "worker", "stop")
+        subprocess.run(stop, cwd=folder, env=environ, capture_output=True, check=False)
     if keep is None:
         shutil.rmtree(folder)
     else:
@@ -138,9 +139,3 @@ def _run(
             hint=f"Everything is left as it was in {folder}. Its worker: "
             f"`cd {shlex.quote(str(folder))} && sow worker logs`.",
         )
-
-
-def _quietly(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    subprocess.run(
-        own_process("sow", *words), cwd=folder, env=environ, capture_output=True, check=False
-    )

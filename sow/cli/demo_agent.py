@@ -9,12 +9,31 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from sow import env_vars
 from sow.environment import own_environment, own_process
 
-GREETING = Path("greeting.txt")
-TRANSLATION = Path("translation.txt")
+
+class Act(NamedTuple):
+    """What the agent does in one run: it writes a file, or asks."""
+
+    words: str
+    status: str
+    file: str = ""
+    content: str = ""
+
+
+DONE = "needs_review"
+FEEDBACK = ".sow/project/phases/implementation/tasks/010/feedback/001.md"
+ACTS = {
+    ("010", "spawn"): Act("Wrote greeting.txt", DONE, "greeting.txt", "Hello, world!"),
+    ("010", "resume"): Act("Greets by name now", DONE, "greeting.txt", "Hello, Ada!"),
+    ("020", "spawn"): Act("Which language should I translate it into?", "paused"),
+    ("020", "resume"): Act("Wrote it in Esperanto", DONE, "translation.txt", "Saluton, mondo!"),
+    ("030", "spawn"): Act("It should greet by name", DONE, FEEDBACK, "It greets nobody by name."),
+}
+"""By the task and the verb."""
 
 
 def main(arguments: list[str]) -> int:
@@ -26,55 +45,11 @@ def main(arguments: list[str]) -> int:
     memory.write_text(heard + prompt)
     print(f"I have heard {len(heard) + len(prompt)} characters in this session.", flush=True)
     act = ACTS[os.environ[env_vars.TASK_ID], verb]
-    act()
+    if act.file:
+        Path(act.file).write_text(f"{act.content}\n")
+    _sow("agent", "log", act.words, *(["--file", act.file] if act.file else []))
+    _sow("task", "set", "status", act.status)
     return 0
-
-
-def greet() -> None:
-    """Do the first task."""
-    GREETING.write_text("Hello, world!\n")
-    _report("Wrote greeting.txt", "needs_review", GREETING)
-
-
-def greet_by_name() -> None:
-    """Correct the first task."""
-    GREETING.write_text("Hello, Ada!\n")
-    _report("Greets by name now", "needs_review", GREETING)
-
-
-def ask() -> None:
-    """Stop at a question."""
-    _report("Which language should I translate it into?", "paused")
-
-
-def translate() -> None:
-    """Go on with the answer."""
-    TRANSLATION.write_text("Saluton, mondo!\n")
-    _report("Translated it into Esperanto", "needs_review", TRANSLATION)
-
-
-def review() -> None:
-    """Judge the first task."""
-    feedback = Path(
-        os.environ[env_vars.ROOT], ".sow/project/phases/implementation/tasks/010/feedback"
-    )
-    (feedback / "001.md").write_text("The greeting greets nobody by name.\n")
-    _report("Reviewed greeting.txt: it should greet by name", "needs_review")
-
-
-ACTS = {
-    ("010", "spawn"): greet,
-    ("010", "resume"): greet_by_name,
-    ("020", "spawn"): ask,
-    ("020", "resume"): translate,
-    ("030", "spawn"): review,
-}
-
-
-def _report(what: str, status: str, *files: Path) -> None:
-    named = [word for file in files for word in ("--file", str(file))]
-    _sow("agent", "log", what, *named)
-    _sow("task", "set", "status", status)
 
 
 def _sow(*words: str) -> None:

@@ -43,7 +43,7 @@ def test_whoever_answers_may_be_killed(asked: Site) -> None:
     ("words", "message"),
     [
         ((), "no task is named"),
-        (("010",), "an answer is needed"),
+        (("010",), "needs one answer"),
         (("010", ""), "the answer is empty"),
         (("010", "Use", "RS256."), "takes [TASK] ANSWER, not 3 words"),
     ],

@@ -49,7 +49,7 @@ def test_by_the_environment(two: Site) -> None:
 
 def test_a_number_alone_is_a_task_and_one_with_the_task_told_is_a_prompt(two: Site) -> None:
     two.sow(*SPAWN, "010")
-    assert "a resume needs one prompt" in two.sow("agent", "resume", "010", expect=2).err
+    assert "needs one prompt" in two.sow("agent", "resume", "010", expect=2).err
     two.sow("agent", "resume", "--id", "010", "42")
     assert "42" in read_runs(two.root)[-1].prompt
 

@@ -98,8 +98,8 @@ def test_a_long_prompt_is_compared_whole(reviewed: Site) -> None:
 @pytest.mark.parametrize(
     ("words", "stdin", "message"),
     [
-        ((), None, "a resume needs one prompt"),
-        (("Go on.", "--file", "answer.md"), None, "a resume needs one prompt"),
+        ((), None, "needs one prompt"),
+        (("Go on.", "--file", "answer.md"), None, "needs one prompt"),
         (("",), None, "the prompt is empty"),
         ((" \n\t",), None, "the prompt is empty"),
         (("-",), "", "the prompt is empty"),
