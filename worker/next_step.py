@@ -6,7 +6,7 @@ Writes nothing: what it comes to is written by its kind and by `job_end`.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -31,6 +31,7 @@ from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
 from worker.features import worker_features
+from worker.kinds.base import WorkerKind
 from worker.running import Exit, Running, read_record
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
@@ -41,40 +42,73 @@ PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
 
-def judge_ending(
-    context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
-) -> Verdict:
-    """Return why an attempt ended, in words that a person can act on."""
-    task: Task | StateError
-    try:
-        task = read_task(context.workspace, TaskId(job.task_id))
-    except StateError as error:
-        if passing_fault(error) is not None:
-            raise  # the machine is short of something: that says nothing of the file
-        task = error
-    evidence = Evidence(
-        job=job,
-        task=task,
-        ending=running.ending(exit_facts),
-        seen=running.output.seen,
-        ended_for=running.ended_for,
-    )
-    verdict = judge(evidence, running.agents_executor)
-    if verdict.cause not in BEFORE_RESULTS and (result := setup_failure(running)) is not None:
-        return Verdict(result.cause, result.reason)
-    for feature in worker_features():
-        verdict = feature.on_judged(context, running, job, verdict, exit_facts)
-    if verdict.cause is Cause.WORKER_DIED:
-        excuse = excuse_of(context, running)
-        reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
-        return replace(verdict, reason=reason)
-    if verdict.cause is Cause.RATE_LIMITED:
-        ended_at = exit_facts.ended_at if exit_facts is not None else None
-        now = context.now() if ended_at is None else min(ended_at, context.now())
-        return with_reset_time(verdict, running.output.seen.resets_at, now=now)
-    if verdict.cause in SESSION_UNKNOWN and _is_kept(context, running):
-        return _session_lost(running, verdict)
-    return verdict
+class AgentKind(WorkerKind):
+    """Jobs with an agent: why an attempt of theirs ended, and what follows."""
+
+    def judge(
+        self, context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
+    ) -> Verdict:
+        """Return why an attempt ended, in words that a person can act on."""
+        task: Task | StateError
+        try:
+            task = read_task(context.workspace, TaskId(job.task_id))
+        except StateError as error:
+            if passing_fault(error) is not None:
+                raise  # the machine is short of something: that says nothing of the file
+            task = error
+        evidence = Evidence(
+            job=job,
+            task=task,
+            ending=running.ending(exit_facts),
+            seen=running.output.seen,
+            ended_for=running.ended_for,
+        )
+        verdict = judge(evidence, running.agents_executor)
+        if verdict.cause not in BEFORE_RESULTS and (result := setup_failure(running)) is not None:
+            return Verdict(result.cause, result.reason)
+        for feature in worker_features():
+            verdict = feature.on_judged(context, running, job, verdict, exit_facts)
+        if verdict.cause is Cause.WORKER_DIED:
+            excuse = excuse_of(context, running)
+            reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
+            return replace(verdict, reason=reason)
+        if verdict.cause is Cause.RATE_LIMITED:
+            ended_at = exit_facts.ended_at if exit_facts is not None else None
+            now = context.now() if ended_at is None else min(ended_at, context.now())
+            return with_reset_time(verdict, running.output.seen.resets_at, now=now)
+        if verdict.cause in SESSION_UNKNOWN and _is_kept(context, running):
+            return _session_lost(running, verdict)
+        return verdict
+
+    def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
+        """Return what follows an attempt that ended so."""
+        is_unknown = verdict.cause in SESSION_UNKNOWN
+        history = jobs.attempts(context.database, job.id) if is_unknown else ()
+        return decide(
+            verdict.cause,
+            job,
+            now=context.now(),
+            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+            resets_at=verdict.resets_at,
+            can_resume=running.agents_executor.supports_resumption,
+            session_kept=is_unknown and _is_kept(context, running),
+            ran_in_session=ran_in(history, running.attempt.session_id or ""),
+            on_quota=context.configuration.retry_on_quota,
+            most_deaths=context.configuration.retry_worker_deaths,
+            excused=NOT_COUNTED in verdict.reason,
+            share_left=any(f.may_go_on(context, job, verdict) for f in worker_features()),
+            prevented=prevented_before(context, running, verdict),
+        )
+
+    def facts(self, running: Running) -> Mapping[str, Any]:
+        """Return what the output has told."""
+        seen = running.output.seen
+        return {
+            "session_id": running.session_id,
+            "transcript_seen": running.attempt.transcript_seen or running.has_transcript,
+            "finished_turn": seen.has_finished_turn,
+            "tool_uses": seen.told_tool_uses,
+        }
 
 
 def setup_failure(running: Running) -> StepResult | None:
@@ -83,27 +117,6 @@ def setup_failure(running: Running) -> StepResult | None:
     if result is None or not running.owns(result.attempt):
         return None
     return result if result.cause in BEFORE_THE_CLI else None
-
-
-def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-    """Return what follows an attempt that ended so."""
-    is_unknown = verdict.cause in SESSION_UNKNOWN
-    history = jobs.attempts(context.database, job.id) if is_unknown else ()
-    return decide(
-        verdict.cause,
-        job,
-        now=context.now(),
-        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
-        resets_at=verdict.resets_at,
-        can_resume=running.agents_executor.supports_resumption,
-        session_kept=is_unknown and _is_kept(context, running),
-        ran_in_session=ran_in(history, running.attempt.session_id or ""),
-        on_quota=context.configuration.retry_on_quota,
-        most_deaths=context.configuration.retry_worker_deaths,
-        excused=NOT_COUNTED in verdict.reason,
-        share_left=any(f.may_go_on(context, job, verdict) for f in worker_features()),
-        prevented=prevented_before(context, running, verdict),
-    )
 
 
 def prevented_before(context: WorkerContext, running: Running, verdict: Verdict) -> int:
@@ -144,17 +157,23 @@ def _session_lost(running: Running, verdict: Verdict) -> Verdict:
     return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
 
 
-def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
-    """Return what the step adds to the job's accounts."""
-    seen = running.output.seen
-    spent: dict[str, Any] = {
+def tries_after(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+    """Return what the step adds to the job's tries, whatever its kind."""
+    tries: dict[str, Any] = {
         "settled": running.attempt.number,
         "retries": job.retries + following.retries,
         "worker_deaths": job.worker_deaths + following.worker_deaths,
         "excused_deaths": job.excused_deaths + following.excused_deaths,
     }
     if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
-        spent["worker_deaths"] = spent["excused_deaths"] = 0
+        tries["worker_deaths"] = tries["excused_deaths"] = 0
+    return tries
+
+
+def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+    """Return what the step adds to the accounts of an agent's job."""
+    seen = running.output.seen
+    spent = tries_after(job, running, verdict, following)
     if verdict.cause in SESSION_UNKNOWN and following.step is Step.RETRY:
         lost = running.attempt.session_id or ""
         if _has_started(running):

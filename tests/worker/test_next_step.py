@@ -8,7 +8,8 @@ from sow.executors.base import Verdict
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.step_result import StepResult
-from worker.next_step import judge_ending, prevented_before
+from worker.kinds.work.kind import KIND
+from worker.next_step import prevented_before
 from worker.running import Running
 
 
@@ -23,7 +24,7 @@ def after_failed_setup(site: WatchSite, job: Job) -> Running:
 
 def test_a_setup_that_failed_is_the_cause(site: WatchSite) -> None:
     job = site.job()
-    verdict = judge_ending(site.context, after_failed_setup(site, job), site.get(job), None)
+    verdict = KIND.judge(site.context, after_failed_setup(site, job), site.get(job), None)
     assert (verdict.cause, verdict.reason) == (Cause.SETUP_FAILED, "npm ci: 1")
 
 
@@ -31,7 +32,7 @@ def test_a_cancelled_job_is_cancelled_whatever_its_setup_has_left(site: WatchSit
     job = site.job()
     running = after_failed_setup(site, job)
     cancelled = msgspec.structs.replace(site.get(job), cancel_requested_at=site.context.now())
-    assert judge_ending(site.context, running, cancelled, None).cause is Cause.CANCELLED
+    assert KIND.judge(site.context, running, cancelled, None).cause is Cause.CANCELLED
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ of its package, which `worker.steps` runs.
 import random
 import signal
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -31,34 +31,13 @@ from worker.context import WorkerContext
 from worker.job_end import end_unwritten, follow, refuse_cancelled, tell_of_end
 from worker.kinds.base import WorkerKind
 from worker.kinds.step_start import Place, place_of, prepare_step
-from worker.next_step import PROVES_NO_LIFE, prevented_before
+from worker.next_step import prevented_before, tries_after
 from worker.prepared import Prepared
 from worker.running import Exit, Running, read_record
 from worker.task_state import change_under_lease
 
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """What a program dies of by no fault of its own."""
-
-
-def judge_ending(
-    context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
-) -> Verdict:
-    """Return why the attempt ended: what its program has found out, else what became of it."""
-    if job.cancel_requested_at is not None:
-        return CANCELLED
-    result = result_of(running)
-    if result is not None:
-        return Verdict(result.cause, result.reason)
-    if running.ended_for is not None:
-        return running.ended_for
-    if exit_facts is None:
-        excuse = excuse_of(context, running)
-        words = "its program died together with its worker or supervisor"
-        reason = f"{words}; {NOT_COUNTED}{excuse}" if excuse else words
-        return Verdict(Cause.WORKER_DIED, reason)
-    was_killed = exit_facts.signal in FROM_OUTSIDE
-    cause = Cause.PREVENTED if was_killed else Cause.CRASHED
-    return Verdict(cause, _last_words(running, exit_facts))
 
 
 def result_of(running: Running) -> StepResult | None:
@@ -76,69 +55,6 @@ def _last_words(running: Running, exit_facts: Exit) -> str:
     return f"its program ended by {how}: {lines[-1]}" if lines else f"its program ended by {how}"
 
 
-def decide_next(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-    """Return what follows an attempt that ended so."""
-    return decide(
-        verdict.cause,
-        job,
-        now=context.now(),
-        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
-        resets_at=None,
-        can_resume=False,
-        session_kept=False,
-        ran_in_session=False,
-        on_quota=False,
-        most_deaths=context.configuration.retry_worker_deaths,
-        excused=NOT_COUNTED in verdict.reason,
-        prevented=prevented_before(context, running, verdict),
-    )
-
-
-def write_down(
-    context: WorkerContext,
-    running: Running,
-    job: Job,
-    verdict: Verdict,
-    following: Next,
-    record_in_project: Callable[[WorkerContext, Job, StepResult], None],
-) -> None:
-    """Put the result into the task's state, if there is a task, and write the job's end with it.
-
-    Raises Outdated. A task that cannot be written any more (its folder is gone,
-    say) ends its job as failed.
-    """
-    spent = _spent_by(job, running, verdict, following)
-    is_final = False
-
-    def change(_task: Task) -> Mapping[str, Any]:
-        _refuse_outdated(context, job, following)
-        result = _final_result(running, following)
-        return result.fields if result is not None else {}
-
-    def record(_task: Task | None) -> None:
-        nonlocal is_final
-        is_final = follow(context, job, running.lease, verdict, following, None, spent)
-
-    if not job.task_id:
-        result = _final_result(running, following)
-        if result is not None:
-            record_in_project(context, running.job, result)
-        with leases.under(context.database, running.lease):
-            _refuse_outdated(context, job, following)
-            record(None)
-    else:
-        try:
-            change_under_lease(context, job, running.lease, change, record)
-        except StateError as error:
-            if passing_fault(error) is not None:
-                raise  # nothing is wrong with the task: it is written later
-            unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
-            end_unwritten(context, job, running.lease, unwritable, **spent)
-            return
-    if is_final:
-        tell_of_end(context, job)
-
-
 def _final_result(running: Running, following: Next) -> StepResult | None:
     """Return the result that is written down; None where the program is run again."""
     return result_of(running) if following.step in (Step.DONE, Step.FAIL) else None
@@ -147,19 +63,6 @@ def _final_result(running: Running, following: Next) -> StepResult | None:
 def _refuse_outdated(context: WorkerContext, job: Job, following: Next) -> None:
     if following.step not in (Step.CANCEL, Step.DONE):
         refuse_cancelled(context, job)
-
-
-def _spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
-    """Return what the step adds to the job's accounts."""
-    spent: dict[str, Any] = {
-        "settled": running.attempt.number,
-        "retries": job.retries + following.retries,
-        "worker_deaths": job.worker_deaths + following.worker_deaths,
-        "excused_deaths": job.excused_deaths + following.excused_deaths,
-    }
-    if following.step is Step.RETRY and verdict.cause not in PROVES_NO_LIFE:
-        spent["worker_deaths"] = spent["excused_deaths"] = 0
-    return spent
 
 
 class StepKind(WorkerKind):
@@ -198,14 +101,69 @@ class StepKind(WorkerKind):
         self, context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
     ) -> Verdict:
         """Return what its program has found out, else what became of it."""
-        return judge_ending(context, running, job, exit_facts)
+        if job.cancel_requested_at is not None:
+            return CANCELLED
+        result = result_of(running)
+        if result is not None:
+            return Verdict(result.cause, result.reason)
+        if running.ended_for is not None:
+            return running.ended_for
+        if exit_facts is None:
+            excuse = excuse_of(context, running)
+            words = "its program died together with its worker or supervisor"
+            reason = f"{words}; {NOT_COUNTED}{excuse}" if excuse else words
+            return Verdict(Cause.WORKER_DIED, reason)
+        was_killed = exit_facts.signal in FROM_OUTSIDE
+        cause = Cause.PREVENTED if was_killed else Cause.CRASHED
+        return Verdict(cause, _last_words(running, exit_facts))
 
     def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
         """Return what follows: no session can be kept or lost."""
-        return decide_next(context, running, job, verdict)
+        return decide(
+            verdict.cause,
+            job,
+            now=context.now(),
+            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+            most_deaths=context.configuration.retry_worker_deaths,
+            excused=NOT_COUNTED in verdict.reason,
+            prevented=prevented_before(context, running, verdict),
+        )
 
     def write(
         self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
     ) -> None:
-        """Put the result into the task, if there is one, and write the job with it."""
-        write_down(context, running, job, verdict, following, self.record_in_project)
+        """Put the result into the task's state, if there is a task, and write the job with it.
+
+        Raises Outdated. A task that cannot be written any more (its folder is gone,
+        say) ends its job as failed.
+        """
+        spent = tries_after(job, running, verdict, following)
+        is_final = False
+
+        def change(_task: Task) -> Mapping[str, Any]:
+            _refuse_outdated(context, job, following)
+            result = _final_result(running, following)
+            return result.fields if result is not None else {}
+
+        def record(_task: Task | None) -> None:
+            nonlocal is_final
+            is_final = follow(context, job, running.lease, verdict, following, None, spent)
+
+        if not job.task_id:
+            result = _final_result(running, following)
+            if result is not None:
+                self.record_in_project(context, running.job, result)
+            with leases.under(context.database, running.lease):
+                _refuse_outdated(context, job, following)
+                record(None)
+        else:
+            try:
+                change_under_lease(context, job, running.lease, change, record)
+            except StateError as error:
+                if passing_fault(error) is not None:
+                    raise  # nothing is wrong with the task: it is written later
+                unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
+                end_unwritten(context, job, running.lease, unwritable, **spent)
+                return
+        if is_final:
+            tell_of_end(context, job)

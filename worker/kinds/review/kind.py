@@ -23,53 +23,15 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
-from worker.kinds.base import WorkerKind
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.sweep import end_review_clone
-from worker.kinds.work.end import facts_of
-from worker.next_step import decide_next, judge_ending, spent_by
+from worker.next_step import AgentKind, spent_by
 from worker.prepared import Prepared
-from worker.running import Exit, Running, read_record
+from worker.running import Running, read_record
 from worker.sweeping import in_background
 from worker.task_state import change_under_lease, restore_state
 
 LOOK_LIMIT = 1 << 24
-
-
-def write_down(
-    context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
-) -> None:
-    """Write the job's end, or its next turn; the task is only looked at. Raises Outdated.
-
-    A task that cannot be read any more (its folder is gone, say) ends its job as failed.
-    """
-    spent = spent_by(job, running, verdict, following)
-    is_final, last = False, None
-
-    def change(task: Task) -> Mapping[str, Any]:
-        _refuse_outdated(context, job, verdict, following.step, task)
-        return {}
-
-    def record(task: Task) -> None:
-        nonlocal is_final, last
-        last = task
-        is_final = follow(context, job, running.lease, verdict, following, None, spent)
-
-    try:
-        if verdict.cause is Cause.STATE_UNREADABLE:
-            restore_state(context, running)
-        change_under_lease(context, job, running.lease, change, record)
-    except StateError as error:
-        if passing_fault(error) is not None:
-            raise  # nothing is wrong with the task: it is written later
-        unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
-        end_unwritten(context, job, running.lease, unwritable, **spent)
-        return
-    if is_final:
-        tell_of_end(context, job)
-        if last is not None:
-            ended = last
-            in_background(lambda: end_review_clone(context, job, ended))
 
 
 def _refuse_outdated(
@@ -104,7 +66,7 @@ def changed_meanwhile(context: WorkerContext, running: Running) -> Gathered:
     return Gathered(warnings=(f"{how}: {named(changed)}",))
 
 
-class ReviewKind(WorkerKind):
+class ReviewKind(AgentKind):
     """Jobs whose agent judges the work of a task."""
 
     def prepare(
@@ -124,25 +86,40 @@ class ReviewKind(WorkerKind):
             return None
         return Gathering(running.job, lambda: changed_meanwhile(context, running))
 
-    def judge(
-        self, context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
-    ) -> Verdict:
-        """Return what its output, its program's end and its verdict show."""
-        return judge_ending(context, running, job, exit_facts)
-
-    def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-        """Return what follows for an agent."""
-        return decide_next(context, running, job, verdict)
-
-    def facts(self, running: Running) -> Mapping[str, Any]:
-        """Return what its output has told."""
-        return facts_of(running)
-
     def write(
         self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
     ) -> None:
-        """Write the job alone: the task is only looked at."""
-        write_down(context, running, job, verdict, following)
+        """Write the job's end, or its next turn; the task is only looked at. Raises Outdated.
+
+        A task that cannot be read any more (its folder is gone, say) ends its job as failed.
+        """
+        spent = spent_by(job, running, verdict, following)
+        is_final, last = False, None
+
+        def change(task: Task) -> Mapping[str, Any]:
+            _refuse_outdated(context, job, verdict, following.step, task)
+            return {}
+
+        def record(task: Task) -> None:
+            nonlocal is_final, last
+            last = task
+            is_final = follow(context, job, running.lease, verdict, following, None, spent)
+
+        try:
+            if verdict.cause is Cause.STATE_UNREADABLE:
+                restore_state(context, running)
+            change_under_lease(context, job, running.lease, change, record)
+        except StateError as error:
+            if passing_fault(error) is not None:
+                raise  # nothing is wrong with the task: it is written later
+            unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
+            end_unwritten(context, job, running.lease, unwritable, **spent)
+            return
+        if is_final:
+            tell_of_end(context, job)
+            if last is not None:
+                ended = last
+                in_background(lambda: end_review_clone(context, job, ended))
 
 
 KIND = ReviewKind()

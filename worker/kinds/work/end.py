@@ -44,6 +44,7 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
+from worker.next_step import spent_by
 from worker.running import Running
 from worker.task_state import (
     Change,
@@ -89,30 +90,18 @@ def take_back_words(context: WorkerContext, running: Running, job: Job) -> None:
     change_under_lease(context, job, running.lease, change)
 
 
-def facts_of(running: Running) -> Mapping[str, Any]:
-    """Return what the output has told, for the attempt's record."""
-    seen = running.output.seen
-    return {
-        "session_id": running.session_id,
-        "transcript_seen": running.attempt.transcript_seen or running.has_transcript,
-        "finished_turn": seen.has_finished_turn,
-        "tool_uses": seen.told_tool_uses,
-    }
-
-
 def write_down(
     context: WorkerContext,
     running: Running,
     job: Job,
     verdict: Verdict,
     following: Next,
-    spent: dict[str, Any],
 ) -> None:
     """Change the task as the step asks, and the job with it. Raises Outdated.
 
-    `spent` is what the attempt adds to the job's accounts. A task that cannot be written any more
-    (its folder is gone, say) ends its job as failed.
+    A task that cannot be written any more (its folder is gone, say) ends its job as failed.
     """
+    spent = spent_by(job, running, verdict, following)
     try:
         _follow(context, running, job, verdict, following, spent)
     except StateError as error:

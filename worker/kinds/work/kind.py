@@ -55,11 +55,10 @@ from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering, gather
-from worker.kinds.base import WorkerKind
-from worker.kinds.work.end import facts_of, write_down
-from worker.next_step import decide_next, judge_ending, spent_by
+from worker.kinds.work.end import write_down
+from worker.next_step import AgentKind
 from worker.prepared import Prepared
-from worker.running import Exit, Running
+from worker.running import Running
 from worker.steps.program_input import CloneOrders, DependencyOrder
 from worker.task_state import change_under_lease, mark_again, session_fields_of
 
@@ -217,7 +216,7 @@ def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:
     append_entry(find_task(context.workspace, TaskId(job.task_id)).folder, entry)
 
 
-class WorkKind(WorkerKind):
+class WorkKind(AgentKind):
     """Jobs whose agent does its task."""
 
     def prepare(
@@ -293,26 +292,11 @@ class WorkKind(WorkerKind):
             return None
         return Gathering(job, lambda: gather(context, job, running.task))
 
-    def judge(
-        self, context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None
-    ) -> Verdict:
-        """Return what its output, its program's end and its task's status show."""
-        return judge_ending(context, running, job, exit_facts)
-
-    def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
-        """Return what follows for an agent."""
-        return decide_next(context, running, job, verdict)
-
-    def facts(self, running: Running) -> Mapping[str, Any]:
-        """Return what its output has told."""
-        return facts_of(running)
-
     def write(
         self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
     ) -> None:
         """Change its task as the step asks, and the job with it."""
-        spent = spent_by(job, running, verdict, following)
-        write_down(context, running, job, verdict, following, spent)
+        write_down(context, running, job, verdict, following)
 
 
 KIND = WorkKind()
