@@ -4,24 +4,20 @@ Owns the reading of the CLIs' own files, as their descriptions name them. A type
 whose description has no questions is only looked for on PATH.
 """
 
-import json
 import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from sow.agent_clis.description import CommandLine, LoginFiles, Questions, SowPermission
 from sow.executors.base import Executor, LaunchRequest, Session
+from sow.executors.claude_folders import read_json
 from sow.executors.registry import make_executor
-from sow.files import NotAFile, read_regular
 from sow.schema.executor import ExecutorConfig
 from sow.user_folders import home_in
 
-SETTINGS_LIMIT = 16 << 20
-"""The largest file of a CLI's own that is read, in bytes."""
 SESSION = "00000000-0000-4000-8000-000000000000"
 
 
@@ -32,7 +28,7 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
     folder = Path(environ.get(files.folder_variable) or home_in(environ) / files.folder)
     if (folder / files.credentials).is_file():
         return str(folder / files.credentials)
-    if files.settings_key in _read(folder / files.settings):
+    if files.settings_key in read_json(folder / files.settings):
         return f"{files.settings_key} in {folder / files.settings}"
     return None if sys.platform in files.hidden_on else ""
 
@@ -83,17 +79,8 @@ def _lists(help_text: str, word: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", help_text) is not None
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """Return what a JSON file of the CLI's own says; nothing where it cannot be read."""
-    try:
-        content = json.loads(read_regular(file, SETTINGS_LIMIT))
-    except (OSError, NotAFile, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def _allowed(file: Path) -> list[str]:
-    match _read(file):
+    match read_json(file):
         case {"permissions": {"allow": [*rules]}}:
             return [rule for rule in rules if isinstance(rule, str)]
         case _:

@@ -116,7 +116,7 @@ def take_option(arguments: Sequence[str], flag: str) -> tuple[str, list[str]]:
 def _object(text: str, cwd: Path) -> dict[str, Any]:
     """Return the settings that `--settings` names: JSON, or a file of it."""
     if not text.lstrip().startswith("{"):
-        return dict(_read(cwd / text)) if text else {}
+        return read_json(cwd / text) if text else {}
     with suppress(ValueError):
         found = json.loads(text)
         return found if isinstance(found, dict) else {}
@@ -156,7 +156,7 @@ def _trusted_permissions(request: LaunchRequest) -> Iterable[Mapping[str, Any]]:
     if not is_trusted(request.checkout, request.environ):
         return
     for name in PROJECT_SETTINGS:
-        permissions = _read(request.checkout / name).get("permissions")
+        permissions = read_json(request.checkout / name).get("permissions")
         if isinstance(permissions, dict):
             yield permissions
 
@@ -164,7 +164,7 @@ def _trusted_permissions(request: LaunchRequest) -> Iterable[Mapping[str, Any]]:
 def is_trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the user has told Claude Code to trust exactly this folder."""
     folder_of_files = environ.get("CLAUDE_CONFIG_DIR") or home_in(environ)
-    projects = _read(Path(folder_of_files) / ".claude.json").get("projects")
+    projects = read_json(Path(folder_of_files) / ".claude.json").get("projects")
     if not isinstance(projects, dict):
         return False
     paths = {str(folder), os.path.realpath(folder)}
@@ -172,11 +172,11 @@ def is_trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     return any(record.get("hasTrustDialogAccepted") is True for record in records)
 
 
-def _read(file: Path) -> Mapping[str, Any]:
+def read_json(file: Path) -> dict[str, Any]:
     """Return the object in a JSON file; an empty one where there is none."""
     try:
         found = json.loads(read_regular(file, FILE_LIMIT))
-    except (OSError, SowError, ValueError):
+    except (OSError, SowError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

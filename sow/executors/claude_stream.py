@@ -24,6 +24,7 @@ from sow.executors.stream import (
     finite,
     parse_time,
     plausible_time,
+    target_of,
 )
 from sow.schema.usage import ModelUsage, Tokens, Totals
 
@@ -33,8 +34,15 @@ FIRST_BY_SESSION = (2, 1, 330)
 VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})", re.ASCII)
 MOST_MODELS = 50
 """More are not counted: no run uses as many."""
+API_TOKENS = (
+    *("input_tokens", "output_tokens"),
+    *("cache_read_input_tokens", "cache_creation_input_tokens"),
+)
+MODEL_TOKENS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+"""The keys of the four kinds of tokens: in a message, and in a result's sums by model."""
 UNPRICED = "unknown"
 """The `costBasis` of a model whose price the CLI does not know: it takes its default model's."""
+TARGETS = ("command", "file_path", "path", "pattern", "url", "description")
 ANSWER_LIMIT = 2_000
 """How much is kept of what a tool answers, in characters: for people, who read its beginning."""
 RULE_LIMIT = 200
@@ -76,13 +84,7 @@ def message_usage(message: Any, model: Any, usage: Any) -> Iterator[Event]:
 
 def api_tokens(usage: Any) -> Tokens:
     """Return the tokens that stand in a `usage`, in the words of the model's API."""
-    return tokens_from(
-        usage,
-        input="input_tokens",
-        output="output_tokens",
-        cache_read="cache_read_input_tokens",
-        cache_write="cache_creation_input_tokens",
-    )
+    return tokens_from(usage, API_TOKENS)
 
 
 def totals_of(usd: float | None, by_model: Any, usage: Any) -> Totals | None:
@@ -104,17 +106,9 @@ def money(value: Any) -> float | None:
 
 def _model(found: Any) -> ModelUsage:
     figures = found if isinstance(found, dict) else {}
-    usd = figures.get("costUSD")
-    tokens = tokens_from(
-        figures,
-        input="inputTokens",
-        output="outputTokens",
-        cache_read="cacheReadInputTokens",
-        cache_write="cacheCreationInputTokens",
-    )
     return ModelUsage(
-        tokens=tokens,
-        usd=money(usd),
+        tokens=tokens_from(figures, MODEL_TOKENS),
+        usd=money(figures.get("costUSD")),
         is_estimate=figures.get("costBasis") == UNPRICED,
     )
 
@@ -284,12 +278,8 @@ def _blocks(message: Message) -> list[Block]:
 
 def _call(name: str, arguments: Any) -> str:
     """Return a tool's call for people: `Bash: npm test`, `Edit: src/app.py`."""
-    if isinstance(arguments, dict):
-        for key in ("command", "file_path", "path", "pattern", "url", "description"):
-            target = arguments.get(key)
-            if isinstance(target, str) and target:
-                return f"{name}: {excerpt(target, 200)}"
-    return name
+    target = target_of(arguments, TARGETS)
+    return f"{name}: {target}" if target else name
 
 
 def _background(tasks: Any) -> Event:

@@ -14,7 +14,7 @@ import msgspec
 from sow.executors.base import Event, EventKind
 from sow.executors.lines import lines_of_types
 from sow.executors.metering import Span, tokens_from
-from sow.executors.stream import clean_session_id, decode_line, excerpt
+from sow.executors.stream import clean_session_id, decode_line, excerpt, target_of
 from sow.schema.usage import ModelUsage, Totals
 
 REFUSALS = frozenset(
@@ -31,6 +31,7 @@ REFUSALS = frozenset(
 SHELL_WORDS = frozenset({"for", "while", "until", "if", "case", "{", "(", "!"})
 """How a command line begins that is the shell's own: no program bears such a name."""
 
+TARGETS = ("command", "path", "file_path", "pattern", "url")
 ANSWERS = ("stdout", "stderr", "content", "errorMessage", "error", "reason", "message")
 """The keys below a result's own that hold words for people, the first of them first."""
 ANSWER_LIMIT = 2_000
@@ -127,11 +128,7 @@ def _totals(usage: Any) -> Totals | None:
     if not isinstance(usage, dict):
         return None
     tokens = tokens_from(
-        usage,
-        input="inputTokens",
-        output="outputTokens",
-        cache_read="cacheReadTokens",
-        cache_write="cacheWriteTokens",
+        usage, ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens")
     )
     return Totals(models={"": ModelUsage(tokens=tokens)})
 
@@ -149,7 +146,7 @@ def _tool_events(line: ToolCallLine) -> Iterator[Event]:
         if not isinstance(body, dict):
             continue
         tool = excerpt(key.removesuffix("ToolCall"), 100)
-        target = _target(body)
+        target = target_of(body.get("args"), TARGETS)
         if line.subtype == "started":
             yield Event(EventKind.TOOL_USE, text=f"{tool}: {target}" if target else tool, tool=tool)
         elif line.subtype == "completed":
@@ -174,16 +171,6 @@ def _words_of(outcome: dict[str, Any]) -> str:
         for words in found:
             if isinstance(words, str) and words.strip():
                 return excerpt(words, ANSWER_LIMIT)
-    return ""
-
-
-def _target(body: dict[str, Any]) -> str:
-    arguments = body.get("args")
-    if isinstance(arguments, dict):
-        for key in ("command", "path", "file_path", "pattern", "url"):
-            value = arguments.get(key)
-            if isinstance(value, str) and value:
-                return excerpt(value, 200)
     return ""
 
 

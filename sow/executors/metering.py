@@ -5,7 +5,7 @@ in several lines, and a result counts all that came before it. What of that
 the run itself has used, and not its session before it, is `sow.attempts.run_usage`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -80,14 +80,8 @@ def token_count(value: Any) -> int:
     return value if is_number and 0 < value < MOST_TOKENS else 0
 
 
-def tokens_from(
-    found: Any, *, input: str, output: str, cache_read: str, cache_write: str
-) -> Tokens:
-    """Return the tokens that a JSON object tells under these keys."""
+def tokens_from(found: Any, keys: Sequence[str]) -> Tokens:
+    """Return the tokens that a JSON object tells under these keys, in the order of `Tokens`."""
     figures = found if isinstance(found, dict) else {}
-    return Tokens(
-        input=token_count(figures.get(input)),
-        output=token_count(figures.get(output)),
-        cache_read=token_count(figures.get(cache_read)),
-        cache_write=token_count(figures.get(cache_write)),
-    )
+    counts = (token_count(figures.get(key)) for key in keys)
+    return Tokens(**dict(zip(Tokens.__struct_fields__, counts, strict=True)))

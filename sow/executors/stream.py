@@ -4,6 +4,7 @@ Owns decoding and salvage; what the objects mean belongs to each executor.
 Promises: never raises on any bytes, and costs one pass where the line is sound.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -65,6 +66,12 @@ def excerpt(text: str, limit: int = 4000) -> str:
     if len(shown) > limit:
         shown = shown[: limit - 1] + "…"
     return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def target_of(arguments: Any, keys: Sequence[str]) -> str:
+    """Return what a tool's call is about: the first of some arguments that has a text."""
+    values = (arguments.get(key) for key in keys) if isinstance(arguments, dict) else ()
+    return next((excerpt(value, 200) for value in values if isinstance(value, str) and value), "")
 
 
 def clean_session_id(text: str | None) -> str | None:
