@@ -56,7 +56,7 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
     """
     if job.state is not JobState.RUNNING or kind_of(job).is_interactive:
         return None
-    number = _newest_attempt(workspace.job(job.id))
+    number = newest_attempt(workspace.job(job.id))
     if number is None:
         return None
     paths = workspace.attempt(job.id, number)
@@ -88,7 +88,7 @@ def activity_of(workspace: Workspace, job: Job, now: float) -> Activity | None:
 
 def stall_of(workspace: Workspace, job: Job, now: float) -> str:
     """Return that a job's agent gives no sign of life, in words; empty where it does."""
-    number = _newest_attempt(workspace.job(job.id))
+    number = newest_attempt(workspace.job(job.id))
     if number is None:
         return ""
     return _words_of(_quiet_for(workspace.attempt(job.id, number), now))
@@ -103,7 +103,8 @@ def _quiet_for(attempt: AttemptPaths, now: float) -> float | None:
     return None if since is None else max(0.0, now - since)
 
 
-def _newest_attempt(folder: Path) -> int | None:
+def newest_attempt(folder: Path) -> int | None:
+    """Return the number of the newest attempt that a job's folder has; None for none."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:

@@ -72,6 +72,11 @@ def notes_on(total: CostSum) -> list[str]:
     return notes
 
 
+def dollars(cost: float | None) -> float | None:
+    """Return money as it is told: to four places. A sum of floats has more than it knows."""
+    return None if cost is None else round(cost, MONEY_PLACES)
+
+
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
@@ -88,7 +93,7 @@ def _fields(used: Used) -> dict[str, Any]:
             cache_read=used.cache_read,
             cache_write=used.cache_write,
         ),
-        "cost_usd": None if used.usd is None else round(used.usd, MONEY_PLACES),
+        "cost_usd": dollars(used.usd),
         "estimated_usd": round(used.estimated_usd, MONEY_PLACES),
         "runs_without_tokens": used.runs_without_tokens,
         "runs_without_cost": used.runs_without_cost,

@@ -12,7 +12,7 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
-from sow.reports.costs import cost_sum
+from sow.reports.costs import cost_sum, dollars
 from sow.reports.live_job_words import words_of
 from sow.reports.outcome import exit_code_of, warnings_of
 from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
@@ -31,8 +31,6 @@ from sow.schema.output.jobs import (
 )
 from sow.schema.spending import Used
 from sow.schema.task import TaskStatus
-
-MONEY_PLACES = 4
 
 
 class Seen(NamedTuple):
@@ -232,11 +230,6 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
         "standing": seen.standing,
         "quiet_seconds": None if seen.quiet_seconds is None else round(seen.quiet_seconds, 1),
     }
-
-
-def dollars(cost: float | None) -> float | None:
-    """Return money as it is told: to four places. A sum of floats has more than it knows."""
-    return None if cost is None else round(cost, MONEY_PLACES)
 
 
 def _time(seconds: float | None) -> str | None:

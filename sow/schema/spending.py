@@ -89,5 +89,10 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
     runs_cut_off: int = 0
     """How many have ended, told of tokens, and used more than that."""
 
+    @property
+    def tokens(self) -> int:
+        """Those of all four kinds."""
+        return self.input + self.output + self.cache_read + self.cache_write
+
 
 NOTHING_USED = Used()

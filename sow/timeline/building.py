@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sow.clock import format_time
+from sow.reports.costs import dollars
 from sow.schema.job import Attempt, Job
 from sow.schema.output.report import (
     WORKING,
@@ -26,7 +27,6 @@ from sow.timeline.words import UNKNOWN
 
 OF_OTHERS: frozenset[str] = frozenset({SpanKind.SLOT, SpanKind.WORKER, SpanKind.DEPENDENCY})
 """What a task waits for because other tasks have to be done too."""
-MONEY_PLACES = 4
 
 
 def longest_chain(tasks: Sequence[TaskStory]) -> float:
@@ -197,7 +197,7 @@ def _run(
         outcome=outcome_of(job, attempt),
         cause=attempt.cause,
         reason=attempt.reason,
-        cost_usd=None if cost is None else round(cost, MONEY_PLACES),
+        cost_usd=dollars(cost),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sow.clock import format_duration
 from sow.schema.output.costs import CostSum
-from sow.schema.output.report import PathStep, Report, Span, SpanKind, TaskStory
+from sow.schema.output.report import WORKING, PathStep, Report, Span, SpanKind, TaskStory
 
 NAMES: Mapping[str, str] = {
     SpanKind.WORK: "agents at work",
@@ -106,11 +106,11 @@ def verdict(report: Report) -> str:
     whole = sum(path.values())
     if not whole:
         return "Nothing has run yet."
-    working = sum(path.get(kind, 0.0) for kind in ("work", "review", "step", "open"))
+    working = sum(path.get(kind, 0.0) for kind in WORKING)
     waits = [
         (seconds, NAMES[kind])
         for kind, seconds in path.items()
-        if kind not in ("work", "review", "step", "open") and seconds / whole >= 0.005
+        if kind not in WORKING and seconds / whole >= 0.005
     ]
     begun = "So far it has taken" if report.ended_at is None else "It took"
     words = f"{begun} {duration(whole)}; for {percent(working, whole)} of that, work went on."

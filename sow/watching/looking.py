@@ -265,7 +265,7 @@ class Looks:
         return Snapshot(
             title=self._title(self._files.project),
             crew=_crew(staff) if staff is not None else Crew(),
-            tokens=_tokens(total),
+            tokens=(total.tokens or None) if total else None,
             usd=total.usd if total else None,
             is_estimate=bool(total and total.estimated_usd),
             groups=tuple(groups_of(found)),
@@ -289,9 +289,3 @@ def _crew(staff: Staff) -> Crew:
         paused_since=staff.paused_since or "",
         short_of=printable(shortage_of(staff.alive)),
     )
-
-
-def _tokens(used: Used | None) -> int | None:
-    if used is None:
-        return None
-    return used.input + used.output + used.cache_read + used.cache_write or None

@@ -22,6 +22,7 @@ from sow.calls.caller import Caller
 from sow.clock import clock_time
 from sow.errors import SowError
 from sow.paths import Workspace
+from sow.reports.activity import newest_attempt
 from sow.reports.agent_events import Event, Kind, OutputReader
 from sow.schema.job import Job
 from sow.terminal_text import printable
@@ -76,7 +77,7 @@ class Following:
             return [Piece(Look.BAD, printable(error.message))]
 
     def _new(self, now: float) -> Iterator[Piece]:
-        newest = self._newest_attempt()
+        newest = newest_attempt(self._workspace.job(self.job.id)) or 0
         if newest > self._attempt:
             self._attempt, self._readers = newest, {}
             yield Piece(Look.HEADING, f"job {self.job.id}, attempt {newest}")
@@ -94,13 +95,6 @@ class Following:
                     yield Piece(Look.NOTE, "… more than anybody can read was passed over")
             for event in events:
                 yield piece_of(event, now)
-
-    def _newest_attempt(self) -> int:
-        try:
-            names = [path.name for path in self._workspace.job(self.job.id).iterdir()]
-        except OSError:
-            return 0
-        return max((int(name) for name in names if name.isascii() and name.isdigit()), default=0)
 
     def _files(self) -> Sequence[Path]:
         """Return what the attempt writes: its agent's output, or the logs of its commands."""

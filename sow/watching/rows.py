@@ -159,9 +159,8 @@ def _of_job(found: Found, job: Job | None) -> dict[str, Any]:
 def _of_use(used: Used | None) -> dict[str, Any]:
     if used is None:
         return {}
-    tokens = used.input + used.output + used.cache_read + used.cache_write
     return {
-        "tokens": tokens or None,
+        "tokens": used.tokens or None,
         "usd": used.usd,
         "is_estimate": bool(used.estimated_usd),
     }

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from sow.reports.costs import dollars
 from sow.schema.output.watching import Watched, WatchedGroup, WatchedRow
 from sow.situation.situation import Doing
 from sow.watching.lines import elapsed, now_words
 from sow.watching.snapshot import Row, Snapshot
 
-MONEY_PLACES = 4
 NOTHING = Doing()
 
 
@@ -22,7 +22,7 @@ def watched(found: Snapshot, doing: Mapping[int, Doing], now: float) -> Watched:
         paused_since=crew.paused_since or None,
         shortage=crew.short_of,
         token_count=found.tokens,
-        cost_usd=_money(found.usd),
+        cost_usd=dollars(found.usd),
         is_estimate=found.is_estimate,
         groups=tuple(
             WatchedGroup(
@@ -53,10 +53,6 @@ def _row(row: Row, doing: Mapping[int, Doing], now: float) -> WatchedRow:
         seconds=None if seconds is None else round(seconds, 1),
         attempt_count=row.attempts,
         token_count=row.tokens,
-        cost_usd=_money(row.usd),
+        cost_usd=dollars(row.usd),
         is_estimate=row.is_estimate,
     )
-
-
-def _money(usd: float | None) -> float | None:
-    return None if usd is None else round(usd, MONEY_PLACES)
