@@ -99,15 +99,14 @@ def validate(as_json: bool) -> int:
 
 def _check(environ: Mapping[str, str]) -> list[Finding]:
     """Return all that can be said of the configuration here."""
-    validation = check_files(
+    findings, found = check_files(
         path=user_config_path(environ),
         repository_path=repository_settings(environ),
         environ=environ,
         roles=list(roles()),
     )
-    found = validation.configuration
     missing = missing_programs(found, environ) if found is not None else ()
-    return [*validation.findings, *missing]
+    return [*findings, *missing]
 
 
 def _is_valid(findings: list[Finding]) -> bool:

@@ -57,18 +57,19 @@ def with_policy(
 
 def of_user(configuration: Configuration) -> Iterator[Setting]:
     """Yield the settings of features that stand in the user's file."""
-    for feature in FEATURES:
-        found = configuration.features.get(feature.key)
-        if found is not None:
-            yield from feature.part("settings").of_user(configuration, found)
+    return _shown(configuration, "of_user")
 
 
 def of_repository(configuration: Configuration) -> Iterator[Setting]:
     """Yield the settings of features that stand in the repository's file."""
+    return _shown(configuration, "of_repository")
+
+
+def _shown(configuration: Configuration, function: str) -> Iterator[Setting]:
     for feature in FEATURES:
         found = configuration.features.get(feature.key)
         if found is not None:
-            yield from feature.part("settings").of_repository(configuration, found)
+            yield from getattr(feature.part("settings"), function)(configuration, found)
 
 
 def executor_examples() -> dict[str, tuple[str, str]]:

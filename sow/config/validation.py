@@ -22,45 +22,39 @@ from sow.paths import display_path
 from sow.schema.config import ExecutorType, UserConfigFile
 
 
-class Validation(msgspec.Struct, frozen=True):
-    """What was found; `configuration` is None where the files cannot be used."""
-
-    findings: tuple[Finding, ...]
-    configuration: Configuration | None
-
-
 def validate(
     *,
     path: Path,
     repository_path: Path | None,
     environ: Mapping[str, str],
     roles: Sequence[str],
-) -> Validation:
+) -> tuple[Sequence[Finding], Configuration | None]:
     """Check the files and the variables as far as the first fault that stops the reading.
 
+    Returns what was found, and the configuration; None where the files cannot be used.
     Raises nothing for what they say: a fault is a finding of level error.
     """
     try:
         exists = check_syntax(path)
     except InvalidConfiguration as error:
-        return Validation((_fault("yaml", "YAML", error, path),), None)
+        return [_fault("yaml", "YAML", error, path)], None
     if not exists and environ.get(env_vars.CONFIG):
-        return Validation((_fault("yaml", "File", NamedFileMissing(path), path),), None)
+        return [_fault("yaml", "File", NamedFileMissing(path), path)], None
     syntax = _passed("yaml", "YAML syntax valid") if exists else _absent(path)
     try:
         configuration = load_configuration(
             path=path, repository_path=repository_path, environ=environ, roles=roles
         )
     except InvalidConfiguration as error:
-        return Validation((syntax, _refused(error, path)), None)
-    findings = (
+        return [syntax, _refused(error, path)], None
+    findings = [
         syntax,
         _passed("schema", "Schema valid"),
         _passed("types", _types(configuration)),
         *_bindings(configuration),
         *_doubts(configuration, environ),
-    )
-    return Validation(findings, configuration)
+    ]
+    return findings, configuration
 
 
 def executors_in_use(configuration: Configuration) -> list[str]:

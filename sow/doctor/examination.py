@@ -193,15 +193,15 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
 def _configuration(here: Surroundings) -> tuple[list[Finding], Configuration | None]:
     """Return what is wrong with the configuration, in one line where nothing is."""
     path = user_config_path(here.environ)
-    validation = validate(
+    findings, configuration = validate(
         path=path,
         repository_path=here.workspace.repository_config if here.workspace else None,
         environ=here.environ,
         roles=[agent.name for agent in AGENTS],
     )
-    amiss = [finding for finding in validation.findings if finding.level is not Level.OK]
+    amiss = [finding for finding in findings if finding.level is not Level.OK]
     well = Finding(check="configuration", level=Level.OK, text=f"{display_path(path)} is valid")
-    return amiss or [well], validation.configuration
+    return amiss or [well], configuration
 
 
 def _environment(

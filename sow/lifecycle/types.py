@@ -48,24 +48,9 @@ def _lifecycle(kind: ProjectType, *events: Event) -> Lifecycle:
 
 STANDARD = _lifecycle(
     ProjectType.STANDARD,
-    Event(
-        "execute",
-        "planning",
-        "executing",
-        (g.HAS_WORK, g.PHASES_FINISHED, g.PLAN_APPROVED),
-    ),
-    Event(
-        "review",
-        "executing",
-        "reviewing",
-        (g.HAS_TASK, g.TASKS_ENDED, g.MERGED),
-    ),
-    Event(
-        "finalize",
-        "reviewing",
-        "finalizing",
-        (g.TASKS_ENDED, g.MERGED, g.REVIEW_ACCEPTS),
-    ),
+    Event("execute", "planning", "executing", (g.HAS_WORK, g.PHASES_FINISHED, g.PLAN_APPROVED)),
+    Event("review", "executing", "reviewing", (g.HAS_TASK, g.TASKS_ENDED, g.MERGED)),
+    Event("finalize", "reviewing", "finalizing", (g.TASKS_ENDED, g.MERGED, g.REVIEW_ACCEPTS)),
     Event(
         "correct",
         "reviewing",
