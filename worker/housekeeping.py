@@ -7,14 +7,15 @@ import time
 from contextlib import suppress
 
 from sow.calls.held_jobs import ReadyLook
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.faults import reason_of
 from sow.ids import ProjectId
-from sow.jobs import batch_news, workers
+from sow.jobs import batch_news, statuses, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
 from worker.batch_driver import BatchDriver
+from worker.capacity import Room
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
@@ -23,14 +24,15 @@ from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
 from worker.recovery import end_recorded, give_back_tasks, recover
-from worker.room import Room
-from worker.status_look import StatusLook
 from worker.sweeping import Sweeper
 
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
 PRUNE_SECONDS = 3600.0
 """How often a worker that has nothing to do prunes old records, at most."""
+MOST_COMPARING = 400
+"""A look at the tasks' files is followed by at least so many times its own length without one: that
+is 0.25 % of a CPU."""
 SWEEP_SECONDS = 5.0
 """How often a worker that comes to rest looks for what killed processes have left, at most."""
 FIRST_PRUNE_SECONDS = 60.0
@@ -59,7 +61,7 @@ class Housekeeping:
         self._departure = departure
         self._notifier = notifier
         self._idle_exit_seconds = idle_exit_seconds
-        self._status_look = StatusLook(context.workspace, context.database)
+        self._compare_after = 0.0
         self._ready = ReadyLook(context.workspace, context.database)
         self._batches = BatchDriver(context)
         self._recover_after = 0.0
@@ -116,13 +118,32 @@ class Housekeeping:
         try:
             recover(self._context, self._monitor)
             release_if_trusted(self._context)
-            self._status_look.look_if_due(now=self._context.now())
+            self._compare_statuses()
             self._release_ready()
             self._notifier.look()
         except QueueChanged as error:
             self._departure.without_queue(error)
         except (SowError, OSError, MemoryError) as error:
             logger.warning("cannot recover yet: %s", reason_of(error))
+
+    def _compare_statuses(self) -> None:
+        """Put on record what was written or edited in the tasks' files since the last look.
+
+        The longer a look takes, the rarer it is; a fault of it stops nothing else.
+        """
+        began = time.monotonic()
+        if began < self._compare_after:
+            return
+        context = self._context
+        try:
+            statuses.catch_up(context.workspace, context.database, now=context.now())
+        except QueueChanged:
+            raise
+        except (QueueError, OSError, MemoryError) as error:
+            logger.warning(
+                "the statuses of the tasks cannot be put on record now: %s", reason_of(error)
+            )
+        self._compare_after = began + (time.monotonic() - began) * MOST_COMPARING
 
     def _notify(self) -> None:
         """Have events told; the boundary around it."""

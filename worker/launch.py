@@ -47,6 +47,7 @@ from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
+from worker.kinds.base import Prepared
 from worker.postponing import (
     hold,
     put_off,
@@ -54,7 +55,6 @@ from worker.postponing import (
     wait_for_share,
     wait_for_stray,
 )
-from worker.prepared import Prepared
 from worker.running import OutputReader, Running
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack

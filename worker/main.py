@@ -33,17 +33,22 @@ from sow.state.kept import keeper_hooks
 from sow.state.kept.store import project_id_at
 from worker import launch
 from worker.broker import Claims, make_huey
+from worker.capacity import Reserve, Room, raise_open_files
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.housekeeping import Housekeeping
-from worker.inheritance import leave_fence, release_alive_lock
 from worker.kinds import worker_kinds
 from worker.launch import Standby
 from worker.monitor import Monitor
 from worker.notifier import Notifier
-from worker.registration import give_up_name, register, strike_off, take_name
-from worker.reserve import Reserve
-from worker.room import Room, raise_open_files
+from worker.registration import (
+    give_up_name,
+    leave_fence,
+    register,
+    release_alive_lock,
+    strike_off,
+    take_name,
+)
 from worker.worker_log import configure_logging, name_log
 
 LEAVE_SECONDS = 1.5

@@ -1,17 +1,22 @@
 """A worker's name: the lock that is its life, and its place on record.
 
-Owns both from the first to the last moment. Nobody is on record without a lock.
+Owns both from the first to the last moment. Nobody is on record without a lock. A worker that an
+agent's own shell has started lets go first of what it inherited: the lock on the attempt's
+`alive.lock`, which an agent hands down to all that it starts, and its group of processes. It
+outlives that attempt, so it must not go on proving its life, nor be counted among what is left.
 """
 
 import os
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
-from sow import __version__
+from sow import __version__, env_vars
 from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.files.flock import try_lock
-from sow.ids import WorkerId
+from sow.ids import JobId, WorkerId
 from sow.jobs import workers
 from sow.jobs.doorbell import is_held
 from sow.jobs.queue_form import FORMAT
@@ -85,3 +90,35 @@ def give_up_name(context: WorkerContext, lock: int) -> None:
         context.workspace.worker_lock(context.worker_id).unlink(missing_ok=True)
     os.close(lock)
     logger.info("worker %s left", context.worker_id)
+
+
+DESCRIPTORS = Path("/dev/fd")
+"""Lists a process's own descriptors, on Linux and macOS alike."""
+FIRST_OF_ITS_OWN = 3
+"""The standard three are not meant to be closed."""
+
+
+def leave_fence() -> None:
+    """Leave the group of the attempt whose agent we run below, and remove empty ones."""
+    process_facts.tree().leave_fence()
+
+
+def release_alive_lock(environ: Mapping[str, str]) -> None:
+    """Close the `alive.lock` of the attempt whose agent we run below, if we run below one."""
+    lock = _alive_lock(environ)
+    if lock is None:
+        return
+    for entry in list(DESCRIPTORS.iterdir()):
+        descriptor = int(entry.name)
+        with suppress(OSError):
+            if descriptor >= FIRST_OF_ITS_OWN and os.path.samestat(os.fstat(descriptor), lock):
+                os.close(descriptor)
+
+
+def _alive_lock(environ: Mapping[str, str]) -> os.stat_result | None:
+    try:
+        job, number, _ = environ[env_vars.ATTEMPT_ID].split(".")
+        attempt = Workspace(Path(environ[env_vars.ROOT])).attempt(JobId(int(job)), int(number))
+        return attempt.alive_lock.stat()
+    except (KeyError, ValueError, OSError):
+        return None

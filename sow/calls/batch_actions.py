@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from sow.batches.planning import STOPPED
 from sow.calls.caller import Caller
-from sow.calls.conflict_call import conflict_prompt
+from sow.calls.composed_prompts import conflict_prompt, feedback_prompt
 from sow.calls.features import call_features
-from sow.calls.feedback_call import feedback_prompt
 from sow.calls.job_end import withdraw
 from sow.calls.kinds import place
 from sow.calls.kinds.merge import merge_request

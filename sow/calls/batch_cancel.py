@@ -14,13 +14,13 @@ from sow.calls.batch_changes import BatchHasEnded
 from sow.calls.batch_turn import MOST_TRIES, settle
 from sow.calls.caller import Caller, WouldEndItself
 from sow.calls.cancel import (
+    CANCEL_SECONDS,
     NotGivenBack,
     NothingToCancel,
     OpenOnTerminal,
     TooLate,
     cancel_job,
 )
-from sow.calls.cancel_to_end import CANCEL_SECONDS
 from sow.calls.wait import Progress, Waiter
 from sow.errors import SowError
 from sow.ids import JobId

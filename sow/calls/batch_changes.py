@@ -1,24 +1,75 @@
-"""Finding a batch on record, and changing it: its tasks, its policy, whether it is paused."""
+"""A batch on record, found and changed: which tasks it is made of, its policy, its pauses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from sow.calls.batch_selection import named_task
+from sow.calls.admission import refuse_before_approval
 from sow.calls.caller import Caller
 from sow.calls.features import call_features
-from sow.calls.plan_gate import refuse_before_approval
 from sow.errors import StateError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import JobId, ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batch_news, batches, jobs, workers
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.database import Database, open_existing_queue
-from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState
+from sow.lifecycle.stages import WHOLE_PHASE
+from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState, Selection
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
+from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
+from sow.state.state_errors import UnknownPhase
+from sow.state.tasks import list_tasks, read_task
+
+FINISHED = frozenset({TaskStatus.COMPLETED, TaskStatus.ABANDONED})
+
+
+def selection_of(tasks: Sequence[str], phase: str | None) -> Selection:
+    """Return a selection in its one form: two calls that mean the same are the same."""
+    named = sorted({parse_task_id(task) for task in tasks}, key=lambda task: (int(task), task))
+    return Selection(tasks=tuple(named), phase=phase)
+
+
+def tasks_of(
+    caller: Caller, database: Database, project_id: ProjectId, selection: Selection
+) -> list[TaskId]:
+    """Return the tasks of a selection. Those that are named come whatever their status.
+
+    An agent's own task is not meant, nor one above it: the batch would wait for who waits for
+    it. Raises UnknownTask, UnknownPhase, WaitsForItself.
+    """
+    if selection.tasks:
+        return [named_task(caller, database, project_id, task) for task in selection.tasks]
+    taken = {*batches.open_tasks(database, project_id), *caller.tasks_above(database, project_id)}
+    phase = parse_phase(selection.phase) if selection.phase else None
+    tasks = list_tasks(caller.workspace)
+    if phase is not None and all(task.phase != phase for task in tasks):
+        phases = read_project(caller.workspace).phases
+        if phase not in phases:
+            raise UnknownPhase(phase, phases, may_make=False)
+    return [
+        TaskId(task.id)
+        for task in tasks
+        if _is_left(task) and task.id not in taken and _is_meant(task, phase)
+    ]
+
+
+def named_task(caller: Caller, database: Database, project_id: ProjectId, task_id: str) -> TaskId:
+    """Return a task that a call names. Raises UnknownTask, WaitsForItself."""
+    found = TaskId(read_task(caller.workspace, task_id).id)
+    caller.refuse_waiting_for(database, project_id, found)
+    return found
+
+
+def _is_meant(task: Task, phase: str | None) -> bool:
+    """Whether a task is of the phase; without one, whether it is part of the project's work."""
+    return task.phase != WHOLE_PHASE if phase is None else task.phase == phase
+
+
+def _is_left(task: Task) -> bool:
+    return task.status not in FINISHED
+
 
 UNHAPPY = frozenset({ItemState.FAILED, ItemState.NEEDS_PERSON})
 """What an item may have come to, as was told of it last."""

@@ -12,8 +12,7 @@ import msgspec
 
 from sow.agents.roles import get_agent
 from sow.calls.admission import refuse_without_project
-from sow.calls.batch_changes import add, add_items, ask_features, refuse_unplanned
-from sow.calls.batch_selection import tasks_of
+from sow.calls.batch_changes import add, add_items, ask_features, refuse_unplanned, tasks_of
 from sow.calls.caller import Caller
 from sow.calls.features import call_features
 from sow.config.checks import checks_of, chosen, read_repository

@@ -2,22 +2,26 @@
 
 Owns the order: facts, plan, actions, what is told of the items, the end. Whoever is
 killed in the middle is followed by somebody who begins with the first look; what was
-done by then is among the facts.
+done by then is among the facts. Owns, too, whether what was refused would be refused again now:
+that the same admission is asked as for the call itself.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from sow.batches.brakes import brake_of_refusals
 from sow.batches.gathering import Seen, gather
+from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
 from sow.batches.planning import Plan, ended_as, next_actions
-from sow.calls.batch_actions import LimitsNow, Step, Work, do
+from sow.calls.batch_actions import AT_ONCE, LimitsNow, Step, Work, do, request_of
 from sow.calls.caller import WaitsForItself
 from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.kinds import AgentIsEnding
+from sow.calls.kinds import AgentIsEnding, call_kind
 from sow.errors import QueueError, SowError
 from sow.executors.registry import can_resume
 from sow.faults import passing_fault
@@ -237,3 +241,37 @@ def _put_refusals_on_record(
             reached = error.reached if isinstance(error, LimitIsReached) else None
             fields = {"refusal": refusal, "reached": reached}
             batches.change_item(work.database, work.batch.id, TaskId(found.task), **fields)
+
+
+def refusals_now(work: Work, seen: Seen) -> Mapping[str, SowError | None]:
+    """Return of each item whose next action was refused what refuses it now; None: nothing does.
+
+    One that a limit has refused is left out: that is raised by its own command.
+    """
+    if not any(item.refusal for item in batches.items_of(work.database, work.batch.id)):
+        return {}
+    items, _ = gather(work.caller.workspace, work.database, work.batch, seen, LimitsNow(work))
+    found: dict[str, SowError | None] = {}
+    for item in items:
+        if item.refusal and item.refused_by is None:
+            wanted = standing_of(replace(item, refusal=""), work.batch.policy)
+            found[item.task] = _refusal_of(work, wanted, item.refusal)
+    return found
+
+
+def _refusal_of(work: Work, wanted: Standing, words: str) -> SowError | None:
+    """Return what refuses a task's next action; `words` are those of its last refusal.
+
+    What is done at once cannot be asked about without doing it: its last refusal counts.
+    """
+    if wanted.action is None:
+        return None
+    if wanted.action in AT_ONCE:
+        message, _, hint = words.partition("\n")
+        return SowError(message, hint=hint)
+    try:
+        request = request_of(work, Step(TaskId(wanted.task), wanted.action, wanted.step))
+        call_kind(request).admit(work.caller, work.database, work.config, request)
+    except SowError as error:
+        return None if error.passes else error
+    return None

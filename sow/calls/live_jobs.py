@@ -95,7 +95,7 @@ def _cancel_and_wait(
     workspace: Workspace, environ: Mapping[str, str], job: Job, show: Callable[[Job], None]
 ) -> None:
     from sow.calls.caller import Caller
-    from sow.calls.cancel_to_end import cancel_to_end
+    from sow.calls.cancel import cancel_to_end
 
     with closing(open_queue(workspace)) as database:
         caller = Caller(workspace, environ, Path.cwd())

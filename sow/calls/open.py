@@ -20,14 +20,13 @@ from sow.attempts.launch import (
 )
 from sow.attempts.plan import session_of
 from sow.attempts.references import unwritable_links
-from sow.calls.admission import ENDED, RefusedCall
+from sow.calls.admission import ENDED, RefusedCall, refusal
 from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground
 from sow.calls.idempotency import refuse_other_job
 from sow.calls.job_end import release
 from sow.calls.kinds import finish_abandoned
 from sow.calls.kinds.work import insert
-from sow.calls.plan_gate import refusal
 from sow.calls.request import Request, Resolved
 from sow.calls.resolution import resolve
 from sow.clones.main_checkout import existing_clone

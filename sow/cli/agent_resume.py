@@ -84,12 +84,12 @@ def resume(
     caller, task_id, text = _read(PROMPT, words, task_option, file, may_lack=feedback or conflict)
     if feedback:
         # Few calls hand over feedback.
-        from sow.calls.feedback_call import feedback_prompt
+        from sow.calls.composed_prompts import feedback_prompt
 
         text = feedback_prompt(caller, task_id, text)
     elif conflict:
         # Fewer still hand over a conflict, which git is asked for.
-        from sow.calls.conflict_call import conflict_prompt
+        from sow.calls.composed_prompts import conflict_prompt
 
         text = conflict_prompt(caller, task_id, text)
     return _resume(caller, task_id, text, **given)

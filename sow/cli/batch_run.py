@@ -7,8 +7,8 @@ from typing import Any
 import click
 import msgspec
 
+from sow.calls.batch_changes import selection_of
 from sow.calls.batch_making import Made, Wanted, make_or_attach
-from sow.calls.batch_selection import selection_of
 from sow.cli import completing
 from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.batch_words import staff, wait_and_print

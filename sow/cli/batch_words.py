@@ -16,7 +16,7 @@ from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.batch_actions import Work
-from sow.calls.batch_refusals import refusals_now
+from sow.calls.batch_turn import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
 from sow.cli.call_options import WaitOptions, bound_of

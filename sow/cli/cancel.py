@@ -10,8 +10,14 @@ import click
 
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
-from sow.calls.cancel import Cancelled, NothingToCancel, TooLate, job_to_cancel
-from sow.calls.cancel_to_end import cancel_to_end, not_ended
+from sow.calls.cancel import (
+    Cancelled,
+    NothingToCancel,
+    TooLate,
+    cancel_to_end,
+    job_to_cancel,
+    not_ended,
+)
 from sow.cli import completing
 from sow.cli.arguments import all_or_named, ids_option, this_caller
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread

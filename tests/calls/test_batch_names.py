@@ -8,8 +8,8 @@ from calls.desk import PROJECT, Desk
 from in_process import Ended, run_in_process
 
 from sow.calls import batch_making
+from sow.calls.batch_changes import selection_of
 from sow.calls.batch_making import Made, Wanted
-from sow.calls.batch_selection import selection_of
 from sow.errors import UsageError
 from sow.ids import BatchId
 from sow.jobs import batches

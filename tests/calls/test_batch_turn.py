@@ -12,9 +12,8 @@ from recorded_changes import read_after
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
 from sow.calls.batch_actions import LimitsNow, Step
-from sow.calls.batch_changes import BatchHasEnded
+from sow.calls.batch_changes import BatchHasEnded, selection_of
 from sow.calls.batch_making import NothingToCheck, Wanted
-from sow.calls.batch_selection import selection_of
 from sow.calls.batch_touch import touch_batch
 from sow.calls.job_end import finish, withdraw
 from sow.errors import StateError

@@ -11,14 +11,17 @@ from sow.calls.autostart import NoWorker
 from sow.calls.caller import WouldEndItself
 from sow.calls.cancel import (
     Cancelled,
+    EndIsUnverifiable,
+    NotEnded,
     NotGivenBack,
     NothingToCancel,
     OpenOnTerminal,
     TooLate,
     cancel_job,
+    cancel_to_end,
     job_to_cancel,
+    not_ended,
 )
-from sow.calls.cancel_to_end import EndIsUnverifiable, NotEnded, cancel_to_end, not_ended
 from sow.calls.live_jobs import TaskIsRunning, end_live_job, refuse_while_live
 from sow.calls.wait import Progress
 from sow.cli.cancel import How, cancel_tasks

@@ -6,7 +6,7 @@ import pytest
 from calls.desk import PROJECT, Desk
 from msgspec.structs import replace
 
-from sow.calls.batch_selection import tasks_of
+from sow.calls.batch_changes import tasks_of
 from sow.calls.ending import end_project
 from sow.calls.orchestrating import (
     GO_ON,

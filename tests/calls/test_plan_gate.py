@@ -9,13 +9,13 @@ from calls.batch_desk import begin, items, look, placed, turn
 from calls.desk import NOW, PROJECT, SESSION, Desk
 from in_process import Ended, run_in_process
 
+from sow.calls.admission import BeforeApproval
 from sow.calls.approving import refuse_override
 from sow.calls.batch_touch import touch_all_batches
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_ready
 from sow.calls.kinds import place
 from sow.calls.open import open_session
-from sow.calls.plan_gate import BeforeApproval
 from sow.errors import ExitCode, StateError
 from sow.ids import TaskId
 from sow.jobs import batch_news

@@ -9,7 +9,7 @@ from clones.merge_site import make_merge_site
 from journeys.json_contract import hold
 
 from sow.calls.caller import find_caller
-from sow.calls.conflict_call import conflict_prompt
+from sow.calls.composed_prompts import conflict_prompt
 from sow.clones.conflicts import conflict_in
 from sow.ids import TaskId
 from sow.schema.task import SessionFacts, TaskStatus

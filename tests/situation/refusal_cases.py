@@ -311,7 +311,7 @@ MODULES = (
     *(
         "sow.calls.batch_making",
         "sow.calls.batch_changes",
-        "sow.calls.batch_selection",
+        "sow.calls.batch_changes",
         "sow.calls.kinds.check",
         "sow.calls.kinds.merge",
         "sow.calls.idempotency",

@@ -25,7 +25,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     monkeypatch.setenv("HOME", made.caller.environ["HOME"])
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     # A stand-in ends no job while a cancel waits for that.
-    monkeypatch.setattr("sow.calls.cancel_to_end.CANCEL_SECONDS", 0.0)
+    monkeypatch.setattr("sow.calls.cancel.CANCEL_SECONDS", 0.0)
     made.staff()
     yield made
     made.close()

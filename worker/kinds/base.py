@@ -1,21 +1,51 @@
 """What a worker asks the kind of a job: what to start, why it ended, what follows, what to write.
 
-Owns the questions, and the answers of a kind that has nothing of its own to say. Who asks, and in
-which order, is `worker.launch` before the attempt and `worker.settle` after it.
+Owns the questions, the answers of a kind that has nothing of its own to say, and the form of what
+is about to be started: an agent's CLI, or a program of ours. Who asks, and in which order, is
+`worker.launch` before the attempt and `worker.settle` after it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sow.attempts.retry import Next
-from sow.executors.base import Verdict
+from sow.executors.base import Executor, Verdict
+from sow.ids import AttemptId
 from sow.paths import AttemptPaths
-from sow.schema.job import Attempt, Job, Lease
+from sow.schema.job import Attempt, Job, Lease, Verb
+from sow.schema.task import Task
 from worker.context import WorkerContext
 from worker.gathering import Gathering
-from worker.prepared import Prepared
 from worker.running import Exit, Running
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One process to be, with what lies beside it."""
+
+    verb: Verb
+    argv: Sequence[str]
+    cwd: Path
+    stdin: str
+    """What it reads: an agent's prompt, or the orders of a program of ours."""
+    environment: Callable[[AttemptId], Mapping[str, str]]
+    """Returns the whole environment of its process."""
+    task: Task | None
+    """The task as it stands now; None where the job is about no task."""
+    does: str
+    """What it does, for the worker's log."""
+    state_file: Path | None = None
+    """The task's state, of which a copy is kept: an agent may leave it broken."""
+    session_id: str | None = None
+    wrapper: Sequence[str] = ()
+    """A program of ours that does something first, and then becomes `argv`; empty for none."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What else lies in the attempt's folder, by name."""
+    executor: Executor | None = None
+    """What reads its output; None of a program of ours."""
 
 
 class WorkerKind(ABC):

@@ -2,7 +2,9 @@
 
 Owns what such a program leaves where it cannot: `result.json`, in the words of
 what failed, with the cause. A fault that passes (a lock, a full disk) is told from
-one that stays, so that the attempt is made again. The CLI is not started then.
+one that stays, so that the attempt is made again. The CLI is not started then. Owns also the run of
+the repository's command line that makes a clone ready for work (`clones.setup`); that its text was
+accepted is the caller's to ask.
 """
 
 import os
@@ -13,12 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow import env_vars
+from sow.config.clones import CloneSettings
+from sow.config.units import write_duration
 from sow.environment import caller_environment
 from sow.errors import SowError
 from sow.jobs.leases import Fenced
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
+from worker.kinds.check.program import last_lines
+from worker.steps.command_line import Runner
 from worker.steps.result_file import failure_result, leave_result
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -57,3 +63,30 @@ def _become(argv: tuple[str, ...]) -> None:
 def result_of(error: SowError | OSError | MemoryError) -> StepResult:
     """Return what an error has come to."""
     return failure_result(error, passing=Cause.SETUP_PREVENTED, lasting=Cause.SETUP_FAILED)
+
+
+def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None) -> None:
+    """Run `clones.setup` in the clone whose workspace's root is `root`. Raises SowError.
+
+    It is the repository's, which agents may edit: to `sow` it has no rights.
+    """
+    line = settings.setup or ""
+    seconds = settings.setup_timeout_seconds
+    agent = os.environ.get(env_vars.AGENT, "")
+    os.environ[env_vars.AGENT] = env_vars.STEP_ROLE
+    os.chdir(root)
+    runner = Runner(str(paths.folder), packages)
+    try:
+        ended = runner.run(line, paths.setup_log, seconds=seconds)
+    finally:
+        runner.close()
+        os.environ[env_vars.AGENT] = agent
+    if ended.code != 0:
+        how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
+        if ended.timed_out:
+            how = f"it took longer than {write_duration(seconds)} (clones.setup_timeout)"
+        words = "\n".join(f"  {text}" for text in last_lines(paths.setup_log))
+        raise SowError(
+            f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
+            hint=f"All that it printed is in {paths.setup_log}.",
+        )

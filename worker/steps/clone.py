@@ -31,9 +31,8 @@ from sow.jobs.database import open_existing_queue
 from sow.paths import AttemptPaths, Workspace
 from sow.schema.task import Task
 from sow.state.tasks import read_task
-from worker.steps.becoming import become
+from worker.steps.becoming import become, set_up
 from worker.steps.program_input import ORDERS_LIMIT, CloneOrders
-from worker.steps.setting_up import set_up
 
 
 def main(orders_file: str, *argv: str) -> int:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.environment import caller_environment
-from worker.supervisor.agent_process import Agent
+from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, receive, wait_for_signal
 from worker.supervisor.own_processes import OwnProcesses, load_tree
-from worker.supervisor.signals import CHILD_ENDED, REQUESTS, receive, wait_for_signal
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
 SHELL = "/bin/sh"

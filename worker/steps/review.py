@@ -18,9 +18,8 @@ from sow.clones.tree_watch import look_at_tree
 from sow.files import read_regular, write_atomically
 from sow.paths import AttemptPaths, Workspace
 from sow.state.tasks import read_task
-from worker.steps.becoming import become
+from worker.steps.becoming import become, set_up
 from worker.steps.program_input import ORDERS_LIMIT, ReviewOrders
-from worker.steps.setting_up import set_up
 
 
 def main(orders_file: str, *argv: str) -> int:

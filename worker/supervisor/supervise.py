@@ -15,7 +15,7 @@ import time
 
 from sow.env_vars import ATTEMPT_ID
 from sow.evidence import KEY, is_named, is_void, record_of
-from worker.supervisor.agent_process import Agent
+from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, receive, wait_for_signal
 from worker.supervisor.exit_file import (
     FIRST_RETRY_SECONDS,
     LONGEST_RETRY_SECONDS,
@@ -28,7 +28,6 @@ from worker.supervisor.exit_file import (
 from worker.supervisor.foreign_processes import read_small
 from worker.supervisor.instructions import Orders, await_orders
 from worker.supervisor.own_processes import OwnProcesses, load_tree
-from worker.supervisor.signals import REQUESTS, WATCHED, receive, wait_for_signal
 from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 PACKAGES_OPTION = "--packages"

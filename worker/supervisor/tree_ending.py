@@ -8,9 +8,8 @@ import os
 import signal
 import time
 
-from worker.supervisor.agent_process import Agent
+from worker.supervisor.agent_process import CHILD_ENDED, Agent, wait_for_signal
 from worker.supervisor.exit_file import say
-from worker.supervisor.signals import CHILD_ENDED, wait_for_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from sow.schema.project import ProjectCheck
 from sow.schema.step_result import StepResult
 from sow.state.lifecycle import record_check
 from worker.context import WorkerContext, tell
-from worker.kinds.step import StepKind
-from worker.kinds.step_start import Place, is_text, refuse_untrusted_commands
+from worker.kinds.step import Place, StepKind, is_text, refuse_untrusted_commands
 from worker.steps.judged import ClonePlace
 from worker.steps.program_input import BaseOrders, CheckOrders
 

@@ -13,8 +13,7 @@ from sow.schema.job import Job
 from sow.schema.job_terms import MergeTerms
 from sow.state.tasks import read_task
 from worker.context import WorkerContext
-from worker.kinds.step import StepKind
-from worker.kinds.step_start import Place, refuse_untrusted_commands
+from worker.kinds.step import Place, StepKind, refuse_untrusted_commands
 from worker.steps.program_input import MergeOrders
 
 

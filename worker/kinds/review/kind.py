@@ -23,10 +23,10 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
+from worker.kinds.base import Prepared
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.sweep import end_review_clone
 from worker.next_step import AgentKind, spent_by
-from worker.prepared import Prepared
 from worker.running import Running, read_record
 from worker.sweeping import in_background
 from worker.task_state import change_under_lease, restore_state

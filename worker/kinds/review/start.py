@@ -35,8 +35,8 @@ from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
+from worker.kinds.base import Prepared
 from worker.kinds.review.sweep import sweep_reviews_of
-from worker.prepared import Prepared
 from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 

@@ -5,8 +5,7 @@ from sow.config.clones import clone_settings
 from sow.paths import AttemptPaths
 from sow.schema.job import Job
 from worker.context import WorkerContext
-from worker.kinds.step import StepKind
-from worker.kinds.step_start import Place
+from worker.kinds.step import Place, StepKind
 from worker.steps.program_input import UpdateOrders
 
 

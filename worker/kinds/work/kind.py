@@ -55,9 +55,9 @@ from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering, gather
+from worker.kinds.base import Prepared
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
-from worker.prepared import Prepared
 from worker.running import Running
 from worker.steps.program_input import CloneOrders, DependencyOrder
 from worker.task_state import change_under_lease, mark_again, session_fields_of

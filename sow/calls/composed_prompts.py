@@ -1,7 +1,7 @@
-"""What a call hands over that asks a task's agent to solve the conflict in its clone.
+"""What a call hands over that names no words of its own: the feedback of a review, or a conflict.
 
-Owns that the same call says the same once more while its agent is at work, and
-after it has ended: fewer files are in conflict by then, or none.
+Owns that the same call says the same once more while its agent is at work and after it has ended:
+what was open is addressed by then, fewer files are in conflict, and the outcome may still be owed.
 """
 
 from contextlib import closing
@@ -15,11 +15,33 @@ from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
 from sow.lifecycle.task_ways import solving, solving_now
-from sow.prompts.compose import CONFLICT, conflict_message
-from sow.schema.task import TaskStatus
+from sow.prompts.compose import CONFLICT, conflict_message, feedback_message
+from sow.schema.task import FeedbackStatus, TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+from sow.state.verdicts import feedback_in
 from sow.terminal_text import printable, readable
+
+
+def feedback_prompt(caller: Caller, task_id: TaskId, more: str) -> str:
+    """Return the open feedback of a task as a prompt, with `more` below it.
+
+    Where the very same was handed over before and is still awaited, it is that
+    again. Raises StateError.
+    """
+    task = read_task(caller.workspace, task_id)
+    found = feedback_in(caller.workspace, task, FeedbackStatus.OPEN)
+    if found:
+        return feedback_message(found, more)
+    handed_over = feedback_in(caller.workspace, task, FeedbackStatus.ADDRESSED)
+    prompt = feedback_message(handed_over, more)
+    if handed_over and _awaited(caller, task_id) == prompt:
+        return prompt
+    raise StateError(
+        f"task {task.id} has no open feedback",
+        hint=f"`sow review correct {task.id} --file FILE` asks for corrections. To send its"
+        f' agent another message: `sow agent resume {task.id} "…"`.',
+    )
 
 
 def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = False) -> str:
@@ -31,8 +53,8 @@ def conflict_prompt(caller: Caller, task_id: TaskId, more: str, *, anew: bool = 
     it is that again. Raises StateError, and what
     `conflict_in` raises.
     """
-    earlier = _awaited(caller, task_id, more)
-    if earlier is not None:
+    earlier = _awaited(caller, task_id)
+    if earlier.startswith(CONFLICT) and earlier.endswith(more):
         return earlier
     task = read_task(caller.workspace, task_id)
     config = caller.load_configuration()
@@ -67,15 +89,15 @@ def _readable(path: str) -> str:
     return printable(readable(path))
 
 
-def _awaited(caller: Caller, task_id: TaskId, more: str) -> str | None:
-    """Return the prompt of the task's last job, if it was such a call's and is awaited."""
+def _awaited(caller: Caller, task_id: TaskId) -> str:
+    """Return what the last job of a task was given; empty where its outcome has been told of."""
     database = open_existing_queue(caller.workspace)
     if database is None:
-        return None
+        return ""
     with closing(database):
         project_id = ProjectId(read_project(caller.workspace).id)
         job = jobs.last_job(database, project_id, task_id)
-        if job is None or not (job.prompt.startswith(CONFLICT) and job.prompt.endswith(more)):
-            return None
+        if job is None:
+            return ""
         is_awaited = not job.state.is_final or waiters.is_owed(database, caller.workspace, job.id)
-        return job.prompt if is_awaited else None
+        return job.prompt if is_awaited else ""
