@@ -1,4 +1,4 @@
-"""What the Tab key offers: roles, tasks, executors, jobs and the like, as they are here and now.
+"""`sow completion`, and what the Tab key offers: roles, tasks, jobs and the like, as they are now.
 
 Owns the look-ups. They are light, and silent: whatever is wrong (no project, a
 broken configuration), the shell is offered nothing and prints nothing. Every
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from sow.cli.output import echo_result, json_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -236,3 +238,26 @@ def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "lis
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(incomplete, type="file")]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@json_option
+@click.pass_context
+def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
+    """Print the completion script for SHELL: roles, tasks, jobs, executors, options.
+
+    \b
+    bash (4.4 or newer), in ~/.bashrc:
+      eval "$(sow completion bash)"
+    zsh, in ~/.zshrc, below compinit:
+      eval "$(sow completion zsh)"
+    fish, once:
+      sow completion fish > ~/.config/fish/completions/sow.fish
+    """  # noqa: D301 - \b is click's own mark, a true backspace
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101 - click has all three
+    script = found(ctx.find_root().command, {}, "sow", VARIABLE).source()
+    echo_result({"shell": shell, "script": script}, script, as_json=as_json)

@@ -2,7 +2,7 @@
 
 Owns which changes are told there: not what the call says by itself, such as how a job
 ended. They are read from the record of changes, so that none is missed between two looks;
-what no record tells, that requests fail, is `failing_requests`'s.
+what no record tells, that requests fail, `FailingRequests` finds.
 """
 
 import sys
@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from sow.cli.failing_requests import FailingRequests
-from sow.cli.happenings import Happening, happening_of, job_of
+from sow.cli.happenings import FailingRequests, Happening, happening_of, job_of
 from sow.ids import BatchId, JobId
 from sow.jobs import changes
 from sow.jobs.database import Database

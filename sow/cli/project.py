@@ -90,14 +90,14 @@ def new(
     begun: dict[str, Any] = {}
     if breakdown is not None:
         # Few projects are begun so.
-        from sow.cli.from_breakdown import first_of
+        from sow.cli.beginnings import first_of
 
         chosen = ProjectType(kind or ProjectType.STANDARD)
         begun = first_of(workspace, breakdown, chosen, phases, now=time.time())
     text = readable(description)
     if issue is not None:
         # Few projects are begun so.
-        from sow.cli.from_issue import taken_from
+        from sow.cli.beginnings import taken_from
 
         source = taken_from(workspace, issue, repository)
         name, text = source.name if name is None else name, source.below(text)

@@ -104,7 +104,7 @@ def add(
     role = get_agent(agent).name
     if issue is not None:
         # Few tasks are issues.
-        from sow.cli.from_issue import taken_from
+        from sow.cli.beginnings import taken_from
 
         source = taken_from(workspace, issue, repository)
         name = source.name if name is None else name

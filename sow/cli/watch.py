@@ -2,7 +2,7 @@
 
 Of `--plain` it owns the order, how long it goes on, and the command that goes on after that. Which
 changes matter, and their words, is `happenings`; when it is told that requests fail, which is on
-no record, `failing_requests`. Textual is heavy, and imported for the screen alone.
+no record, `FailingRequests`. Textual is heavy, and imported for the screen alone.
 """
 
 import os
@@ -18,8 +18,7 @@ from sow.cli.arguments import this_caller
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import FOLLOW_SECONDS
 from sow.cli.confirming import is_somebody_there
-from sow.cli.failing_requests import FailingRequests
-from sow.cli.happenings import Happening, happening_of, job_of
+from sow.cli.happenings import FailingRequests, Happening, happening_of, job_of
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.streams import wait_for_more
 from sow.clock import utc_now

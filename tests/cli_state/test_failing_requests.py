@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from reports.job_cases import NOW, make_job
 
-from sow.cli import failing_requests
-from sow.cli.failing_requests import AGAIN_SECONDS, FailingRequests
+from sow.cli import happenings
+from sow.cli.happenings import AGAIN_SECONDS, FailingRequests
 from sow.cli.job_news import JobNews
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import jobs
@@ -93,13 +93,13 @@ def test_a_call_tells_of_its_own_jobs_and_looks_at_no_other(
     ours = failing_job(database, workspace, "010")
     failing_job(database, workspace, "020", batch=BatchId(7))
     looked: list[JobId] = []
-    look = failing_requests.activity_of
+    look = happenings.activity_of
 
     def counting(workspace: Workspace, job: Job, now: float) -> Activity | None:
         looked.append(job.id)
         return look(workspace, job, now)
 
-    monkeypatch.setattr(failing_requests, "activity_of", counting)
+    monkeypatch.setattr(happenings, "activity_of", counting)
     news = JobNews(workspace, database, since=NOW + 3600)
     for _ in range(3):  # the slow look comes once
         news.tell_of([ours.id])

@@ -16,7 +16,7 @@ from sow.batches.planning import Plan
 from sow.calls.batch_wait import BatchLook
 from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter
-from sow.cli import failing_requests, job_rows
+from sow.cli import happenings, job_rows
 from sow.cli.batch_words import BatchProgress
 from sow.cli.job_rows import JobRows, LiveBlock
 from sow.cli.progress import WaitingView
@@ -148,7 +148,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     at_stop = signal.getsignal(signal.SIGTSTP)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "24")
-    monkeypatch.setattr(failing_requests, "LOOK_SECONDS", 1e9)  # that look has a time of its own
+    monkeypatch.setattr(happenings, "LOOK_SECONDS", 1e9)  # that look has a time of its own
     yield
     signal.signal(signal.SIGTSTP, at_stop)
 
