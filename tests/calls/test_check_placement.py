@@ -12,7 +12,7 @@ from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.job_end import give_back
 from sow.calls.kinds import place
 from sow.calls.request import Placed, Request
-from sow.calls.wait import Progress
+from sow.calls.wait import Progress, Waiter
 from sow.errors import StateError
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, waiters
@@ -53,6 +53,24 @@ def test_the_same_check_again_is_the_same_job(desk: Desk) -> None:
     desk.task()
     first = put(desk, check())
     assert put(desk, check()) == Placed(first.job, attached=True)
+
+
+class KilledOnRecord(Waiter):
+    """A call that is killed as it goes on record as the one that waits."""
+
+    def expect(self, job_id: JobId) -> None:
+        raise KeyboardInterrupt(job_id)
+
+
+def test_a_call_that_is_killed_before_it_is_owed_the_outcome_has_queued_nothing(desk: Desk) -> None:
+    desk.task()
+    with (
+        KilledOnRecord(desk.caller, desk.database) as waiter,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        place(desk.caller, desk.database, desk.config, check(), waiter)
+    assert jobs.newest_id(desk.database) == JobId(0)
+    assert not leases.is_anything_queued(desk.database)
 
 
 @pytest.mark.parametrize("other", [check("lint"), check("unit", "lint")])

@@ -100,6 +100,19 @@ def test_a_person_waits_for_the_jobs(desk: Desk) -> None:
     assert read_project(desk.workspace).ending is UNSET
 
 
+def test_a_job_that_comes_in_after_the_end_is_recorded_keeps_the_project(desk: Desk) -> None:
+    desk.task()
+
+    def clock() -> float:
+        if is_end_recorded(desk.workspace) and jobs.newest_id(desk.database) == JobId(0):
+            desk.insert(state=JobState.QUEUED)
+        return NOW
+
+    with pytest.raises(JobsLive):
+        end(desk, replace(desk.caller, clock=clock))
+    assert read_project(desk.workspace).ending is UNSET
+
+
 def test_its_own_agents_end_is_recorded_and_carried_out_after_its_job(desk: Desk) -> None:
     desk.task()
     job = desk.run(task_id="010", agent="orchestrator")

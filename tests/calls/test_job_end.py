@@ -162,6 +162,16 @@ def test_a_task_gets_the_status_that_its_ended_job_owes_it(
     assert paid(database, job)
 
 
+def test_a_task_whose_job_failed_and_could_not_write_it_is_failed_then(
+    workspace: Workspace, database: Database
+) -> None:
+    set_status(workspace, TaskStatus.IN_PROGRESS)
+    job = insert(database, state=JobState.FAILED, owes_task=True, prior_status=TaskStatus.PENDING)
+    assert give_back(workspace, database, job, now=NOW)
+    assert read_task(workspace, "010").status is TaskStatus.FAILED
+    assert jobs.get_job(database, job.id).outcome_status is TaskStatus.FAILED
+
+
 @pytest.mark.parametrize("state", LIVE_STATES)
 def test_a_task_that_another_call_has_taken_is_not_given_back(
     workspace: Workspace, database: Database, state: JobState

@@ -10,8 +10,10 @@ from proving import drawn
 
 from sow.clones.candidates import NoProjectBranch, NotMergeable
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
-from sow.clones.moving import BranchMoved, DirtyFiles
+from sow.clones.moving import KIND, BranchMoved, DirtyFiles
+from sow.clones.steps import note_path
 from sow.clones.update import update_clone
+from sow.files import StateLocked, locked_folder
 from sow.git.identity import BY_NOBODY
 from sow.schema.job_terms import MergeWay
 from sow.schema.task import TaskStatus
@@ -218,6 +220,24 @@ def test_a_red_check_moves_nothing(site):
         site.merge(check=check)
     assert (site.tip(), site.task().merged) == (before, UNSET)
     assert plain(site.top, "rev-parse", f"{judged[0]}^2") == made, "it judges the result"
+
+
+def test_nobody_else_merges_while_the_branch_moves_and_anybody_may_during_a_check(site):
+    site.work("new", "new\n")
+    folder = note_path(site.home.repository, KIND, "main").parent
+    others = {}
+
+    def step(name):
+        try:
+            with locked_folder(folder, timeout_seconds=0):
+                others[name] = "may"
+        except StateLocked:
+            others[name] = "wait"
+
+    site.merge(check=lambda *_: step("check"), step=step)
+    waits = [name for name in others if others[name] == "wait"]
+    assert waits == ["noted", "branch moved", "files written", "index written"]
+    assert others["check"] == "may"
 
 
 def test_a_branch_that_moves_meanwhile_is_merged_onto_anew(site):

@@ -1,13 +1,17 @@
 """A start that comes to nothing: who ends the job, and who leaves it alone."""
 
 import json
+import os
 import subprocess
 
+import pytest
 from watch_cases import WatchSite
 
 from sow.errors import SowError
 from sow.ids import WorkerId
-from sow.jobs import leases
+from sow.jobs import jobs, leases
+from sow.processes import process_facts
+from sow.schema.causes import Cause
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job, JobState, ProcessIdentity
@@ -51,6 +55,64 @@ def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one
     assert site.get(job).state is JobState.RUNNING
 
 
+class KilledAtOrders(Standby):
+    """The worker is killed as it gives its supervisor the orders."""
+
+    def __init__(self, site: WatchSite, job: Job) -> None:
+        super().__init__({})
+        self.site = site
+        self.job = job
+
+    def prepare(self) -> ProcessIdentity:
+        identity = process_facts.identify(os.getpid())
+        assert identity is not None
+        return identity
+
+    def give(self, orders: bytes) -> subprocess.Popen[bytes]:
+        attempt = jobs.last_attempt(self.site.database, self.job.id)
+        raise KeyboardInterrupt(attempt and attempt.number, bool(orders))
+
+
+def test_an_attempt_is_on_record_before_its_supervisor_has_its_orders(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    with pytest.raises(KeyboardInterrupt) as killed:
+        launch.start(site.context, KilledAtOrders(site, job), job.id)
+    assert killed.value.args == (1, True)
+
+
+def test_a_job_whose_last_attempt_is_settled_begins_the_next_one(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.attempt(job, cause=Cause.CRASHED)
+    jobs.change_job(site.database, job.id, settled=1)
+    site.lease(job)
+    with pytest.raises(KeyboardInterrupt) as killed:
+        launch.start(site.context, KilledAtOrders(site, job), job.id)
+    assert killed.value.args == (2, True)
+
+
+class CancelledAndRefused(Standby):
+    """Somebody cancels the job in this moment, and no supervisor can be started."""
+
+    def __init__(self, site: WatchSite, job: Job) -> None:
+        super().__init__({})
+        self.site = site
+        self.job = job
+
+    def prepare(self) -> ProcessIdentity:
+        now = self.site.context.now()
+        jobs.change_job(self.site.database, self.job.id, cancel_requested_at=now)
+        raise SowError("cannot start a supervisor")
+
+
+def test_a_job_that_is_cancelled_as_its_start_fails_is_cancelled(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site), prior_status=TaskStatus.PENDING)
+    site.lease(job)
+    assert launch.start(site.context, CancelledAndRefused(site, job), job.id) is None
+    assert site.get(job).state is JobState.CANCELLED
+    assert site.task().status is TaskStatus.PENDING
+
+
 class Refused(Standby):
     """No supervisor can be started, for a reason that quotes a file's name, which is no text."""
 
@@ -60,6 +122,14 @@ class Refused(Standby):
 
     def prepare(self) -> ProcessIdentity:
         raise self.error
+
+
+def test_a_job_on_which_another_worker_holds_the_lease_is_not_started(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job, OTHER)
+    nothing = Refused(AssertionError("a supervisor is started"))
+    assert launch.start(site.context, nothing, job.id) is None
+    assert site.get(job).state is JobState.RUNNING
 
 
 def begun(site: WatchSite, error: SowError) -> Job:

@@ -4,12 +4,13 @@ import msgspec
 import pytest
 from watch_cases import WatchSite
 
+from sow.attempts.retry import Next, Step
 from sow.executors.base import Verdict
 from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.step_result import StepResult
 from worker.kinds.work.kind import KIND
-from worker.next_step import prevented_before
+from worker.next_step import prevented_before, spent_by
 from worker.running import Running
 
 
@@ -54,3 +55,17 @@ def test_only_attempts_in_a_row_that_were_prevented_count(
     site.lease(job)
     verdict = Verdict(Cause.PREVENTED, "the disk is full")
     assert prevented_before(site.context, site.adopt(job), verdict) == counted
+
+
+@pytest.mark.parametrize(
+    ("cause", "deaths"), [(Cause.WORKER_DIED, 3), (Cause.PREVENTED, 3), (Cause.CRASHED, 0)]
+)
+def test_each_retry_is_counted_and_deaths_only_in_a_row(
+    site: WatchSite, cause: Cause, deaths: int
+) -> None:
+    job = site.job(retries=1, worker_deaths=2)
+    site.attempt(job)
+    site.lease(job)
+    following = Next(Step.RETRY, retries=1, worker_deaths=1)
+    spent = spent_by(site.get(job), site.adopt(job), Verdict(cause, "why"), following)
+    assert (spent["settled"], spent["retries"], spent["worker_deaths"]) == (1, 2, deaths)
