@@ -10,6 +10,7 @@ from attempt_cases import wait_until
 from test_budget_races import RAISED, SMALL, TOTAL
 from watch_cases import NOW, PROJECT, WatchSite, dead_process
 
+from sow.attempts.retry import Next, Step
 from sow.budgets import accounts
 from sow.budgets.admission import BudgetIsReached
 from sow.calls.caller import Caller
@@ -25,7 +26,7 @@ from worker import launch
 from worker.budgeting import RestIsReserved
 from worker.context import WorkerContext
 from worker.features import MustWait
-from worker.job_end import cancel_unstarted, end_unwritten
+from worker.job_end import cancel_unstarted, end_unwritten, follow
 from worker.launch import Standby
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -123,6 +124,32 @@ def test_one_that_is_cancelled_as_it_is_taken_up_again_says_so_and_is_closed(
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
     assert site.last_attempt(job).cause is Cause.CANCELLED
     assert open_rows(site) == 0
+
+
+def test_an_attempt_whose_task_is_reported_while_it_is_settled_is_judged_again(
+    site: WatchSite,
+) -> None:
+    running = over(site)
+
+    def clock() -> float:
+        if site.task().status is TaskStatus.IN_PROGRESS:
+            site.change_task(status=TaskStatus.NEEDS_REVIEW)
+        return NOW
+
+    settle_attempt(replace(site.context, clock=clock), running)
+    job = site.get(running.job)
+    assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED)
+    assert job.outcome_status is TaskStatus.NEEDS_REVIEW
+
+
+def test_a_job_that_is_tried_again_waits_until_its_time_has_come(site: WatchSite) -> None:
+    job = site.job()
+    lease = site.lease(job)
+    verdict, later = Verdict(Cause.CRASHED, "it crashed"), Next(Step.RETRY, retry_at=LATER)
+    with site.database.transaction():
+        assert not follow(site.context, job, lease, verdict, later, None, {})
+    waits = site.get(job)
+    assert (waits.state, waits.retry_at) == (JobState.BACKOFF, LATER)
 
 
 def test_a_start_that_is_given_up_after_its_attempt_was_recorded_closes_it(

@@ -420,6 +420,16 @@ def test_a_waiting_job_that_lost_its_queue_row_gets_it_again(
     assert site.get(job).retry_at == later
 
 
+def test_a_job_that_another_worker_has_queued_again_in_this_moment_is_queued_once(
+    site: WatchSite, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.job()
+    leases.enqueue(site.database, job.id, now=0.0)
+    monkeypatch.setattr(jobs, "without_row", lambda *_: [site.get(job)])
+    recover_once(site, monitor)
+    assert site.database.value("select count(*) from task") == 1
+
+
 def preparing(site: WatchSite, *, caller_lives: bool, marked: bool = True) -> Job:
     """Return a job in the midst of its placing."""
     job = site.job()

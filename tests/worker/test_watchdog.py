@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import signal
 import sys
 import time
 from functools import partial
@@ -19,7 +21,7 @@ from sow.schema.job import Cause, Job, JobState
 from sow.schema.task import TaskStatus
 from worker import watchdog
 from worker.running import Running, Signs
-from worker.watchdog import HANG_SECONDS, note_quiet, overdue
+from worker.watchdog import HANG_SECONDS, MOST_STOPS, look_at_running, note_quiet, overdue
 
 INIT = {"type": "system", "subtype": "init", "session_id": SESSION}
 RESULT = {"type": "result", "is_error": False, "num_turns": 1, "result": "Done."}
@@ -122,6 +124,41 @@ def test_a_turn_after_the_result_may_take_its_time(site: WatchSite) -> None:
     say(running, RESULT)
     assert overdue(running, running.begun_at + 10 * MINUTE) is None
     assert overdue(running, running.begun_at + 10 * MINUTE + HANG_SECONDS) is not None
+
+
+def test_a_result_is_not_the_last_word_while_there_is_output_to_be_read(site: WatchSite) -> None:
+    running = agent(site, RESULT)
+    start = running.begun_at
+    running.output.is_behind = True
+    assert overdue(running, start) is None
+    assert overdue(running, start + 10 * MINUTE) is None
+    running.output.is_behind = False
+    assert overdue(running, start + 10 * MINUTE) is None
+    assert overdue(running, start + 10 * MINUTE + HANG_SECONDS) is not None
+
+
+def test_a_supervisor_that_is_stopped_again_and_again_is_killed(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = site.job()
+    site.lease(job)
+    site.attempt(job, supervisor=dead_process())
+    running = adopted(site, job)
+    signals: list[signal.Signals] = []
+    monkeypatch.setattr(watchdog.process_facts, "is_stopped", lambda _: True)
+    monkeypatch.setattr(os, "kill", lambda _, sent: signals.append(sent))
+    for _ in range(MOST_STOPS + 1):
+        look_at_running(site.context, running, reading_seconds=0.0, is_alone=False)
+    assert signals == [signal.SIGCONT] * MOST_STOPS + [signal.SIGKILL]
+
+
+def test_a_look_passes_a_cancel_on(site: WatchSite) -> None:
+    running = agent(site)
+    look_at_running(site.context, running, reading_seconds=0.0, is_alone=False)
+    assert not running.asked_to_end
+    jobs.change_job(site.database, running.job.id, cancel_requested_at=BEGAN)
+    look_at_running(site.context, running, reading_seconds=0.0, is_alone=False)
+    assert running.asked_to_end
 
 
 @pytest.mark.parametrize("limit", ["stall_timeout_seconds", "timeout_seconds"])
