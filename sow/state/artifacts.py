@@ -15,7 +15,7 @@ from msgspec import UNSET
 from sow.errors import StateError
 from sow.files import NotAFile, read_regular
 from sow.paths import SOW_FOLDER, Workspace
-from sow.schema.project import Approval, Artifact, Project
+from sow.schema.project import Artifact, Project
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
 from sow.state.projects import change_project
@@ -115,10 +115,8 @@ def add_artifact(
     workspace: Workspace, side: Side, path: str, kind: str, *, by: Author, now: float
 ) -> Artifact:
     """List a file, once, and return how it is listed. Raises StateError, RefusedChange."""
-    added: Artifact | None = None
 
     def change(project: Project) -> Mapping[str, object]:
-        nonlocal added
         there = listed(project, side)
         for artifact in there:
             if artifact.path == path and artifact.type != kind:
@@ -127,10 +125,9 @@ def add_artifact(
                     hint=f"`sow {side} remove {artifact.path}` removes it from the list first.",
                 )
             if artifact.path == path:
-                added = artifact
                 return {}
         added = Artifact(path=path, type=kind, by=by.agent, at=moment(now))
-        return {side.field: as_data([*there, added])}
+        return {side.field: [*there, added]}
 
     words = f"{side.value.capitalize()} added: {path} ({kind})"
     entry = change_entry(words, ARTIFACT, by, now=now)
@@ -149,7 +146,7 @@ def remove_artifact(
         removed[:] = [artifact for artifact in there if artifact.path == path]
         if not removed:
             raise NotListed(side, path, there)
-        return {side.field: as_data([artifact for artifact in there if artifact.path != path])}
+        return {side.field: [artifact for artifact in there if artifact.path != path]}
 
     def entries() -> list[LogEntry]:
         words = f"{side.value.capitalize()} removed: {path} ({removed[0].type})"
@@ -164,29 +161,6 @@ def kept_folder(kind: str, settings: Mapping[str, str]) -> str:
     many = kind if kind.endswith("s") else f"{kind}s"
     many = f"{kind[:-1]}ies" if kind.endswith("y") else many
     return settings.get(many) or settings.get(kind) or f".sow/knowledge/{many}"
-
-
-def as_data(
-    artifacts: Sequence[Artifact], *, without_approvals: bool = False
-) -> list[dict[str, object]]:
-    """Return artifacts as the state file holds them."""
-    return [
-        {
-            name: value
-            for name in Artifact.__struct_fields__
-            if name != "approved" and (value := getattr(artifact, name)) is not UNSET
-        }
-        | (
-            {}
-            if without_approvals or artifact.approved is UNSET
-            else {"approved": _fields(artifact.approved)}
-        )
-        for artifact in artifacts
-    ]
-
-
-def _fields(approval: Approval) -> dict[str, object]:
-    return {"by": approval.by, "at": approval.at, "content": approval.content}
 
 
 def content_of(workspace: Workspace, path: str) -> str | None:

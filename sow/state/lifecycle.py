@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.errors import StateError
 from sow.lifecycle import guards
@@ -15,6 +16,8 @@ from sow.lifecycle.stages import STAGES, WHOLE_PHASE, ProjectType
 from sow.lifecycle.types import LIFECYCLES, Effect, Event
 from sow.paths import Workspace
 from sow.schema.project import (
+    Approval,
+    Artifact,
     NoteStatus,
     Project,
     ProjectCheck,
@@ -23,16 +26,15 @@ from sow.schema.project import (
     UnitApproval,
 )
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
-from sow.state.artifacts import Side, as_data, content_of, listed
+from sow.state.artifacts import Side, content_of, listed
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
-from sow.state.project_feedback import as_data as feedback_data
 from sow.state.project_feedback import feedback_of, write_words
 from sow.state.projects import change_project, read_project
 from sow.state.status_entries import APPROVAL, STATE, change_entry
 from sow.state.tasks import list_tasks
-from sow.state.transitions import moment
+from sow.state.transitions import as_written, moment
 from sow.yamlfile import REMOVE
 
 Fields = Mapping[str, object]
@@ -97,7 +99,7 @@ def _effects(project: Project, event: Event) -> Fields:
     for side in Side:
         there = listed(project, side)
         if any(artifact.approved is not UNSET for artifact in there):
-            fields[side.field] = as_data(there, without_approvals=True)
+            fields[side.field] = [replace(artifact, approved=UNSET) for artifact in there]
     return fields
 
 
@@ -185,13 +187,14 @@ def approve_documents(
         for side in Side:
             there = listed(project, side)
             if any(found.path in contents for found in there):
-                approval = {"by": by.agent, "at": moment(now)}
-                data = as_data(there)
-                for found in data:
-                    if found["path"] in contents:
-                        found["approved"] = {**approval, "content": contents[str(found["path"])]}
-                fields[side.field] = data
+                fields[side.field] = [approved(found) for found in there]
         return fields
+
+    def approved(found: Artifact) -> Artifact:
+        content = contents.get(found.path)
+        if content is None:
+            return found
+        return replace(found, approved=Approval(by=by.agent, at=moment(now), content=content))
 
     entries = _entry(f"Approved: {', '.join(paths)}", APPROVAL, by, now=now)
     return change_project(workspace, change, now=now, entries=entries)
@@ -212,26 +215,19 @@ def approve_units(
     """Put on record that work units are approved as they stand. Raises NothingToApprove."""
     refuse_without_units(read_project(workspace), tasks)
     fresh = {
-        task.id: {
-            "by": by.agent,
-            "at": moment(now),
-            "content": unit_content(workspace, task),
-            "id": task.id,
-        }
+        task.id: UnitApproval(
+            by=by.agent, at=moment(now), content=unit_content(workspace, task), id=task.id
+        )
         for task in tasks
     }
 
     def change(project: Project) -> Fields:
         there = [] if project.units is UNSET else project.units
-        kept = [_unit_data(unit) for unit in there if unit.id not in fresh]
-        return {"units": sorted([*kept, *fresh.values()], key=lambda unit: str(unit["id"]))}
+        kept = [unit for unit in there if unit.id not in fresh]
+        return {"units": sorted([*kept, *fresh.values()], key=lambda unit: unit.id)}
 
     entries = _entry(f"Approved: {', '.join(fresh)}", APPROVAL, by, now=now)
     return change_project(workspace, change, now=now, entries=entries)
-
-
-def _unit_data(unit: UnitApproval) -> dict[str, object]:
-    return {name: getattr(unit, name) for name in UnitApproval.__struct_fields__}
 
 
 def approved_units(project: Project) -> Mapping[str, str]:
@@ -263,7 +259,7 @@ def accept_whole(
         verdict=ReviewVerdict.ACCEPTED, by=by.agent, at=moment(now), work=work, summary=summary
     )
     entries = _entry("The whole is accepted", APPROVAL, by, now=now, text=summary)
-    fields = {"review": _review_data(review)}
+    fields = {"review": as_written(review)}
     return change_project(workspace, lambda _: fields, now=now, entries=entries)
 
 
@@ -286,7 +282,7 @@ def correct_whole(
             summary=summary,
             feedback=number,
         )
-        return {"feedback": feedback_data([*there, note]), "review": _review_data(review)}
+        return {"feedback": [*there, note], "review": as_written(review)}
 
     def entries() -> list[LogEntry]:
         words = f"Corrections of the whole are asked for, in feedback {number}"
@@ -296,23 +292,9 @@ def correct_whole(
     return change_project(workspace, change, now=now, entries=entries), number
 
 
-def _review_data(review: ProjectReview) -> dict[str, object]:
-    fields = {
-        name: value
-        for name in ProjectReview.__struct_fields__
-        if (value := getattr(review, name)) is not UNSET and value != ""
-    }
-    return fields | {"verdict": review.verdict.value}
-
-
 def record_check(workspace: Workspace, check: ProjectCheck, *, now: float) -> None:
     """Put the outcome of a check of the whole on record."""
-    change_project(workspace, lambda _: {"check": _check_data(check)}, now=now)
-
-
-def _check_data(check: ProjectCheck) -> dict[str, object]:
-    fields = {name: getattr(check, name) for name in ProjectCheck.__struct_fields__}
-    return {name: value for name, value in fields.items() if value not in ("", [], {})}
+    change_project(workspace, lambda _: {"check": as_written(check)}, now=now)
 
 
 def carried_over(project: Project, before: str, after: str) -> Fields:
@@ -322,7 +304,7 @@ def carried_over(project: Project, before: str, after: str) -> Fields:
     """
     fields: dict[str, object] = {}
     if project.review is not UNSET and project.review.work == before:
-        fields["review"] = _review_data(project.review) | {"work": after}
+        fields["review"] = as_written(replace(project.review, work=after))
     if project.check is not UNSET and project.check.work == before:
-        fields["check"] = _check_data(project.check) | {"work": after}
+        fields["check"] = as_written(replace(project.check, work=after))
     return fields

@@ -16,7 +16,7 @@ from sow.errors import StateError
 from sow.files import NotAFile, make_folder, read_regular, remove_file, write_new
 from sow.paths import Workspace
 from sow.schema.project import Artifact, Project
-from sow.state.artifacts import LARGEST, NotListed, Side, as_data, is_contents, listed
+from sow.state.artifacts import LARGEST, NotListed, Side, is_contents, listed
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry
 from sow.state.projects import change_project
@@ -72,7 +72,7 @@ def move_output(
             replace(artifact, path=inside) if artifact.path == path else artifact
             for artifact in listed(project, Side.OUTPUT)
         ]
-        return {Side.OUTPUT.field: as_data(moved), **also(project, root / path, target)}
+        return {Side.OUTPUT.field: moved, **also(project, root / path, target)}
 
     def entries() -> list[LogEntry]:
         return [change_entry(f"Output moved: {path} to {inside}", ARTIFACT, by, now=now)]

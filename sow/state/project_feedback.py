@@ -50,7 +50,7 @@ def add_feedback(workspace: Workspace, words: bytes, *, by: Author, now: float) 
         number = write_words(workspace, there, words)
         note = ProjectFeedback(id=number, status=NoteStatus.OPEN, by=by.agent, at=moment(now))
         added[:] = [note]
-        return {"feedback": as_data([*there, note])}
+        return {"feedback": [*there, note]}
 
     def entries() -> list[LogEntry]:
         text = words.decode("utf-8", "replace")
@@ -78,7 +78,7 @@ def settle_feedback(
         wanted = [note.id for note in open_feedback(project) if note.id in numbers]
         settled[:] = wanted
         changed = [_settled(note, by, now) if note.id in wanted else note for note in there]
-        return {"feedback": as_data(changed)} if wanted else {}
+        return {"feedback": changed} if wanted else {}
 
     def entries() -> list[LogEntry]:
         return [
@@ -98,15 +98,3 @@ def _settled(note: ProjectFeedback, by: Author, now: float) -> ProjectFeedback:
 def write_words(workspace: Workspace, there: Sequence[ProjectFeedback], words: bytes) -> str:
     """Write the next feedback file and return its number; the project's lock is held."""
     return write_next(workspace.project_feedback, {note.file for note in there}, words).stem
-
-
-def as_data(notes: Sequence[ProjectFeedback]) -> list[object]:
-    """Return feedback as the state file holds it."""
-    return [
-        {
-            name: value.value if isinstance(value, NoteStatus) else value
-            for name in ProjectFeedback.__struct_fields__
-            if (value := getattr(note, name)) is not UNSET
-        }
-        for note in notes
-    ]

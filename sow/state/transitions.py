@@ -7,7 +7,7 @@ every function returns the fields to change, `state.tasks` writes them.
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, to_builtins
 
 from sow.errors import StateError
 from sow.schema.task import Task, TaskStatus
@@ -43,6 +43,12 @@ FieldChanges = dict[str, object]
 def moment(now: float) -> datetime:
     """Return `now`, in seconds since the epoch, as state files hold times: UTC, whole seconds."""
     return datetime.fromtimestamp(int(now), UTC)
+
+
+def as_written(record: Struct) -> dict[str, object]:
+    """Return what a state file says of a record: nothing of what is empty."""
+    fields: dict[str, object] = to_builtins(record, builtin_types=(datetime,))
+    return {name: value for name, value in fields.items() if value not in ("", [], {})}
 
 
 def check(task: Task, status: TaskStatus) -> None:

@@ -30,7 +30,7 @@ from sow.state.authors import Author
 from sow.state.numbered_feedback import FEEDBACK_LIMIT, write_next
 from sow.state.places import TaskPlace, find_task
 from sow.state.tasks import change_task
-from sow.state.transitions import FieldChanges, enter, moment
+from sow.state.transitions import FieldChanges, as_written, enter, moment
 
 JUDGED = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.FAILED})
 """The statuses in which there is work to be judged, and nobody is at it."""
@@ -173,12 +173,7 @@ def _verdict(task: Task, verdict: ReviewVerdict, judgement: Judgement, now: floa
         job=UNSET if judgement.job is None else judgement.job,
     )
     settled = dict.fromkeys(FeedbackStatus, FeedbackStatus.SETTLED)
-    fields: dict[str, object] = {
-        name: value
-        for name in TaskReview.__struct_fields__
-        if (value := getattr(review, name)) is not UNSET and value not in ("", [])
-    }
-    return {"review": fields | {"verdict": verdict.value}, **_marked(task, settled)}
+    return {"review": as_written(review), **_marked(task, settled)}
 
 
 def _marked(task: Task, next_status: Mapping[FeedbackStatus, FeedbackStatus]) -> FieldChanges:
