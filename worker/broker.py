@@ -8,6 +8,7 @@ apart from the job (docs/decisions.md).
 """
 
 import datetime
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from huey.storage import SqliteStorage
 from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
-from sow.jobs import leases, messages, waiters, workers
+from sow.jobs import leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged
@@ -34,19 +35,23 @@ FALLBACK_SECONDS = 5.0
 logger = logging.getLogger("sow.worker")
 
 
+def _encoded(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()
+
+
 class JsonSerializer(Serializer):  # type: ignore[misc] # huey ships no types
     """Messages and values as JSON: a row in the file can start no code of its own."""
 
     def _serialize(self, data: Any) -> bytes:
         if not isinstance(data, Message):
-            return messages.encode_message({"value": data})
+            return _encoded({"value": data})
         fields = {name: value for name, value in data._asdict().items() if value is not None}
         if isinstance(fields.get("eta"), datetime.datetime):
             fields["eta"] = fields["eta"].isoformat()
-        return messages.encode_message(fields)
+        return _encoded(fields)
 
     def _deserialize(self, data: bytes) -> Any:
-        fields = messages.json_object(data)
+        fields: dict[str, Any] = json.loads(data)
         if "value" in fields:
             return fields["value"]
         if "eta" in fields:

@@ -1,9 +1,9 @@
 """The queue message of a job, in the form in which huey's task row carries it.
 
 Owns the bytes: a JSON object with the fields of huey's `Message` that are set.
-A caller writes it without importing huey (63 ms of import on a 15 ms
-interpreter, measured); the worker's huey reads it, and writes the very same
-form when a job is enqueued through huey's own API (`worker.broker`).
+A caller writes it without importing huey (26 ms, twice the interpreter's own
+start); the worker's huey reads it, and writes the very same form when a job is
+enqueued through huey's own API (`worker.broker`).
 """
 
 from typing import Any
@@ -14,13 +14,6 @@ from sow.ids import JobId
 
 TASK_NAME = "worker.broker.run_job"
 """The name under which the worker registers its one task."""
-
-
-def encode_message(fields: dict[str, Any]) -> bytes:
-    """Return a message as bytes; raises TypeError for what JSON cannot carry."""
-    import json  # 2 ms, which who places a job does not pay
-
-    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode()
 
 
 def job_message(job_id: JobId) -> bytes:
@@ -37,21 +30,11 @@ def job_message(job_id: JobId) -> bytes:
     return msgspec.json.encode(fields, order="sorted")
 
 
-def json_object(data: bytes) -> dict[str, Any]:
-    """Return a JSON object from bytes; raises ValueError for anything else."""
-    import json  # as above
-
-    fields = json.loads(bytes(data))
-    if not isinstance(fields, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - one error for all bad bytes
-    return fields
-
-
 def job_of(data: bytes) -> JobId | None:
     """Return the job that a message asks to run, or None for any other message."""
     try:
-        fields = json_object(data)
-    except ValueError:
+        fields = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     arguments, named = fields.get("args"), fields.get("kwargs")
     if arguments == [] and isinstance(named, dict):
