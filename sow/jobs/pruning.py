@@ -1,31 +1,48 @@
 """Pruning: the records and the output of ended jobs, by age and by size.
 
-Owns which jobs may go. Those of a task that is neither completed nor abandoned
-stay whatever their age, and so do outcomes that a caller is owed. A project
-that is not checked out cannot be asked about its tasks: its jobs go by age,
-counted from the last time that the project was used. The record of changes
-goes by age alone.
+Owns which jobs may go, and the SQL of their going. Those of a task that is neither
+completed nor abandoned stay whatever their age, and so do outcomes that a caller is
+owed. A project that is not checked out cannot be asked about its tasks: its jobs go by
+age, counted from the last time that the project was used. The record of changes goes by
+age alone.
 """
 
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import batches, changes, doorbell, history, notifications
+from sow.jobs import batches, changes, doorbell, notifications, records
 from sow.jobs.database import Database
-from sow.jobs.history import Ended
 from sow.jobs.run_names import bells, changed_at, job_numbers, worker_logs
 from sow.paths import Workspace
+from sow.schema.job import FINAL_STATES
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject, UnknownTask
 from sow.state.tasks import read_task
 from sow.state.transitions import TERMINAL
+
+ENDED = records.among("state", sorted(FINAL_STATES))
+
+
+class Ended(NamedTuple):
+    """A job that has ended. Times are seconds since the epoch."""
+
+    id: JobId
+    project_id: ProjectId
+    task_ids: tuple[TaskId, ...]
+    """The tasks that it was about, its own first; its own is empty for the project as a whole."""
+    ended_at: float
+    project_used_at: float
+    """When the newest job of its project was asked for."""
+    is_awaited: bool
+    """Whether its outcome is still owed to a caller."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,7 @@ def find_prunable(
     workspace: Workspace, database: Database, limits: Limits, *, now: float
 ) -> Pruned:
     """Return what goes beyond the limits. Reads only."""
-    candidates = history.ended_jobs(database)
+    candidates = ended_jobs(database)
     sizes = {job.id: size_of(workspace.job(job.id)) for job in candidates}
     free = list(_free(workspace, candidates))
     aged = {job.id for job in free if _age(workspace, job, now) >= limits.seconds}
@@ -69,7 +86,7 @@ def find_prunable(
 def prune(workspace: Workspace, database: Database, limits: Limits, *, now: float) -> Pruned:
     """Remove what goes beyond the limits, the records first, and return what went."""
     found = find_prunable(workspace, database, limits, now=now)
-    history.forget(database, found.jobs)
+    forget(database, found.jobs)
     changes.forget_before(database, now - limits.seconds, now=now)
     notifications.forget_before(database, now - limits.seconds)
     batches.forget_before(database, now - limits.seconds)
@@ -78,6 +95,44 @@ def prune(workspace: Workspace, database: Database, limits: Limits, *, now: floa
     for path in found.logs:
         _remove(path)
     return found
+
+
+def ended_jobs(database: Database) -> list[Ended]:
+    """Return every job that is over, the one that ended first first; none that owes its task."""
+    rows = database.rows(
+        f"""
+        select id, project_id, task_id, ended_at,
+            (select max(created_at) from job as newest where newest.project_id = job.project_id)
+                as project_used_at,
+            (select group_concat(occupied.task_id, ' ') from occupied
+                where occupied.job_id = job.id) as others,
+            exists (select 1 from waiter where waiter.job_id = job.id and id not glob 'p*')
+                as is_awaited
+        from job
+        where {ENDED} and ended_at is not null and not owes_task
+        order by ended_at, id
+        """  # noqa: S608 - words of ours
+    )
+    return [
+        Ended(
+            JobId(row["id"]),
+            ProjectId(row["project_id"]),
+            (TaskId(row["task_id"]), *map(TaskId, (row["others"] or "").split())),
+            row["ended_at"],
+            row["project_used_at"],
+            bool(row["is_awaited"]),
+        )
+        for row in rows
+    ]
+
+
+def forget(database: Database, job_ids: Sequence[JobId]) -> None:
+    """Remove jobs, their attempts and who waited for them. They must have ended."""
+    ids = [(job_id,) for job_id in job_ids]
+    with database.transaction():
+        for table, column in (("waiter", "job_id"), ("attempt", "job_id"), ("job", "id")):
+            for key in ids:
+                database.run(f"delete from {table} where {column} = ?", key)  # noqa: S608
 
 
 def _remove(path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
-from sow.yamlfile.changes import REMOVE, Changes, Keys
+from sow.yamlfile import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
 from sow.yamlfile.reading import compose, decode, load, unshared
 from sow.yamlfile.rendering import render, render_item

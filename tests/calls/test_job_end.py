@@ -14,7 +14,7 @@ from reports.job_cases import NOW, make_attempt, make_job
 from sow.calls.job_end import cancel, finish, give_back, is_abandoned, undo
 from sow.errors import StateError
 from sow.ids import ProjectId
-from sow.jobs import history, jobs, waiters
+from sow.jobs import jobs, pruning, waiters
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.processes import process_facts
@@ -236,9 +236,9 @@ def test_a_task_that_cannot_be_read_stays_owed(workspace: Workspace, database: D
 
 def test_a_job_that_owes_its_task_is_not_pruned(database: Database) -> None:
     ended = owing(database, ended_at=1.0)
-    assert history.ended_jobs(database) == []
+    assert pruning.ended_jobs(database) == []
     jobs.pay_task(database, ended.id)
-    assert [one.id for one in history.ended_jobs(database)] == [ended.id]
+    assert [one.id for one in pruning.ended_jobs(database)] == [ended.id]
 
 
 @pytest.mark.parametrize("prior", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS, None])

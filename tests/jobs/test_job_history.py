@@ -8,7 +8,7 @@ import pytest
 from queue_cases import MANY, NOW, WORKER, insert, make_job
 
 from sow.ids import AttemptId
-from sow.jobs import history, jobs, leases, spending, stats
+from sow.jobs import jobs, leases, pruning, spending, stats
 from sow.jobs.database import Database
 from sow.jobs.stats import StatsBy
 from sow.paths import Workspace
@@ -50,7 +50,7 @@ def test_figures_outlive_the_records(database: Database) -> None:
     before = {
         by: stats.success_rates(database, by, now=NOW + 20, since=0.0) for by in (*StatsBy, None)
     }
-    history.forget(database, [first, second, third])  # type: ignore[list-item]
+    pruning.forget(database, [first, second, third])  # type: ignore[list-item]
     assert database.rows("select * from job") == []
     for by, found in before.items():
         assert stats.success_rates(database, by, now=NOW + 20, since=0.0) == found

@@ -5,7 +5,7 @@ from queue_cases import NOW, PROJECT, WORKER, make_job
 from recorded_changes import read_after
 
 from sow.ids import AttemptId, ProjectId, TaskId
-from sow.jobs import history, jobs
+from sow.jobs import jobs, pruning
 from sow.jobs.changes import Filter
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
@@ -125,7 +125,7 @@ def test_a_job_of_one_task_is_on_record_once(database: Database) -> None:
 def test_its_end_knows_all_and_what_is_forgotten_is_gone(database: Database) -> None:
     job = merge(database, "010", "020")
     jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
-    (ended,) = history.ended_jobs(database)
+    (ended,) = pruning.ended_jobs(database)
     assert sorted(ended.task_ids) == ["010", "020"]
-    history.forget(database, [job.id])
+    pruning.forget(database, [job.id])
     assert not database.rows("select * from occupied")

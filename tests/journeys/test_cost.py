@@ -4,7 +4,7 @@ import pytest
 from journeys.callers import all_jobs, await_end, await_runs, gate, good, open_gate, queue
 from journeys.site import Site, wait_until
 
-from sow.jobs import history, spending
+from sow.jobs import pruning, spending
 
 USE = {"use": {"input": 1000, "output": 100, "cache_read": 1000, "cache_write": 80}}
 """Each message of the stand-in costs $0.0051."""
@@ -125,7 +125,7 @@ def test_what_was_used_outlives_the_records_and_still_counts_off(site: Site) -> 
     site.sow(*SPAWN)
     before = cost_of(site)
     database = queue(site)
-    history.forget(database, [job.id for job in all_jobs(site)])
+    pruning.forget(database, [job.id for job in all_jobs(site)])
     assert (all_jobs(site), cost_of(site)) == ([], before)
     site.sow("agent", "resume", "010", "Go on.", expect=None)
     assert cost_of(site)["cost_usd"] == round(MESSAGE * 5, 4)
