@@ -5,7 +5,7 @@ Reads only. A task that has not changed since the last look is not parsed again.
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.batches.brakes import Brake, brake_of, brake_of_refusals
-from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.batches.item_facts import BatchFacts, Dependency, ItemFacts, LiveJob
 from sow.batches.item_history import History
 from sow.batches.other_tasks import Others
 from sow.clones.task_branches import TaskBranches
@@ -177,7 +177,7 @@ class _Look:
 
     def _facts(self, item: BatchItem, task: Task, history: History) -> ItemFacts:
         needed = [TaskId(other) for other in task.depends_on]
-        last = self._last(history.ended)
+        last = next(reversed(history.ended), None)
         return ItemFacts(
             task=item.task_id,
             status=task.status,
@@ -193,7 +193,8 @@ class _Look:
             feedback_is_open=feedback_status(task) is FeedbackStatus.OPEN,
             check_passed=None if task.check is UNSET else task.check.passed,
             live=self._live(item.task_id, history),
-            last=self._paid_for(last),
+            last=last,
+            may_go_on=self._may_go_on(last),
             returns=history.count(RETURNS, item.forgiven),
             changed_nothing=history.changed_nothing,
             asked_for_change=history.count((Action.ASK_FOR_CHANGE,), item.forgiven),
@@ -223,29 +224,14 @@ class _Look:
     def _waits_for_plan(self, task: Task) -> bool:
         return not self._batch.policy.before_approval and waits(self._seen.project(), task)
 
-    def _paid_for(self, last: EndedJob | None) -> EndedJob | None:
-        """Return the last end; it may go on where a limit of a file has ended it that has room."""
-        if last is None or not self._has_room(last.reached):
-            return last
-        return msgspec.structs.replace(last, may_go_on=True)
-
     def _has_room(self, reached: ReachedLimit | None) -> bool:
         return reached is not None and self._limits.has_room(reached)
 
-    def _last(self, ended: Sequence[JobInBatch]) -> EndedJob | None:
-        if not ended:
-            return None
-        job = ended[-1]
-        return EndedJob(
-            id=job.id,
-            verb=job.verb,
-            state=job.state,
-            cause=job.cause,
-            reason=job.reason,
-            cancel_asked=job.cancel_asked,
-            reached=job.reached,
-            may_go_on=self._limits.is_raised(job, self._batch.policy),
-        )
+    def _may_go_on(self, last: JobInBatch | None) -> bool:
+        """Whether a limit has ended a job that was raised since; one of a file, that has room."""
+        if last is None:
+            return False
+        return self._has_room(last.reached) or self._limits.is_raised(last, self._batch.policy)
 
     def _was_interrupted(self, task: Task) -> bool:
         """Whether a task is paused by a cancel."""

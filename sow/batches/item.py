@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sow.batches.item_facts import Dependency, EndedJob, ItemFacts, LiveJob, Standing
+from sow.batches.item_facts import Dependency, ItemFacts, LiveJob, Standing
+from sow.jobs.batches import JobInBatch
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
 from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import committing
@@ -160,7 +161,7 @@ def _hopeless(other: Dependency) -> str:
 
 def _taken_up_again(item: ItemFacts) -> Standing | None:
     """Return that an item goes on whose last end a person has forgiven, or paid for."""
-    if not _is_forgiven(item) and not (item.last is not None and item.last.may_go_on):
+    if not _is_forgiven(item) and not item.may_go_on:
         return None
     action = Action.GO_ON if item.session_started else Action.SPAWN
     return advance(item, ItemState.RUNNING, action)
@@ -249,7 +250,7 @@ def is_on_its_way(item: ItemFacts, policy: BatchPolicy) -> bool:
 def _ended_badly(item: ItemFacts) -> Standing | None:
     """Return what an item wants whose last job came to nothing that the loop could act on."""
     last = item.last
-    if last is None or last.id <= item.forgiven or KINDS[last.verb].makes_work or last.may_go_on:
+    if last is None or last.id <= item.forgiven or KINDS[last.verb].makes_work or item.may_go_on:
         return None
     if last.cancel_asked and last.state is JobState.CANCELLED:
         return needs_person(item, f"job {last.id} ({last.verb.value}) was cancelled", "")
@@ -277,12 +278,11 @@ def _conflict(item: ItemFacts) -> Standing | None:
     return advance(item, ItemState.CORRECTING, Action.SOLVE)
 
 
-def _is_conflict(last: EndedJob | None) -> bool:
-    failed = last is not None and last.state is JobState.FAILED
-    return failed and last is not None and last.cause == Cause.MERGE_CONFLICT
+def _is_conflict(last: JobInBatch | None) -> bool:
+    return last is not None and last.state is JobState.FAILED and last.cause == Cause.MERGE_CONFLICT
 
 
-def _is_update(last: EndedJob | None) -> bool:
+def _is_update(last: JobInBatch | None) -> bool:
     return last is not None and KINDS[last.verb].updates_clone
 
 

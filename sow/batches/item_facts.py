@@ -6,9 +6,10 @@ Owns their shape. `gathering` fills in what is known; where an item stands follo
 
 import msgspec
 
+from sow.jobs.batches import JobInBatch
 from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import Action, ItemState
-from sow.schema.job import JobState, Verb
+from sow.schema.job import Verb
 from sow.schema.task import ReviewVerdict, TaskStatus
 
 
@@ -24,22 +25,6 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """Files of it that are in no commit, so that no clone begins with them."""
     goes_on: bool = False
     """Whether it comes to its end without a person, as far as can be told."""
-
-
-class EndedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest job of a task that has ended."""
-
-    id: int
-    verb: Verb
-    state: JobState
-    cause: str | None = None
-    reason: str = ""
-    cancel_asked: bool = False
-    """Whether somebody has asked for its end: it was not undone by its own caller's death."""
-    reached: ReachedLimit | None = None
-    """The limit that has ended it."""
-    may_go_on: bool = False
-    """Whether a limit has ended it that has another figure by now."""
 
 
 class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +93,10 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     is_behind: bool = False
     """Whether the project's branch has something that the task's lacks."""
     live: LiveJob | None = None
-    last: EndedJob | None = None
+    last: JobInBatch | None = None
+    """Its newest job that has ended."""
+    may_go_on: bool = False
+    """Whether a limit has ended that job which has another figure by now, or room again."""
     returns: int = 0
     """How often the work was given back to its author since a person last had a hand in it."""
     changed_nothing: bool = False

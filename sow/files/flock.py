@@ -7,7 +7,7 @@ and a child that inherits the descriptor holds the lock on.
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,30 +52,43 @@ def lock_file_held(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+def lock_opened(
+    opening: Callable[[], int],
+    is_still: Callable[[int], bool],
+    seconds: float,
+    *,
+    every: float = POLL_SECONDS,
+) -> int | None:
+    """Open something and lock it; return it open, or None where another holds it all the time.
+
+    Whoever moves or removes what is locked leaves its lock behind: where it is not `is_still` what
+    is meant, what is there by now is opened. Raises what `opening` does, OSError.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        descriptor, is_taken = opening(), False
+        try:
+            if not lock_within(descriptor, deadline - time.monotonic(), every=every):
+                return None
+            is_taken = is_still(descriptor)
+            if is_taken:
+                return descriptor
+        finally:
+            if not is_taken:
+                os.close(descriptor)
+
+
 def take_lock_file(path: Path, timeout_seconds: float) -> int | None:
     """Lock the file at a path; return it open, or None where another holds it all the time.
 
-    Whoever removes what it guards removes the file too: then the next one is locked.
-    Raises NotWritten.
+    Whoever removes what it guards removes the file too. Raises NotWritten.
     """
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        try:
-            descriptor = open_lock_file(path)
-        except OSError as error:
-            raise NotWritten(path, error) from error
-        try:
-            is_free = try_lock(descriptor)
-            if is_free and _is_at(descriptor, path):
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-        if not is_free:
-            if time.monotonic() >= deadline:
-                return None
-            time.sleep(POLL_SECONDS)
+    try:
+        return lock_opened(
+            lambda: open_lock_file(path), lambda opened: _is_at(opened, path), timeout_seconds
+        )
+    except OSError as error:
+        raise NotWritten(path, error) from error
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

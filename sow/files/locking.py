@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sow.files.file_errors import FolderMissing, NotWritten, StateLocked
-from sow.files.flock import lock_within
+from sow.files.flock import lock_opened
 from sow.files.inside import HELD, is_at, open_folder
 
 LOCK_TIMEOUT_SECONDS = 10.0
@@ -50,17 +50,15 @@ def locked_folder(
 
 def _open_locked(folder: Path, timeout_seconds: float, opening: Callable[[], int] | None) -> int:
     """Return the folder that lies at the path, open and locked."""
-    while True:
-        descriptor = _open(folder) if opening is None else opening()
-        try:
-            if not lock_within(descriptor, timeout_seconds, every=RETRY_SECONDS):
-                raise StateLocked(folder, timeout_seconds)
-            if is_at(folder, descriptor) if opening is None else _is_again(opening, descriptor):
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+    descriptor = lock_opened(
+        opening or (lambda: _open(folder)),
+        lambda opened: is_at(folder, opened) if opening is None else _is_again(opening, opened),
+        timeout_seconds,
+        every=RETRY_SECONDS,
+    )
+    if descriptor is None:
+        raise StateLocked(folder, timeout_seconds)
+    return descriptor
 
 
 def _open(folder: Path) -> int:

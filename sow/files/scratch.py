@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sow.files.flock import try_lock
+from sow.files.flock import lock_opened
 
 KINDS = ("git", "index", "sparse", "history")
 SUFFIX = ".tmp"
@@ -62,19 +62,13 @@ def _made(kind: str) -> tuple[Path, int | None]:
 def _locked(folder: Path) -> int | None:
     """Return a folder, open and locked; None where it is gone, or another sweeps it."""
     try:
-        descriptor = os.open(folder, READING)
+        return lock_opened(
+            lambda: os.open(folder, READING),
+            lambda opened: os.path.samestat(os.fstat(opened), folder.lstat()),
+            0,
+        )
     except FileNotFoundError:
         return None
-    try:
-        if try_lock(descriptor) and os.path.samestat(os.fstat(descriptor), folder.lstat()):
-            return descriptor
-    except FileNotFoundError:
-        pass
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
-    return None
 
 
 def _swept(folder: Path) -> bool:

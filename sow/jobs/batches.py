@@ -45,19 +45,20 @@ class JobInBatch(msgspec.Struct, frozen=True, kw_only=True):
     id: JobId
     task_id: TaskId
     verb: Verb
-    agent: str
+    agent: str = ""
     state: JobState
-    cause: str | None
-    reason: str
-    held_for: str | None
-    step: int | None
-    action: str | None
-    cancel_asked: bool
-    warnings: tuple[str, ...]
-    owes_task: bool
+    cause: str | None = None
+    reason: str = ""
+    held_for: str | None = None
+    step: int | None = None
+    action: str | None = None
+    cancel_asked: bool = False
+    """Whether somebody has asked for its end: it was not undone by its own caller's death."""
+    warnings: tuple[str, ...] = ()
+    owes_task: bool = False
     """Whether it has ended, and its task is still to be given the status that it leaves."""
-    started_at: float | None
-    ended_at: float | None
+    started_at: float | None = None
+    ended_at: float | None = None
     reached: ReachedLimit | None = None
     """The limit that has ended it."""
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from sow.batches.item_facts import EndedJob, ItemFacts, LiveJob
+from sow.batches.item_facts import ItemFacts, LiveJob
+from sow.ids import JobId, TaskId
+from sow.jobs.batches import JobInBatch
 from sow.schema.batch import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
@@ -43,8 +45,9 @@ def ended(
     cause: Cause | None = None,
     number: int = 5,
     **more: Any,
-) -> EndedJob:
-    return EndedJob(id=number, verb=verb, state=state, cause=cause, **more)
+) -> JobInBatch:
+    known = {"id": JobId(number), "task_id": TaskId("010"), "verb": verb, "state": state}
+    return JobInBatch(**known, cause=cause, **more)
 
 
 def live(verb: Verb, action: str | None = None, **more: Any) -> LiveJob:

@@ -4,7 +4,8 @@ import pytest
 from batches.item_values import ALL, accepted, checked, ended, finished, item, live
 
 from sow.batches.item import standing_of
-from sow.batches.item_facts import EndedJob, ItemFacts
+from sow.batches.item_facts import ItemFacts
+from sow.jobs.batches import JobInBatch
 from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
@@ -190,7 +191,7 @@ def test_what_follows_for_one_item(
     ],
 )
 def test_a_merge_that_a_person_has_forgiven_is_tried_again(
-    last: EndedJob, state: ItemState, action: Action | None
+    last: JobInBatch, state: ItemState, action: Action | None
 ) -> None:
     found = standing_of(accepted(last=last), ALL)
     assert (found.state, found.action) == (state, action)

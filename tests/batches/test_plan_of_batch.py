@@ -8,8 +8,9 @@ from batches.item_values import ALL, accepted, checked, ended, finished, item, l
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sow.batches.item_facts import BatchFacts, Dependency, EndedJob, ItemFacts, LiveJob
+from sow.batches.item_facts import BatchFacts, Dependency, ItemFacts, LiveJob
 from sow.batches.planning import Plan, next_actions
+from sow.jobs.batches import JobInBatch
 from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Accept, Action, BatchPolicy, ItemState
 from sow.schema.causes import Cause
@@ -210,8 +211,9 @@ def test_a_batch_without_a_task_rests_and_is_not_over() -> None:
 
 statuses = st.sampled_from([*TaskStatus, None])
 ended_jobs = st.builds(
-    EndedJob,
+    JobInBatch,
     id=st.integers(1, 9),
+    task_id=st.just("010"),
     verb=st.sampled_from(Verb),
     state=st.sampled_from(sorted(FINAL_STATES)),
     cause=st.none() | st.sampled_from(Cause).map(str),
@@ -369,12 +371,12 @@ def test_a_command_in_the_words_of_others_is_never_named_as_what_raises_a_budget
 
 def test_what_a_budget_has_stopped_goes_on_with_another_figure() -> None:
     reached = (JobState.FAILED, Cause.BUDGET_REACHED)
-    paid = ended(Verb.SPAWN, *reached, may_go_on=True)
-    assert actions_of(plan_of(item(TaskStatus.FAILED, last=paid))) == {"010": D.SPAWN}
-    begun = item(TaskStatus.FAILED, last=paid, session_started=True)
+    paid = {"last": ended(Verb.SPAWN, *reached), "may_go_on": True}
+    assert actions_of(plan_of(item(TaskStatus.FAILED, **paid))) == {"010": D.SPAWN}
+    begun = item(TaskStatus.FAILED, **paid, session_started=True)
     assert actions_of(plan_of(begun)) == {"010": D.GO_ON}
-    review = ended(Verb.REVIEW, *reached, may_go_on=True)
-    assert actions_of(plan_of(checked(last=review), policy=ALL)) == {"010": D.REVIEW}
+    review = checked(last=ended(Verb.REVIEW, *reached), may_go_on=True)
+    assert actions_of(plan_of(review, policy=ALL)) == {"010": D.REVIEW}
 
 
 def test_a_chain_may_be_longer_than_python_goes_deep() -> None:

@@ -13,7 +13,7 @@ from recorded_changes import read_after
 
 from sow.errors import ExitCode, UsageError
 from sow.ids import AttemptId, JobId, TaskId
-from sow.jobs import changes, history, jobs, leases
+from sow.jobs import changes, jobs, leases, pruning
 from sow.jobs.change_feed import ChangeFeed
 from sow.jobs.changes import Cursor, Filter, parse_cursor
 from sow.jobs.database import Database, open_queue
@@ -402,7 +402,7 @@ def test_what_is_left_has_no_gap(database: Database) -> None:
 
 def test_a_job_that_is_pruned_leaves_its_changes(database: Database) -> None:
     job = insert(database, state=JobState.DONE, ended_at=NOW, outcome_status=TaskStatus.COMPLETED)
-    history.forget(database, [job.id])
+    pruning.forget(database, [job.id])
     assert [row.job for row in read_after(database, 0)] == [job.id]
 
 

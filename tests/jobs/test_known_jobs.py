@@ -7,7 +7,7 @@ import pytest
 from queue_cases import insert
 
 from sow.ids import JobId, TaskId
-from sow.jobs import changed_jobs, changes, history, jobs, leases
+from sow.jobs import changed_jobs, changes, jobs, leases, pruning
 from sow.jobs.changed_jobs import WHOLE_SECONDS, LiveJobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.jobs import UnknownJob
@@ -68,7 +68,7 @@ def test_other_jobs_may_be_asked_for_and_one_that_is_gone_is_none(three: Databas
     known = KnownJobs(three)
     assert [job.id for job in known.read(NUMBERS[:1], at=0.0)] == [1]
     assert [job.id for job in known.read(NUMBERS[1:], at=0.0)] == [2, 3]
-    history.forget(three, [JobId(3)])
+    pruning.forget(three, [JobId(3)])
     with pytest.raises(UnknownJob):
         known.read(NUMBERS, at=0.0)
 
