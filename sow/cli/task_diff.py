@@ -86,7 +86,7 @@ def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) ->
 
 
 def _print_json(task: "Task", change: "TaskChange") -> None:
-    from sow.schema.output.differences import TaskDiff
+    from sow.schema.output.tasks import TaskDiff
 
     echo_json(
         TaskDiff(

@@ -6,7 +6,7 @@ schema is made from the type that validates the file, or that the command prints
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -17,7 +17,8 @@ from sow.schema.config import RepositoryConfigFile, UserConfigFile
 from sow.schema.knowledge import KnowledgeEntry
 from sow.schema.log_entry import LogFrontmatter
 from sow.schema.notification import Notification
-from sow.schema.output.error_view import ErrorView
+from sow.schema.output import fields
+from sow.schema.output.fields import about
 from sow.schema.project import ProjectState
 from sow.schema.references import ReferenceIndex
 from sow.schema.task import TaskState
@@ -35,6 +36,30 @@ FILES: Mapping[str, tuple[type[msgspec.Struct], str]] = {
     "repository": (RepositoryConfigFile, "the repository's .sow/config.yaml"),
 }
 OF_AN_ERROR = "error"
+
+
+class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """An error in words, for people, and its code, for programs."""
+
+    kind: Annotated[
+        str,
+        about(
+            "what it has to do with: usage, configuration, state, executor, queue, or"
+            " failed for what is none of these"
+        ),
+    ]
+    exit_code: fields.ExitCode
+    message: Annotated[str, about("what happened")]
+    hint: Annotated[str, about("what to do next; often empty")]
+
+
+class ErrorView(msgspec.Struct, frozen=True, kw_only=True):
+    """What any command prints in place of a result, or after some, where it fails."""
+
+    task: Annotated[
+        str | None, about("the task that it is about; null where the call named none, or several")
+    ]
+    error: Annotated[ErrorFacts, about("what happened")]
 
 
 def outputs() -> list[str]:

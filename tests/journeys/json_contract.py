@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sow.schema.catalogue import printed_by
-from sow.schema.output.error_view import ErrorView
+from sow.schema.catalogue import ErrorView, printed_by
 
 
 def hold(command: str, lines: Sequence[Any]) -> None:

@@ -26,9 +26,8 @@ from command_tree import COMMANDS
 from sow.jobs.migrations import take_step
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.schema import job as records
-from sow.schema.catalogue import outputs, printed_by
+from sow.schema.catalogue import ErrorView, outputs, printed_by
 from sow.schema.job import JobState
-from sow.schema.output.error_view import ErrorView
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 

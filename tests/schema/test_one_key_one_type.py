@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from sow.schema.catalogue import outputs, printed_by
-from sow.schema.output.error_view import ErrorView
+from sow.schema.catalogue import ErrorView, outputs, printed_by
 
 NUMBERS, TEXTS = (
     (inspect.IntType, inspect.FloatType),
