@@ -21,13 +21,8 @@ SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_IOERR = 5, 6, 7, 10
 SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_PROTOCOL = 13, 14, 15
 SQLITE_PASSING = frozenset(
     {
-        SQLITE_BUSY,
-        SQLITE_LOCKED,
-        SQLITE_NOMEM,
-        SQLITE_IOERR,
-        SQLITE_FULL,
-        SQLITE_CANTOPEN,
-        SQLITE_PROTOCOL,
+        *(SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOMEM, SQLITE_IOERR),
+        *(SQLITE_FULL, SQLITE_CANTOPEN, SQLITE_PROTOCOL),
     }
 )
 """Primary result codes (sqlite.org/rescode.html). No file can be opened where descriptors lack."""

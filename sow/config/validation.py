@@ -111,12 +111,9 @@ def _doubts(configuration: Configuration, environ: Mapping[str, str]) -> Iterato
     for executor, variable, name in references(configuration.path):
         if name not in environ:
             place = f"agents.executors.{executor}.env.{variable}"
-            yield Finding(
-                check="env",
-                level=Level.WARNING,
-                text=f"{place} needs {name}, which is not set here",
-                remedy=f"Set {name} where the worker is started, or its jobs fail.",
-            )
+            text = f"{place} needs {name}, which is not set here"
+            remedy = f"Set {name} where the worker is started, or its jobs fail."
+            yield Finding(check="env", level=Level.WARNING, text=text, remedy=remedy)
 
 
 def _passed(check: str, text: str) -> Finding:
@@ -124,12 +121,9 @@ def _passed(check: str, text: str) -> Finding:
 
 
 def _absent(path: Path) -> Finding:
-    return Finding(
-        check="yaml",
-        level=Level.NOTE,
-        text=f"{display_path(path)} does not exist: the defaults are in effect",
-        remedy="`sow config init` makes it.",
-    )
+    text = f"{display_path(path)} does not exist: the defaults are in effect"
+    remedy = "`sow config init` makes it."
+    return Finding(check="yaml", level=Level.NOTE, text=text, remedy=remedy)
 
 
 def _refused(error: InvalidConfiguration, path: Path) -> Finding:

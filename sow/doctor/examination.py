@@ -60,12 +60,9 @@ def examine_references(workspace: Workspace) -> Iterator[Finding]:
 def _cache() -> Iterator[Finding]:
     folder = cache_root()
     if obstacle := _in_the_way(folder):
-        yield Finding(
-            check="references",
-            level=Level.WARNING,
-            text=f"Nothing can be fetched into {display_path(folder)}",
-            remedy=f"Make {obstacle} a folder that you may write in.",
-        )
+        text = f"Nothing can be fetched into {display_path(folder)}"
+        remedy = f"Make {obstacle} a folder that you may write in."
+        yield Finding(check="references", level=Level.WARNING, text=text, remedy=remedy)
 
 
 def _in_the_way(folder: Path) -> str:
@@ -86,19 +83,13 @@ def _project(workspace: Workspace) -> Iterator[Finding]:
         return
     file = first_file(workspace.project)
     if file is None:
-        yield Finding(
-            check="project",
-            level=Level.NOTE,
-            text=f"This branch has no project: {workspace.project} holds empty folders alone",
-            remedy="A change of branches leaves them; `sow project new NAME` begins a project.",
-        )
+        text = f"This branch has no project: {workspace.project} holds empty folders alone"
+        remedy = "A change of branches leaves them; `sow project new NAME` begins a project."
+        yield Finding(check="project", level=Level.NOTE, text=text, remedy=remedy)
         return
-    yield Finding(
-        check="project",
-        level=Level.ERROR,
-        text=f"{workspace.project} holds files ({file}), but no state.yaml",
-        remedy="Restore state.yaml with git, or move the folder away.",
-    )
+    text = f"{workspace.project} holds files ({file}), but no state.yaml"
+    remedy = "Restore state.yaml with git, or move the folder away."
+    yield Finding(check="project", level=Level.ERROR, text=text, remedy=remedy)
 
 
 def _copies(workspace: Workspace) -> Iterator[Finding]:

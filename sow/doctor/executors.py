@@ -214,13 +214,9 @@ def _flags(need: Need, path: str, asked: Asked, questions: Questions) -> Finding
     if not missing:
         text = f"{executor.name}: its help lists every flag that sow uses"
         return Finding(check="flags", level=Level.OK, text=text, facts=facts)
-    return Finding(
-        check="flags",
-        level=Level.WARNING,
-        text=f"{executor.name}: its help does not list {', '.join(missing)}, which sow uses",
-        remedy=f"Update {executor.binary}, or sow: docs/compatibility.md names the versions tried.",
-        facts=facts,
-    )
+    text = f"{executor.name}: its help does not list {', '.join(missing)}, which sow uses"
+    remedy = f"Update {executor.binary}, or sow: docs/compatibility.md names the versions tried."
+    return Finding(check="flags", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _login(executor: Executor, environ: Mapping[str, str], questions: Questions) -> Finding:
@@ -238,13 +234,9 @@ def _login(executor: Executor, environ: Mapping[str, str], questions: Questions)
             check="login", level=Level.NOTE, text=text, remedy=questions.login, facts=facts
         )
     keys = ", ".join(questions.key_variables[:3])
-    return Finding(
-        check="login",
-        level=Level.WARNING,
-        text=f"{executor.name}: nothing here tells of a login",
-        remedy=f"{questions.login}\nOr set one of {keys} where the worker is started.",
-        facts=facts,
-    )
+    text = f"{executor.name}: nothing here tells of a login"
+    remedy = f"{questions.login}\nOr set one of {keys} where the worker is started."
+    return Finding(check="login", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _no_permission(executor: Executor, refusal: str, rule: SowPermission) -> Finding:

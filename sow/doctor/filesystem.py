@@ -30,25 +30,18 @@ def _kind(folder: Path, mountinfo: str) -> Finding:
     if not is_shared(kind):
         text = f"{folder} lies on a local file system ({kind})"
         return Finding(check="filesystem", level=Level.OK, text=text, facts=facts)
-    return Finding(
-        check="filesystem",
-        level=Level.WARNING,
-        text=f"{folder} lies on {kind}, where the queue's locks cannot be relied on",
-        remedy="Keep the checkout on a disk of this machine: SQLite and flock need one.",
-        facts=facts,
-    )
+    text = f"{folder} lies on {kind}, where the queue's locks cannot be relied on"
+    remedy = "Keep the checkout on a disk of this machine: SQLite and flock need one."
+    return Finding(check="filesystem", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _locks(folder: Path) -> Finding:
     fault = lock_fault(folder)
     if not fault:
         return Finding(check="locks", level=Level.OK, text="Locks on it hold (flock)")
-    return Finding(
-        check="locks",
-        level=Level.ERROR,
-        text=f"Locks on {folder} do not hold: {fault}",
-        remedy="Keep the checkout on a disk of this machine.",
-    )
+    text = f"Locks on {folder} do not hold: {fault}"
+    remedy = "Keep the checkout on a disk of this machine."
+    return Finding(check="locks", level=Level.ERROR, text=text, remedy=remedy)
 
 
 def lock_fault(folder: Path) -> str:
@@ -78,28 +71,19 @@ def _no_folders(workspace: Workspace) -> Iterator[Finding]:
     """Yield what stands where workers and calls make their folders, and is none."""
     for folder in (workspace.run, workspace.workers, workspace.waiters, workspace.jobs):
         if os.path.lexists(folder) and not folder.is_dir():
-            yield Finding(
-                check="folder",
-                level=Level.ERROR,
-                text=f"{folder} is no folder, and agents need one there",
-                remedy="Move it away: sow makes the folder when it needs it.",
-            )
+            text = f"{folder} is no folder, and agents need one there"
+            remedy = "Move it away: sow makes the folder when it needs it."
+            yield Finding(check="folder", level=Level.ERROR, text=text, remedy=remedy)
 
 
 def _permissions(workspace: Workspace) -> Iterator[Finding]:
     folders = [folder for folder in (workspace.sow, workspace.run) if folder.is_dir()]
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK):
-            yield Finding(
-                check="permissions",
-                level=Level.ERROR,
-                text=f"{folder} is not writable",
-                remedy="Make it writable for you, or mount the disk for writing.",
-            )
+            text = f"{folder} is not writable"
+            remedy = "Make it writable for you, or mount the disk for writing."
+            yield Finding(check="permissions", level=Level.ERROR, text=text, remedy=remedy)
     if workspace.run.is_dir() and workspace.run.stat().st_mode & 0o077:
-        yield Finding(
-            check="permissions",
-            level=Level.WARNING,
-            text=f"{workspace.run} can be read by others; prompts and output lie in it",
-            remedy=f"chmod 700 {workspace.run}",
-        )
+        text = f"{workspace.run} can be read by others; prompts and output lie in it"
+        remedy = f"chmod 700 {workspace.run}"
+        yield Finding(check="permissions", level=Level.WARNING, text=text, remedy=remedy)

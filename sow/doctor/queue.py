@@ -28,12 +28,9 @@ def examine_queue(
     """Yield what is found of the queue."""
     if git_tracks(workspace):
         run = workspace.run.relative_to(workspace.root)
-        yield Finding(
-            check="queue",
-            level=Level.WARNING,
-            text=f"Git tracks files in {run}, which is this machine's alone: pulls bring others",
-            remedy=f"`git rm -r --cached {run}` has git leave them alone; then commit.",
-        )
+        text = f"Git tracks files in {run}, which is this machine's alone: pulls bring others"
+        remedy = f"`git rm -r --cached {run}` has git leave them alone; then commit."
+        yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
     try:
         database = open_existing_queue(workspace)
         if database is None:
@@ -67,12 +64,9 @@ def _file(workspace: Workspace, database: Database) -> Finding:
     if not damage:
         text = f"The queue's file opens and is sound ({workspace.queue_db})"
         return Finding(check="queue", level=Level.OK, text=text)
-    return Finding(
-        check="queue",
-        level=Level.ERROR,
-        text=f"The queue's file is damaged: {damage}",
-        remedy=QueueDamaged(workspace.queue_db, damage).hint,
-    )
+    text = f"The queue's file is damaged: {damage}"
+    remedy = QueueDamaged(workspace.queue_db, damage).hint
+    return Finding(check="queue", level=Level.ERROR, text=text, remedy=remedy)
 
 
 def _contents(workspace: Workspace, database: Database, now: float) -> Iterator[Finding]:
@@ -87,20 +81,14 @@ def _contents(workspace: Workspace, database: Database, now: float) -> Iterator[
         )
     aside = len(control.set_aside(database))
     if aside:
-        yield Finding(
-            check="set_aside",
-            level=Level.WARNING,
-            text=f"Messages that were set aside, since no job stands behind them: {aside}",
-            remedy="`sow queue status` shows them.",
-        )
+        text = f"Messages that were set aside, since no job stands behind them: {aside}"
+        remedy = "`sow queue status` shows them."
+        yield Finding(check="set_aside", level=Level.WARNING, text=text, remedy=remedy)
     doubtful = sorted(in_doubt(workspace, database, jobs.active_jobs(database)))
     if doubtful:
-        yield Finding(
-            check="doubt",
-            level=Level.WARNING,
-            text=f"Nobody here can tell whether these jobs run: {', '.join(map(str, doubtful))}",
-            remedy="Make sure that they are gone, then `sow job resolve JOB --gone`.",
-        )
+        text = f"Nobody here can tell whether these jobs run: {', '.join(map(str, doubtful))}"
+        remedy = "Make sure that they are gone, then `sow job resolve JOB --gone`."
+        yield Finding(check="doubt", level=Level.WARNING, text=text, remedy=remedy)
 
 
 def _workers(
@@ -130,13 +118,9 @@ def _alive(worker: WorkerRecord) -> Finding:
     text = f"Worker {worker.id} lives (pid {worker.process.pid}, sow {worker.version})"
     if worker.version == __version__:
         return Finding(check="worker", level=Level.OK, text=text, facts=facts)
-    return Finding(
-        check="worker",
-        level=Level.WARNING,
-        text=f"{text}, and this is sow {__version__}",
-        remedy=f"`sow worker stop {worker.id}`: the next call starts a new one, and agents go on.",
-        facts=facts,
-    )
+    text = f"{text}, and this is sow {__version__}"
+    remedy = f"`sow worker stop {worker.id}`: the next call starts a new one, and agents go on."
+    return Finding(check="worker", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _nobody(database: Database, configuration: Configuration) -> Finding:

@@ -44,12 +44,9 @@ def examine_installed(folder: Path, environ: Mapping[str, str]) -> Iterator[Find
     yield from _old(folder, environ)
     is_there = any(finding.level is not Level.NOTE for finding in plugin)
     if is_there and shutil.which("sow", path=environ.get("PATH", os.defpath)) is None:
-        yield Finding(
-            check=PATH_CHECK,
-            level=Level.WARNING,
-            text="`sow` is not on PATH: commands and hook of the plugin find it there",
-            remedy="Install it with pipx or `uv tool install`, or add its folder to PATH.",
-        )
+        text = "`sow` is not on PATH: commands and hook of the plugin find it there"
+        remedy = "Install it with pipx or `uv tool install`, or add its folder to PATH."
+        yield Finding(check=PATH_CHECK, level=Level.WARNING, text=text, remedy=remedy)
 
 
 def _plugin(target: Target, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -128,13 +125,9 @@ def _text(folder: Path) -> Iterator[Finding]:
     try:
         block = block_in(folder)
     except SowError as error:
-        yield Finding(
-            check=TEXT_CHECK,
-            level=Level.WARNING,
-            text=error.message,
-            remedy=error.hint,
-            facts=facts,
-        )
+        text = error.message
+        remedy = error.hint
+        yield Finding(check=TEXT_CHECK, level=Level.WARNING, text=text, remedy=remedy, facts=facts)
         return
     level, text, remedy = Level.OK, f"{TEXT} tells other CLIs of sow", ""
     if block is None:

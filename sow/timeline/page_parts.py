@@ -6,7 +6,7 @@ from sow.schema.output.report import WORKING, PathStep, Report
 from sow.schema.output.stats import Stats
 from sow.timeline.drawing import lanes, path_line, shares, swatch
 from sow.timeline.markup import Content, Markup, tag
-from sow.timeline.page_tasks import task_row
+from sow.timeline.page_tasks import row_of, table_of, task_row
 from sow.timeline.plots import plots_of
 from sow.timeline.scale import Scale
 from sow.timeline.words import NAMES, NO_TASK, duration, percent, plural, step_label
@@ -77,19 +77,17 @@ def path_section(report: Report, scale: Scale) -> Iterator[Markup]:
         return
     longest = sorted(steps, key=lambda step: step.begin - step.end)[:MOST_STEPS]
     rows = [
-        tag(
-            "tr",
-            tag("td", duration(step.begin), class_="number"),
-            tag("td", duration(step.end - step.begin), class_="number"),
-            tag("td", percent(step.end - step.begin, report.totals.seconds), class_="number"),
+        row_of(
+            (
+                *(duration(step.begin), duration(step.end - step.begin)),
+                percent(step.end - step.begin, report.totals.seconds),
+            ),
             tag("td", step.task or NO_TASK),
             tag("td", swatch(step.kind), " ", step_label(step)),
         )
         for step in steps
         if step in longest
     ]
-    heads = [tag("th", word, scope="col", class_="number") for word in ("At", "Took", "Share")]
-    heads += [tag("th", word, scope="col") for word in ("Task", "What")]
     left = len(steps) - len(rows)
     caption = f"{BY_LENGTH} ({plural(left, 'short one')} left out)" if left else BY_LENGTH
     yield section(
@@ -102,17 +100,7 @@ def path_section(report: Report, scale: Scale) -> Iterator[Markup]:
             class_="hint",
         ),
         path_line(steps, scale),
-        tag(
-            "div",
-            tag(
-                "table",
-                tag("caption", caption),
-                tag("thead", tag("tr", *heads)),
-                tag("tbody", *rows),
-                class_="narrow",
-            ),
-            class_="scroll",
-        ),
+        table_of(("At", "Took", "Share"), ("Task", "What"), rows, caption),
     )
 
 

@@ -83,22 +83,33 @@ def _facts(task: TaskStory) -> Iterator[str]:
 def _spans(spans: Sequence[Span]) -> Markup:
     longest = sorted(spans, key=lambda span: span.begin - span.end)[:MOST_SPANS]
     rows = [
-        tag(
-            "tr",
-            tag("td", duration(span.begin), class_="number"),
-            tag("td", duration(span.end - span.begin), class_="number"),
+        row_of(
+            (duration(span.begin), duration(span.end - span.begin)),
             tag("td", swatch(span.kind), " ", step_label(span)),
             tag("td", _which(span)),
         )
         for span in spans
         if span in longest
     ]
-    heads: list[Content] = [
-        tag("th", word, scope="col", class_="number") for word in ("At", "Took")
+    return table_of(("At", "Took"), ("What", "Attempt"), rows)
+
+
+def row_of(numbers: Sequence[str], *more: Content) -> Markup:
+    """Return a row: numbers first, then other cells."""
+    return tag("tr", *(tag("td", number, class_="number") for number in numbers), *more)
+
+
+def table_of(
+    numbers: Sequence[str], words: Sequence[str], rows: Sequence[Markup], caption: str | None = None
+) -> Markup:
+    """Return a table with the heads of its numbers, then those of its words."""
+    heads = [
+        *(tag("th", word, scope="col", class_="number") for word in numbers),
+        *(tag("th", word, scope="col") for word in words),
     ]
-    heads += [tag("th", word, scope="col") for word in ("What", "Attempt")]
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="narrow")
-    return tag("div", table, class_="scroll")
+    above = None if caption is None else tag("caption", caption)
+    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+    return tag("div", tag("table", above, head, body, class_="narrow"), class_="scroll")
 
 
 def _which(span: Span) -> str:

@@ -130,12 +130,8 @@ def _text(path: Path) -> bytes:
 def mixed_defects(mixed: Sequence[Mixed]) -> Iterator[Defect]:
     """Yield what is to be told of them."""
     for each in mixed:
-        yield Defect(
-            kind=Kind.MIXED,
-            path=each.folder / STATE,
-            what="git has mixed files of another project into this ended one",
-            is_mended=each.is_known,
-        )
+        what = "git has mixed files of another project into this ended one"
+        yield Defect(kind=Kind.MIXED, path=each.folder / STATE, what=what, is_mended=each.is_known)
 
 
 def meeting(workspace: Workspace, history: History) -> Defect | None:
