@@ -115,7 +115,7 @@ DAILY, ALL = "Daily work", "Commands"
 # fmt: off
 _ROWS: Sequence[Command] = (
     Command("next", "Print what to do next, as commands.", DAILY,
-            "next:show_next", READS, "situation.StepView", Tool(leads=True)),
+            "status:show_next", READS, "situation.StepView", Tool(leads=True)),
     Command("status", "Show where the project stands, on one screen.", DAILY,
             "status:status", READS, "situation.Status", Tool(leads=True)),
     Command("watch", "Show live what all agents do, and act on it.", DAILY,

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
-from sow.cli.verdict_words import steering_note
+from sow.cli.review import steering_note
 from sow.clones.clone_facts import text_of
 from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
 from sow.clones.main_checkout import Checkout, MainCheckout, checkout_of, main_checkout

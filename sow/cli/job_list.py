@@ -103,7 +103,7 @@ def _verdicts(workspace: Workspace, shown: Sequence[Job]) -> Mapping[JobId, str]
     from msgspec import UNSET
 
     # As above.
-    from sow.cli.verdict_words import steering_note
+    from sow.cli.review import steering_note
     from sow.state.tasks import read_task
 
     project_id = _present_project(workspace)

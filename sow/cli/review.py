@@ -1,6 +1,7 @@
 """`sow review`: a verdict on a task's work, by a reviewer, an orchestrator or a person.
 
-Each command imports what it needs by itself: the group's help and completion need none of it.
+Owns how a verdict and its feedback read, in a few words each. Each command imports what it needs
+by itself: the group's help and completion need none of it.
 """
 
 import os
@@ -13,7 +14,6 @@ from msgspec import UNSET
 from sow.cli import completing
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
 from sow.cli.output import echo_result, json_option, shown_state
-from sow.cli.verdict_words import feedback_words
 from sow.clock import local_time
 from sow.errors import UsageError
 from sow.ids import TaskId, parse_task_id
@@ -199,3 +199,29 @@ def _view(task: "Task") -> "Judged":
         feedback=tuple(task.feedback),
         newest_feedback=last_findings(here(), task),
     )
+
+
+def verdict_words(task: "Task") -> str:
+    """Return the last verdict, who gave it and on which commit; empty before one."""
+    if task.review is UNSET:
+        return ""
+    of = f", on {task.review.commit[:12]}" if task.review.commit is not UNSET else ""
+    return f"{task.review.verdict} by {task.review.by}{of}"
+
+
+def steering_words(task: "Task") -> str:
+    """Return the files of the judged change that steer agents or machines; empty without any."""
+    return "" if task.review is UNSET else ", ".join(map(printable, task.review.steers))
+
+
+def steering_note(task: "Task") -> str:
+    """Return the same as a note, for tables."""
+    words = steering_words(task)
+    return f"steers agents or machines: {words}" if words else ""
+
+
+def feedback_words(found: object) -> str:
+    """Return an entry of `feedback`: the file and where it stands, or the text that it is."""
+    if isinstance(found, dict) and "file" in found:
+        return f"{found['file']} ({found.get('status', 'open')})"
+    return str(found)

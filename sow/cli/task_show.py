@@ -20,7 +20,6 @@ from sow.cli.output import (
     shown_state,
     terminal_width,
 )
-from sow.cli.verdict_words import feedback_words, steering_words, verdict_words
 from sow.clock import Times, ago, utc_now
 from sow.errors import UsageError
 from sow.paths import display_path
@@ -115,7 +114,7 @@ def _waits(task: "Task", among: "Among", *, says_why: bool) -> str:
 def _row(task: "Task", waits: str, now: float) -> tuple[str, ...]:
     """Return a task as a line of the table; `waits` is what it waits for."""
     # Only a table has notes.
-    from sow.cli.verdict_words import steering_note
+    from sow.cli.review import steering_note
 
     note = steering_note(task)
     return (
@@ -183,6 +182,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     """Return what there is to say of `task`, a line each."""
     from msgspec import UnsetType
 
+    from sow.cli.review import feedback_words, steering_words, verdict_words
     from sow.reports.task_views import task_folder
 
     times = Times(utc_now())

@@ -55,7 +55,7 @@ def sow(desk: Desk, line: str, *, is_person: bool = True) -> Ended:
     with (
         patch("sow.cli.approve.is_somebody_there", lambda: is_person),
         patch("sow.cli.confirming.is_somebody_there", lambda: is_person),
-        patch("sow.cli.next.is_somebody_there", lambda: is_person),
+        patch("sow.cli.status.is_somebody_there", lambda: is_person),
     ):
         words = shlex.split(line)
         return run_in_process(*words, env=dict(desk.caller.environ), cwd=desk.workspace.root)
