@@ -77,6 +77,17 @@ def priority_option(function: F) -> F:
     )(function)
 
 
+def issue_options(function: F) -> F:
+    """Give a command `--from-issue` and `--repo`, passed to it as `issue` and `repository`."""
+    words = "An issue of GitHub, by its number or address: its title, and its text quoted."
+    issue = click.option("--from-issue", "issue", metavar="ISSUE", help=words)
+    return issue(
+        click.option(
+            "--repo", "repository", metavar="OWNER/NAME", help="The repository of that issue."
+        )(function)
+    )
+
+
 def here() -> Workspace:
     """Return the workspace of the working folder. Raises StateError."""
     return find_or_bring_back(working_folder(), os.environ)

@@ -89,12 +89,7 @@ def note_on(job: Job, seen: Seen) -> str:
         return seen.standing
     if job.state is JobState.DONE:
         return "changed nothing" if CHANGED_NOTHING in job.warnings else ""
-    return _first_line(job.reason)
-
-
-def _first_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[0] if lines else ""
+    return job.reason.strip().partition("\n")[0]
 
 
 def echo_facts(facts: Sequence[tuple[str, object]]) -> None:

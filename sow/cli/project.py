@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sow.cli import completing_names
-from sow.cli.arguments import here
+from sow.cli.arguments import here, issue_options
 from sow.cli.output import echo_json, echo_result, echo_table, json_option
 from sow.errors import SowError, StateError
 from sow.terminal_text import printable, printable_lines, readable
@@ -45,13 +45,7 @@ TYPES = ("standard", "exploration", "design", "breakdown", "quick")
     shell_complete=completing_names.breakdowns,
     help="Begin with the work units that a breakdown has published there, as tasks.",
 )
-@click.option(
-    "--from-issue",
-    "issue",
-    metavar="ISSUE",
-    help="Begin with an issue of GitHub, by its number or address: its title, and its text quoted.",
-)
-@click.option("--repo", "repository", metavar="OWNER/NAME", help="The repository of that issue.")
+@issue_options
 @json_option
 def new(
     *,

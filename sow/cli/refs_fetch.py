@@ -7,8 +7,9 @@ import click
 
 from sow.cli import completing
 from sow.cli.arguments import here, working_folder
-from sow.cli.output import echo_json, json_option
+from sow.cli.output import echo_json, echo_result, json_option
 from sow.cli.refs_show import (
+    NONE,
     echo_left_out,
     name_of_commit,
     reference_view,
@@ -123,27 +124,32 @@ def _default_id(source: str, path: str | None) -> str:
     return f"{name_of(source)}-{name_of('/' + path)}" if path else name_of(source)
 
 
-Act = Callable[[Workspace, Reference], Updated]
-
-
-def restore(workspace: Workspace, reference: Reference) -> Updated:
-    """Link a reference that is missing here. Raises as `restore_reference`."""
-    return restore_reference(workspace, reference, now=time.time())
+Act = Callable[..., Updated]
+"""`update_reference` or `restore_reference`."""
 
 
 def restored(workspace: Workspace) -> Iterator[tuple[str, ReferenceUpdated | ReferenceFailed]]:
     """Link all that is missing, and yield what has become of each, in words and for programs."""
-    for reference in read_index(workspace).references:
-        try:
-            done = restore(workspace, reference)
-        except SowError as error:
-            failed = failed_view(reference, error)
-            yield f"{reference.id}: {error.message} (then: sow refs init)", failed
+    for reference, done in _done(workspace, read_index(workspace).references, restore_reference):
+        if isinstance(done, SowError):
+            words = f"{reference.id}: {done.message} (then: sow refs init)"
+            yield words, _failed_view(reference, done)
         else:
             yield updated_words(done, is_asked=False), updated_view(done)
 
 
-def failed_view(reference: Reference, error: SowError) -> ReferenceFailed:
+def _done(
+    workspace: Workspace, references: Sequence[Reference], act: Act
+) -> Iterator[tuple[Reference, Updated | SowError]]:
+    """Do something with each reference; one that fails keeps none of the others from it."""
+    for reference in references:
+        try:
+            yield reference, act(workspace, reference, now=time.time())
+        except SowError as error:
+            yield reference, error
+
+
+def _failed_view(reference: Reference, error: SowError) -> ReferenceFailed:
     """Return a reference that could not be brought, for programs."""
     return ReferenceFailed(
         reference=reference.id, source=reference.source, message=error.message, hint=error.hint
@@ -162,7 +168,7 @@ def update(ids: tuple[str, ...], as_json: bool) -> int:
     """
     workspace = here()
     references = references_named(read_index(workspace), ids)
-    return _each(workspace, references, _update, is_asked=True, as_json=as_json)
+    return _each(workspace, references, update_reference, is_asked=True, as_json=as_json)
 
 
 @click.command()
@@ -177,11 +183,7 @@ def init(as_json: bool) -> int:
     """
     workspace = here()
     references = read_index(workspace).references
-    return _each(workspace, references, restore, is_asked=False, as_json=as_json)
-
-
-def _update(workspace: Workspace, reference: Reference) -> Updated:
-    return update_reference(workspace, reference, now=time.time())
+    return _each(workspace, references, restore_reference, is_asked=False, as_json=as_json)
 
 
 def _each(
@@ -192,32 +194,18 @@ def _each(
     is_asked: bool,
     as_json: bool,
 ) -> int:
-    """Do something with each reference; one that fails keeps none of the others from it."""
     code = ExitCode.OK
     if not references and not as_json:
-        click.echo("No reference yet: sow refs add URL", err=True)
-    for reference in references:
-        try:
-            done = act(workspace, reference)
-        except SowError as error:
+        click.echo(NONE, err=True)
+    for reference, done in _done(workspace, references, act):
+        if isinstance(done, SowError):
             code = ExitCode.FAILED
-            _tell_failure(reference, error, as_json=as_json)
+            if as_json:
+                echo_json(_failed_view(reference, done))
+            else:
+                click.echo(f"{reference.id}: {done.message}\n\n{done.hint}", err=True)
         else:
-            _tell(done, is_asked=is_asked, as_json=as_json)
+            echo_result(updated_view(done), updated_words(done, is_asked=is_asked), as_json=as_json)
+            if done.deed is not Deed.STOOD and not as_json:
+                echo_left_out(done.brought.facts.left_out)
     return int(code)
-
-
-def _tell(done: Updated, *, is_asked: bool, as_json: bool) -> None:
-    if as_json:
-        echo_json(updated_view(done))
-        return
-    click.echo(updated_words(done, is_asked=is_asked))
-    if done.deed is not Deed.STOOD:
-        echo_left_out(done.brought.facts.left_out)
-
-
-def _tell_failure(reference: Reference, error: SowError, *, as_json: bool) -> None:
-    if as_json:
-        echo_json(failed_view(reference, error))
-        return
-    click.echo(f"{reference.id}: {error.message}\n\n{error.hint}", err=True)

@@ -9,7 +9,7 @@ import click
 
 from sow.agents.roles import get_agent
 from sow.cli import completing
-from sow.cli.arguments import here, read_given
+from sow.cli.arguments import here, issue_options, read_given
 from sow.cli.output import echo_result, json_option
 from sow.errors import UsageError
 from sow.reports.task_views import task_folder, task_view
@@ -65,13 +65,7 @@ if TYPE_CHECKING:
     help="A reference (sow refs list) for its agent to read; repeat it, or write a,b.",
     shell_complete=completing.references,
 )
-@click.option(
-    "--from-issue",
-    "issue",
-    metavar="ISSUE",
-    help="An issue of GitHub, by its number or address: its title, and its text quoted.",
-)
-@click.option("--repo", "repository", metavar="OWNER/NAME", help="The repository of that issue.")
+@issue_options
 @json_option
 def add(
     *,

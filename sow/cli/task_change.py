@@ -25,7 +25,7 @@ from sow.cli.arguments import (
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
-from sow.ids import TaskId
+from sow.ids import TaskId, parse_task_id
 from sow.state.authors import author_of
 from sow.terminal_text import readable
 
@@ -71,7 +71,7 @@ def set_field(
 @json_option
 def set_status(status: str, task_option: str | None, cancel_job: bool, as_json: bool) -> None:
     """Set the STATUS of your task: needs_review, paused, failed or completed."""
-    task_id = named_task(None, task_option, os.environ)
+    task_id = parse_task_id(named_task(None, task_option, os.environ))
     _set(task_id, "status", status, cancel_job=cancel_job, as_json=as_json)
 
 
@@ -117,19 +117,14 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
     return tasks, rest[0], rest[1]
 
 
-def _set(task_id: str, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:
+def _set(task_id: TaskId, field: str, value: str, *, cancel_job: bool, as_json: bool) -> None:
     workspace = here()
     own = is_own_agent(task_id, os.environ)
     value = value.strip() if field == "status" else value
     ends = field == "status" and not own and value in ("completed", "abandoned")
     if ends and cancel_job:
         _end_live_job(workspace, task_id)
-    if field == "assigned_agent":
-        _refuse_unknown_agent(value)
-    if field == "checks":
-        _refuse_unknown_checks(workspace, value)
-    if field == "references" and "ref:" in value:
-        _refuse_unknown_references(workspace, value)
+    _refuse_unknown(workspace, field, value)
     why = ""
     if own and field == "status" and value == "completed":
         value, why = _as_authors_word(workspace, task_id)
@@ -154,7 +149,7 @@ def _stir_batch(workspace: "Workspace", task: "Task") -> None:
     touch_from_here(os.environ, working_folder(), task)
 
 
-def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
+def _as_authors_word(workspace: "Workspace", task_id: TaskId) -> tuple[str, str]:
     """Return what `completed` counts as where a task's own agent says it, and why, if not itself.
 
     Raises InvalidConfiguration or QueueError where nobody can tell.
@@ -170,9 +165,8 @@ def _as_authors_word(workspace: "Workspace", task_id: str) -> tuple[str, str]:
     if review_is_required(workspace.repository_config):
         return "needs_review", f"{workspace.repository_config} has `reviews: required`"
     from sow.calls.live_jobs import find_live_job
-    from sow.ids import parse_task_id
 
-    job = find_live_job(workspace, parse_task_id(task_id))
+    job = find_live_job(workspace, task_id)
     if job is not None and job.batch is not None:
         return "needs_review", f"task {task_id} belongs to batch {job.batch}, where work is judged"
     return "completed", ""
@@ -190,14 +184,13 @@ def _say_what_stays(task: "Task") -> None:
         )
 
 
-def _end_live_job(workspace: "Workspace", task_id: str) -> None:
+def _end_live_job(workspace: "Workspace", task_id: TaskId) -> None:
     """End the job of a task; without a queue there is none."""
     if not workspace.queue_db.exists():
         return
     from sow.calls.live_jobs import end_live_job
-    from sow.ids import parse_task_id
 
-    end_live_job(workspace, parse_task_id(task_id), os.environ, _say_ended)
+    end_live_job(workspace, task_id, os.environ, _say_ended)
 
 
 def _say_ended(job: "Job") -> None:
@@ -212,39 +205,38 @@ def _release_waiting(workspace: "Workspace") -> None:
         release_and_say()
 
 
-def _refuse_while_live(workspace: "Workspace", task_id: str, *, has_option: bool) -> None:
+def _refuse_while_live(workspace: "Workspace", task_id: TaskId, *, has_option: bool) -> None:
     """Refuse to change a task whose job lives; without a queue there is none."""
     if workspace.queue_db.exists():
         from sow.calls.live_jobs import refuse_while_live
-        from sow.ids import parse_task_id
 
-        refuse_while_live(workspace, parse_task_id(task_id), has_option=has_option)
-
-
-def _refuse_unknown_agent(name: str) -> None:
-    from sow.agents.roles import get_agent
-
-    get_agent(name)
+        refuse_while_live(workspace, task_id, has_option=has_option)
 
 
-def _refuse_unknown_references(workspace: "Workspace", value: str) -> None:
-    from sow.refs.for_task import refuse_unknown
-    from sow.state.fields import parse_list
+def _refuse_unknown(workspace: "Workspace", field: str, value: str) -> None:
+    """Refuse a role, a check or a reference that there is not.
 
-    refuse_unknown(workspace, parse_list(value))
+    A task names checks of the repository, never a command line.
+    """
+    if field == "assigned_agent":
+        from sow.agents.roles import get_agent
 
+        get_agent(value)
+    elif field == "checks":
+        from sow.config import checks
+        from sow.state.fields import parse_list
 
-def _refuse_unknown_checks(workspace: "Workspace", value: str) -> None:
-    """Refuse what is no check of the repository: a task names checks, never a command line."""
-    from sow.config.checks import refuse_unknown
-    from sow.state.fields import parse_list
+        checks.refuse_unknown(workspace.repository_config, parse_list(value))
+    elif field == "references" and "ref:" in value:
+        from sow.refs import for_task
+        from sow.state.fields import parse_list
 
-    refuse_unknown(workspace.repository_config, parse_list(value))
+        for_task.refuse_unknown(workspace, parse_list(value))
 
 
 def _write(
     workspace: "Workspace",
-    task_id: str,
+    task_id: TaskId,
     field: str,
     value: str,
     *,
