@@ -3,9 +3,10 @@
 import json
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
-from watch_cases import WatchSite
+from watch_cases import NOW, WatchSite
 
 from sow.errors import SowError
 from sow.ids import WorkerId
@@ -55,6 +56,10 @@ def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one
     assert site.get(job).state is JobState.RUNNING
 
 
+class Killed(BaseException):
+    """Nobody catches it, as nobody outlives a kill."""
+
+
 class KilledAtOrders(Standby):
     """The worker is killed as it gives its supervisor the orders."""
 
@@ -70,13 +75,13 @@ class KilledAtOrders(Standby):
 
     def give(self, orders: bytes) -> subprocess.Popen[bytes]:
         attempt = jobs.last_attempt(self.site.database, self.job.id)
-        raise KeyboardInterrupt(attempt and attempt.number, bool(orders))
+        raise Killed(attempt and attempt.number, bool(orders))
 
 
 def test_an_attempt_is_on_record_before_its_supervisor_has_its_orders(site: WatchSite) -> None:
     job = site.job(executor=scripted(site))
     site.lease(job)
-    with pytest.raises(KeyboardInterrupt) as killed:
+    with pytest.raises(Killed) as killed:
         launch.start(site.context, KilledAtOrders(site, job), job.id)
     assert killed.value.args == (1, True)
 
@@ -86,31 +91,36 @@ def test_a_job_whose_last_attempt_is_settled_begins_the_next_one(site: WatchSite
     site.attempt(job, cause=Cause.CRASHED)
     jobs.change_job(site.database, job.id, settled=1)
     site.lease(job)
-    with pytest.raises(KeyboardInterrupt) as killed:
+    with pytest.raises(Killed) as killed:
         launch.start(site.context, KilledAtOrders(site, job), job.id)
     assert killed.value.args == (2, True)
 
 
-class CancelledAndRefused(Standby):
-    """Somebody cancels the job in this moment, and no supervisor can be started."""
+class CancelledMeanwhile(KilledAtOrders):
+    """Somebody cancels the job while its supervisor is started, if one can be."""
 
-    def __init__(self, site: WatchSite, job: Job) -> None:
-        super().__init__({})
-        self.site = site
-        self.job = job
+    starts = True
 
     def prepare(self) -> ProcessIdentity:
         now = self.site.context.now()
         jobs.change_job(self.site.database, self.job.id, cancel_requested_at=now)
-        raise SowError("cannot start a supervisor")
+        if not self.starts:
+            raise SowError("cannot start a supervisor")
+        return super().prepare()
 
 
-def test_a_job_that_is_cancelled_as_its_start_fails_is_cancelled(site: WatchSite) -> None:
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_job_that_is_cancelled_while_it_is_started_is_cancelled(
+    site: WatchSite, starts: bool
+) -> None:
     job = site.job(executor=scripted(site), prior_status=TaskStatus.PENDING)
     site.lease(job)
-    assert launch.start(site.context, CancelledAndRefused(site, job), job.id) is None
+    standby = CancelledMeanwhile(site, job)
+    standby.starts = starts
+    assert launch.start(site.context, standby, job.id) is None
     assert site.get(job).state is JobState.CANCELLED
     assert site.task().status is TaskStatus.PENDING
+    assert jobs.last_attempt(site.database, job.id) is None
 
 
 class Refused(Standby):
@@ -155,6 +165,18 @@ def test_a_job_waits_with_its_reason_also_where_that_quotes_a_name_that_is_no_te
     site.lease(job)
     launch.try_later(site.context, job.id, SowError("no room for caf\udce9"))
     assert site.get(job).reason == "cannot be started now: no room for caf\ufffd"
+
+
+def test_a_job_that_is_put_off_again_waits_longer(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    context, waits = replace(site.context, clock=lambda: NOW), []
+    for number in (1, 2, 3):
+        launch.try_later(context, job.id, SowError("no room"))
+        assert site.get(job).postponements == number
+        waits.append(site.get(job).retry_at - NOW)
+        leases.claim(site.database, context.worker_id, total=9, own=9, now=NOW + waits[-1])
+    assert waits == [1.0, 2.0, 4.0]
 
 
 def test_a_job_waits_while_an_agent_that_nobody_has_recorded_works_on_its_task(
