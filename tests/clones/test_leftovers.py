@@ -301,17 +301,6 @@ def test_a_conflict_that_is_not_solved_is_told(site):
     assert (site.clone / ".git" / "MERGE_HEAD").exists()
 
 
-def test_a_conflict_that_was_solved_is_committed_as_the_merge(site):
-    theirs = conflicting(site)
-    before = site.tip
-    (site.clone / "file").write_text("one\nboth\nthree\n")
-    done = leave(site)
-    assert plain(site.clone, "log", "-1", "--format=%P") == f"{before} {theirs}"
-    assert done.files == ("file",)
-    assert status(site) == []
-    assert not (site.clone / ".git" / "MERGE_HEAD").exists()
-
-
 def test_a_removed_file_solves_a_conflict_too(site):
     conflicting(site)
     (site.clone / "file").unlink()

@@ -79,17 +79,6 @@ def test_a_task_accepted_at_another_commit_is_refused(site):
     assert (site.tip(), site.task().status) == (before, TaskStatus.NEEDS_REVIEW)
 
 
-def test_a_verdict_holds_for_a_merge_of_the_projects_branch_without_a_conflict(site):
-    made = site.work("new", "new\n")
-    site.accept(made)
-    commit(site.top, "other", "other\n")
-    place = site.home.place()
-    update_clone(place.facts(place.base), site.home.repository, "main")
-    assert plain(place.path, "rev-parse", "HEAD") != made
-    site.merge()
-    assert site.task().status is TaskStatus.COMPLETED
-
-
 def test_a_verdict_does_not_hold_for_what_only_looks_like_such_a_merge(site):
     made = site.work("new", "new\n")
     site.accept(made)

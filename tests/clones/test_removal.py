@@ -92,14 +92,6 @@ def test_work_hidden_in_the_clones_index_is_seen(home):
     assert reasons(home) == ("uncommitted: file",)
 
 
-def test_a_repository_within_the_clone_is_work_too(home):
-    home.make()
-    inner = home.place().path / "inner"
-    inner.mkdir()
-    plain(inner, "init", "-q")
-    assert reasons(home) == ("uncommitted: inner/",)
-
-
 def test_commits_that_were_not_brought_stand_against_it_on_every_branch(home):
     home.make()
     place = home.place()

@@ -7,7 +7,6 @@ from clones.clone_site import plain
 from clones.killed import killed_at
 from clones.merge_site import MergeSite, make_merge_site
 
-from sow.clones.locks import gone_path, locked_place
 from sow.clones.sweeping import sweep_clones, swept_paths
 from sow.errors import StateError
 from sow.schema.task import TaskStatus
@@ -41,19 +40,6 @@ def test_the_clone_of_a_merge_that_was_killed_before_its_end_goes(site):
     assert [gone.task for gone in done.removed] == ["010"]
     assert clones(site) == ["020"]
     assert plain(site.top, "rev-parse", site.branch())
-
-
-def test_what_is_half_removed_goes_whatever_its_task_is_and_the_living_stay(site):
-    site.clone("010")
-    for task in ("010", "020", "030"):
-        (gone_path(site.home.place(task).path) / "deep").mkdir(parents=True)
-    with locked_place(site.home.place("030")):
-        sweep(site)
-    left = clones(site)
-    assert "010" in left
-    assert [name for name in left if name.startswith(".gone-")] == [
-        name for name in left if name.startswith(".gone-030-")
-    ]
 
 
 def test_a_clone_stays_that_holds_work_or_is_not_merged_or_in_which_a_job_is_at_work(site):
