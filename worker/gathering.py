@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from sow.clones.bring_back import bring_back
 from sow.clones.clearing import clear_special_files
@@ -125,7 +125,7 @@ def gather(context: WorkerContext, job: Job, before: Task | None = None) -> Gath
     if main.noted(task) is None:
         place = _with_base_of(main, place, before)
     found = _gather(main, place, task, commits=main.settings.commit)
-    if place.base is None:
+    if not place.base:
         return found
     clone = TaskClone(path=str(place.path), branch=place.branch, base=place.base)
     return replace(found, clone=clone)
@@ -141,7 +141,7 @@ def _with_base_of(main: MainCheckout, place: Place, before: Task | None) -> Plac
         return place
     if view_of(main.repository.top).commit_of(before.clone.base) is None:
         return place
-    return structs.replace(place, base=before.clone.base)
+    return place.since(before.clone.base)
 
 
 def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> Gathered:
@@ -153,8 +153,8 @@ def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> G
             return Gathered()
         cleared = clear_special_files(place.path, main.repository)
         warnings = [f"taken out of its clone: {named(cleared)} ({CLEARED})"] if cleared else []
-        base = mark.base if place.base is None else place.base
-        facts = place.facts(base)
+        base = place.base or mark.base
+        facts = place.since(base)
         if commits:
             noted = main.noted(task)
             withheld = noted.made_by_sow if noted is not None else mark.copied
@@ -174,7 +174,7 @@ def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> G
 
 
 def _change_of(main: MainCheckout, place: Place, base: str, warnings: list[str]) -> Gathered:
-    facts = place.facts(base)
+    facts = place.since(base)
     change = task_change(main.repository, facts, main.project_branch)
     if change.state_files:
         warnings.append(left_out_words(facts, change.state_files, change.commit or base))

@@ -16,13 +16,12 @@ from sow.cli.refs_show import (
     updated_view,
     updated_words,
 )
-from sow.errors import ExitCode, SowError
+from sow.errors import ExitCode, SowError, UsageError
 from sow.paths import Workspace
 from sow.refs.adding import add_reference, checked
 from sow.refs.cache import cached
 from sow.refs.index import read_index, references_named
 from sow.refs.linking import look
-from sow.refs.refs_errors import RefusedReference
 from sow.refs.sources import is_of_this_machine, name_of, source_from
 from sow.refs.updating import Deed, Updated, restore_reference, update_reference
 from sow.schema.output.references import ReferenceAdded, ReferenceFailed, ReferenceUpdated
@@ -70,8 +69,8 @@ def add(
     """
     workspace = here()
     if branch is not None and tag is not None:
-        raise RefusedReference(
-            "--branch and --tag are both given", "One of the two decides what is linked."
+        raise UsageError(
+            "--branch and --tag are both given", hint="One of the two decides what is linked."
         )
     source = source_from(url, working_folder())
     path = path.rstrip("/") if path is not None else None

@@ -81,7 +81,7 @@ def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) ->
             hint=f"What its agents say that they did: sow task log {task.id}",
         ) from error
     place = main.place(task)
-    facts = place.facts(place.base or task.clone.base)
+    facts = place.since(place.base or task.clone.base)
     return task_change(main.repository, facts, main.project_branch, patch=patch, stat=stat)
 
 

@@ -15,7 +15,7 @@ from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.merge_tree import MergedTree, merge_trees, side_of
 from sow.git.repository import Repository
-from sow.git.run import LONG_SECONDS, git
+from sow.git.run import FETCH, LONG_SECONDS, git
 from sow.git.view import View, view_of
 from sow.lifecycle.refusal_steps import first_after
 from sow.lifecycle.task_ways import solving
@@ -93,7 +93,7 @@ def begin_branch(
     if earlier is not None:
         _fetch(view, repository, earlier)
         tip, base = earlier, _base_of(view, main, place, earlier, commit)
-    elif place.base is not None and main.commit_of(place.base) is not None:
+    elif place.base and main.commit_of(place.base) is not None:
         _fetch(view, repository, place.base)
         tip = base = place.base
     else:
@@ -112,7 +112,7 @@ def _base_of(view: View, main: View, place: Place, tip: str, commit: str) -> str
     """
     if main.is_ancestor(tip, commit):
         return tip
-    if place.base is not None and view.commit_of(place.base) is not None:
+    if place.base and view.commit_of(place.base) is not None:
         return place.base
     return main.text("merge-base", tip, commit, accepted=(0, 1)) or tip
 
@@ -145,7 +145,7 @@ def _merge(
     before: Sequence[str],
 ) -> str:
     """Merge a dependency's commit, but nothing that it changes of sow's own files."""
-    apart = side_of(view, dependency.commit, commit, place.facts("").own_paths)
+    apart = side_of(view, dependency.commit, commit, place.own_paths)
     merged = merge_trees(view, project_side(view, commit, dependency.commit), apart)
     if merged.stages:
         raise DependencyConflict(place, dependency.task, before, merged)
@@ -161,11 +161,4 @@ def _fetch(view: View, repository: Repository, commit: str) -> None:
     """Have a commit in the clone, with all that it needs: a shallow one has its own branch only."""
     if view.commit_of(commit) == commit:
         return
-    git(
-        view.folder,
-        *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
-        *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
-        str(repository.common_dir),
-        commit,
-        seconds=LONG_SECONDS,
-    )
+    view.text(*FETCH, str(repository.common_dir), commit, seconds=LONG_SECONDS)

@@ -25,7 +25,7 @@ from sow.files import read_if_there, write_atomically
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import private_view, real_git_dir, view_folder
 from sow.git.repository import Repository, working_tree_of
-from sow.git.run import LONG_SECONDS
+from sow.git.run import FETCH, LONG_SECONDS
 from sow.git.view import View, view_of
 
 PLACE = Path("lfs") / "objects"
@@ -35,26 +35,11 @@ NOTES = "sow/brought"
 """Below the git folder: for each task's branch the commits that sow itself has put there."""
 NOTE_LIMIT = 4096
 UNLOGGED = ("-c", "core.logAllRefUpdates=false")
-FETCH = (
+CHECKED = (
     *UNLOGGED,
-    "-c",
-    "fetch.fsckObjects=true",
-    "-c",
-    "transfer.fsckObjects=true",
-    "-c",
-    "fetch.writeCommitGraph=false",
-    "-c",
-    "protocol.file.allow=always",
-    "fetch",
-    "--quiet",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--no-auto-maintenance",
-    "--no-recurse-submodules",
-    "--no-prune",
-    "--refmap=",
+    *("-c", "fetch.fsckObjects=true", "-c", "transfer.fsckObjects=true"),
+    *("-c", "fetch.writeCommitGraph=false"),
 )
-"""A fetch that only adds objects. Its last words are a folder and a ref."""
 
 
 def bring_large_files(facts: CloneFacts, main: Repository) -> tuple[str, ...]:
@@ -187,7 +172,7 @@ def fetch_objects(view: View, source: Path, commit: str) -> None:
     name = "refs/heads/brought"
     folder = {"GIT_DIR": str(source)}
     view.text("update-ref", "--no-deref", name, commit, variables=folder)
-    view.text(*FETCH, str(source), name, seconds=LONG_SECONDS)
+    view.text(*CHECKED, *FETCH, "--refmap=", str(source), name, seconds=LONG_SECONDS)
 
 
 def _refuse_checked_out(main: Repository, branch: str) -> None:

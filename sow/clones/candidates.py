@@ -131,7 +131,7 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
     tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
     if state_of(place) is CloneState.WHOLE:
         try:
-            brought = bring_back(place.facts(place.base or ""), main.repository)
+            brought = bring_back(place, main.repository)
         except BranchInTheWay:
             refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
             raise
@@ -158,9 +158,8 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
     if task.status is TaskStatus.COMPLETED:
         return
     accepted = UNSET if task.review is UNSET else task.review.commit
-    facts = found.place.facts(found.place.base or "")
     if accepted is not UNSET and differs_by_merges_alone(
-        main.repository, facts, project, accepted, found.commit
+        main.repository, found.place, project, accepted, found.commit
     ):
         return
     if accepted is not UNSET:
@@ -177,8 +176,7 @@ def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None
 
 def _refuse_taken_back(main: MainCheckout, found: Candidate, project: str, accepted: str) -> None:
     """Refuse to bring back what somebody has taken out of the project's branch."""
-    facts = found.place.facts(found.place.base or "")
-    gone = taken_back(main.repository, facts, project, accepted, found.commit)
+    gone = taken_back(main.repository, found.place, project, accepted, found.commit)
     if gone:
         named = ", ".join(commit[:12] for commit in gone)
         why = f"{found.place.branch} has commits that {main.project_branch} no longer has: {named}"

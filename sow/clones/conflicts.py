@@ -4,7 +4,8 @@ Owns the order: nobody is at work in the clone, its lock is held, and what was
 committed by it is brought into the repository. The git of it is `update`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -79,17 +80,13 @@ def update_of_clone(
     and what `ask` raises.
     """
     branch = project_branch(main)
-    _refuse_none(main, place)
-    with locked_place(place, timeout_seconds=LOCK_SECONDS):
-        ask(place.task)
-        _refuse_unwhole(main, place)
-        facts = place.facts(place.base or "")
+    with _held(main, place, ask):
         withheld = copied_to(main, place)
         updated = update_clone(
-            facts, main.repository, branch, withheld=withheld, step=step, solved_by=solved_by
+            place, main.repository, branch, withheld=withheld, step=step, solved_by=solved_by
         )
         if not updated.conflicts:  # also where it had all: an update may have been killed here
-            bring_back(facts, main.repository, step=step)
+            bring_back(place, main.repository, step=step)
         step("submodules next")
         notes = move_along(place.path, main.repository, updated.links)
     return replace(updated, notes=(*updated.notes, *notes))
@@ -101,11 +98,8 @@ def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
     An update that was killed is completed before. Raises as `update_of_clone` does.
     """
     branch = project_branch(main)
-    _refuse_none(main, place)
-    with locked_place(place, timeout_seconds=LOCK_SECONDS):
-        _refuse_unwhole(main, place)
-        facts = place.facts(place.base or "")
-        finish_update(facts, main.repository)
+    with _held(main, place):
+        finish_update(place, main.repository)
         git_dir = real_git_dir(place.path)
         merged = (read_text(git_dir, "MERGE_HEAD", MERGE_HEAD_LIMIT) or "").split()
         here = read_head(git_dir).commit
@@ -115,23 +109,31 @@ def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
             theirs = view.commit_of(merged[0])
             if theirs is None or view.is_ancestor(theirs, here):
                 return None
-            return Conflict(branch, unsolved_paths(view, facts, here, theirs))
+            return Conflict(branch, unsolved_paths(view, place, here, theirs))
+
+
+@contextmanager
+def _held(main: MainCheckout, place: Place, ask: Ask = lambda _: None) -> Iterator[None]:
+    """Hold the lock of a clone that is whole. Raises NoClone, CannotUpdate, CloneLocked.
+
+    Where nothing lies there, nothing is made beside it.
+    """
+    _refuse_none(main, place)
+    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+        ask(place.task)
+        _refuse_none(main, place)
+        found = state_of(place)
+        if found is not CloneState.WHOLE:
+            is_strange = found is CloneState.STRANGE
+            why = (
+                "the folder is not the clone that sow made"
+                if is_strange
+                else "its creation was not finished"
+            )
+            raise CannotUpdate(place, why, hint="`sow clone list` shows it.")
+        yield
 
 
 def _refuse_none(main: MainCheckout, place: Place) -> None:
-    """Raise NoClone where nothing lies there, before anything is made beside it."""
     if state_of(place) is CloneState.MISSING:
-        raise NoClone(read_task(main.workspace, place.task), had_one=place.base is not None)
-
-
-def _refuse_unwhole(main: MainCheckout, place: Place) -> None:
-    _refuse_none(main, place)
-    found = state_of(place)
-    if found is not CloneState.WHOLE:
-        is_strange = found is CloneState.STRANGE
-        why = (
-            "the folder is not the clone that sow made"
-            if is_strange
-            else "its creation was not finished"
-        )
-        raise CannotUpdate(place.facts(place.base or ""), why, hint="`sow clone list` shows it.")
+        raise NoClone(read_task(main.workspace, place.task), had_one=bool(place.base))

@@ -148,7 +148,7 @@ def inventory(
         here = view.commit_of(head.commit) if head.commit else None
         if here is None:
             raise UnsafeClone(git_dir, "has no commit checked out")
-        found = work_tree(view, place.facts(here), here, withheld)
+        found = work_tree(view, place.since(here), here, withheld)
         ignored = ignored_paths(view, gitlinks(view))
         tracked = _bare_ones(view)
         kept = view_of(main.top)
@@ -187,7 +187,7 @@ def inner_keys(place: Place, main: Repository) -> tuple[str, ...]:
 
 
 def _is_state(place: Place, path: str) -> bool:
-    return place.facts("").holds_state(path.rstrip("/"))
+    return place.holds_state(path.rstrip("/"))
 
 
 def _bare_ones(view: View) -> set[str]:

@@ -152,7 +152,7 @@ def place_at(here: Checkout, path: Path, project: str, branch: str) -> Place:
         path=path,
         branch=next(own, branch),
         inside=inside_of(here.workspace.root, here.repository.top),
-        base=noted.base if noted is not None else None,
+        base=noted.base if noted is not None else "",
     )
 
 

@@ -155,7 +155,7 @@ def _begins_with(order: CloneOrder) -> list[str]:
     view = view_of(order.repository.top)
     earlier = view.commit_of(f"refs/heads/{order.place.branch}")
     commits = [order.base, *(each.commit for each in order.dependencies)]
-    if order.place.base is not None and view.commit_of(order.place.base) is not None:
+    if order.place.base and view.commit_of(order.place.base) is not None:
         commits.append(order.place.base)
     return [*commits, earlier] if earlier is not None else commits
 
@@ -224,7 +224,7 @@ def _run_clone(draft: Path, repository: Repository, *more: str) -> None:
 def _check_out(draft: Path, place: Place) -> list[str]:
     """Check out all but sow's own folders; return notes. The user's own filters act."""
     notes = []
-    leave_out(draft, place.facts("").absent_folders)
+    leave_out(draft, place.absent_folders)
     words = ("checkout", "--quiet", "--force", place.branch, "--")
     try:
         git(draft, *words, seconds=LONG_SECONDS)

@@ -53,12 +53,11 @@ def _try(main: MainCheckout, task: Task) -> None:
     commit = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
     if commit is None:
         return
-    wanted = TaskCommit(task.id, task.name, commit, place.facts(place.base or commit))
+    wanted = TaskCommit(task.id, task.name, commit, place.since(place.base or commit))
     merge = compute_merge(main.repository, onto, wanted)
     if merge.commit is None:
         if state_of(place) is CloneState.WHOLE:
-            facts = place.facts(place.base or "")
-            refuse_update(facts, main.repository, copied_to(main, place))
+            refuse_update(place, main.repository, copied_to(main, place))
         raise MergeConflict(task, branch, merge.conflicts, ())
     if merge.commit != onto:
         if last_commit(main, place) == commit:  # what came since may have put it right
@@ -74,7 +73,7 @@ def refuse_to_bring(main: MainCheckout, task: Task, place: Place) -> None:
     if state_of(place) is not CloneState.WHOLE:
         return
     try:
-        refuse_in_the_way(place.facts(place.base or ""), main.repository)
+        refuse_in_the_way(place, main.repository)
     except BranchInTheWay:
         refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
         raise

@@ -198,7 +198,7 @@ def _computed(
     parts: list[_Part] = []
     for candidate in found:
         task, place = candidate.task, candidate.place
-        facts = place.facts(place.base or candidate.commit)
+        facts = place.since(place.base or candidate.commit)
         wanted = TaskCommit(task.id, task.name, candidate.commit, facts)
         merge = compute_merge(main.repository, onto, wanted, way=way)
         if merge.commit is None:
@@ -218,7 +218,7 @@ def _left_out(main: MainCheckout, part: _Part) -> list[str]:
     """Say what of a task's work is sow's own, and was not merged."""
     commit, place, view = part.candidate.commit, part.candidate.place, view_of(main.repository.top)
     base = place.base or view.text("merge-base", commit, part.onto, accepted=(0, 1)) or commit
-    facts = place.facts(base)
+    facts = place.since(base)
     found = difference(view, facts, commit, part.onto)
     if not found.state_files:
         return []

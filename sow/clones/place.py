@@ -7,7 +7,8 @@ import os
 import re
 from pathlib import Path
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.clones.clone_facts import CloneFacts
 from sow.clones.record import CloneRecord, noted_clone
@@ -51,30 +52,23 @@ class BranchInPlaceOfFolder(StateError):
         )
 
 
-class Place(Struct, frozen=True):
-    """Where a task's clone lies or will lie."""
+class Place(CloneFacts, frozen=True, kw_only=True):
+    """Where a task's clone lies or will lie. `base` is empty for a task that never had one."""
 
     workspace: Path
     """The root of the workspace."""
     checkout: str
     project: str
     task: TaskId
-    path: Path
-    branch: str
-    """Without `refs/heads/`."""
-    inside: str
-    """The workspace's root, relative to the repository's; empty where they are the same."""
-    base: str | None = None
-    """The commit that the branch began at; None for a task that never had a clone."""
 
     @property
     def root(self) -> Path:
         """The clone's own folder for the workspace's root: where agents work."""
         return self.path / self.inside
 
-    def facts(self, base: str) -> CloneFacts:
-        """Return what the git work on the clone must know."""
-        return CloneFacts(self.path, self.branch, base, self.inside)
+    def since(self, base: str) -> "Place":
+        """Return the same place of a branch that began at another commit."""
+        return replace(self, base=base)
 
 
 def place_of(
@@ -105,7 +99,7 @@ def place_of(
             path=path,
             branch=branch_of(repository, project, task),
             inside=inside_of(workspace.root, repository.top),
-            base=known.base if known is not None else None,
+            base=known.base if known is not None else "",
         )
     )
 

@@ -21,13 +21,8 @@ from sow.git.inner_view import InnerRepository, inner_repository, inner_view
 from sow.git.named_commits import head_commit
 from sow.git.private_view import index_of
 from sow.git.repository import Repository
-from sow.git.run import LONG_SECONDS
+from sow.git.run import FETCH, LONG_SECONDS
 from sow.git.view import View
-
-FETCH = (
-    *("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-prune"),
-    *("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"),
-)
 
 
 class Link(Struct, frozen=True):

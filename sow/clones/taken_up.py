@@ -63,7 +63,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
         mark = own_mark(place)
         if mark is None or state_of(place) is not CloneState.WHOLE:
             raise NothingToTakeUp(place, "it is incomplete")
-        facts = place.facts(place.base or mark.base)
+        facts = place.since(place.base or mark.base)
         clear_special_files(place.path, main.repository)
         left = None
         if main.settings.commit:

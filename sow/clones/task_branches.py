@@ -134,7 +134,7 @@ class TaskBranches:
             return True
         key = ("stands", judged, tip, self.project_tip)
         if key not in self.answers:
-            facts, repository = self.main.place(task).facts(judged), self.main.repository
+            facts, repository = self.main.place(task).since(judged), self.main.repository
             self.answers[key] = differs_by_merges_alone(
                 repository, facts, self.project_tip, judged, tip
             )
@@ -164,7 +164,7 @@ class TaskBranches:
 
     def taken_back(self, task: Task, judged: str, tip: str) -> tuple[str, ...]:
         """Return what was merged into a judged branch and the project's branch has no more."""
-        facts = self.main.place(task).facts(judged)
+        facts = self.main.place(task).since(judged)
         return taken_back(self.main.repository, facts, self.project_tip, judged, tip)
 
     def lost_merges(self, merges: Iterable[TaskMerge]) -> set[str]:

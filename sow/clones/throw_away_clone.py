@@ -84,7 +84,7 @@ def _make(
     step: Callable[[str], None],
 ) -> None:
     with drafted(place.path) as draft:
-        _check_out(draft, main, commit, (*place.facts("").absent_folders, *without), step)
+        _check_out(draft, main, commit, (*place.absent_folders, *without), step)
         copied = copy_files(place.workspace, draft, place.inside, copy)
         keep_out_of_commits(draft, main, copied.paths)
         write_mark(draft, mark_for(place, commit)._replace(copied=copied.paths))
@@ -105,7 +105,7 @@ def checked_out(main: MainCheckout, place: Place, commit: str) -> Iterator[Path]
         sweep(place.path)
         folder = draft_path(place.path)
         try:
-            _check_out(folder, main.repository, commit, place.facts("").absent_folders[1:], no_step)
+            _check_out(folder, main.repository, commit, place.absent_folders[1:], no_step)
             copy_files(place.workspace, folder, place.inside, main.settings.copy)
             yield folder / place.inside
         finally:

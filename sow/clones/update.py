@@ -25,7 +25,7 @@ from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees,
 from sow.git.private_view import index_of, private_view, real_git_dir
 from sow.git.promised import fetch_promised
 from sow.git.repository import Repository
-from sow.git.run import LONG_SECONDS
+from sow.git.run import FETCH, LONG_SECONDS
 from sow.git.view import View, as_records, view_of
 
 KIND = "updating"
@@ -194,10 +194,7 @@ def _here(view: View, facts: CloneFacts) -> str:
 def _fetch(view: View, main: Repository, project: str, here: str) -> None:
     """Bring the objects of the project's branch into the clone itself."""
     view.text("update-ref", "--no-deref", "refs/sow/have", here)
-    words = ("-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-prune")
-    more = ("--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
-    source = (str(main.common_dir), f"refs/heads/{project}")
-    view.text(*words, *more, *source, seconds=LONG_SECONDS)
+    view.text(*FETCH, str(main.common_dir), f"refs/heads/{project}", seconds=LONG_SECONDS)
 
 
 def _merge(

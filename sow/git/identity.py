@@ -1,10 +1,8 @@
 """Who is the author of a commit that sow makes, and who its committer."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-from msgspec import Struct
 
 from sow.git.settings_text import settings_named
 from sow.git.view import View
@@ -32,25 +30,6 @@ NOBODY = _variables(FALLBACK, FALLBACK)
 """For commits that only a computation sees."""
 
 
-class Given(Struct, frozen=True):
-    """What the user has told git: in its settings, and in the environment."""
-
-    settings: Mapping[str, str]
-    environ: Mapping[str, str]
-
-    def person(self, role: str) -> tuple[str, str] | None:
-        """Return name and address of the author or the committer, as git finds them."""
-        name, address = next(self._all(role, "name")), next(self._all(role, "email"))
-        return (name, address) if name and address else None
-
-    def _all(self, role: str, part: str) -> Iterator[str]:
-        yield from filter(None, (self.environ.get(f"GIT_{role}_{part}".upper()),))
-        yield from filter(None, (self.settings.get(f"{who}.{part}") for who in (role, "user")))
-        if part == "email":
-            yield from filter(None, (self.environ.get("EMAIL"),))
-        yield ""
-
-
 def identity_of(folder: Path, environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Return the variables that make git write the user's name in the repository of `folder`.
 
@@ -58,15 +37,13 @@ def identity_of(folder: Path, environ: Mapping[str, str] | None = None) -> Mappi
     order. What a running `git commit` has set for its hook is the name of that commit's author,
     and does not count. Where one of author and committer is not known, the other is taken.
     """
-    given = _given(folder, os.environ if environ is None else environ)
-    author, committer = given.person("author"), given.person("committer")
+    author, committer = _people(folder, os.environ if environ is None else environ)
     return _variables(author or committer or FALLBACK, committer or author or FALLBACK)
 
 
 def is_unknown(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether the user has told git no name, so that commits of ours are by `FALLBACK`."""
-    given = _given(folder, environ)
-    return given.person("author") is None and given.person("committer") is None
+    return _people(folder, environ) == (None, None)
 
 
 def note_of_nobody(view: View, commit: str) -> tuple[str, ...]:
@@ -75,6 +52,21 @@ def note_of_nobody(view: View, commit: str) -> tuple[str, ...]:
     return (BY_NOBODY,) if committer == FALLBACK[1] else ()
 
 
-def _given(folder: Path, environ: Mapping[str, str]) -> Given:
-    found = settings_named(folder, r"^(user|author|committer)\.(name|email)$")
-    return Given(found, users_environment(environ))
+def _people(
+    folder: Path, environ: Mapping[str, str]
+) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
+    """Return names and addresses of the author and the committer, as git finds them."""
+    settings = settings_named(folder, r"^(user|author|committer)\.(name|email)$")
+    users = users_environment(environ)
+
+    def person(role: str) -> tuple[str, str] | None:
+        name, email = (
+            users.get(f"GIT_{role}_{part}".upper())
+            or settings.get(f"{role}.{part}")
+            or settings.get(f"user.{part}")
+            for part in ("name", "email")
+        )
+        email = email or users.get("EMAIL")
+        return (name, email) if name and email else None
+
+    return person("author"), person("committer")

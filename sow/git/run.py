@@ -44,6 +44,13 @@ QUIET = (
 )
 """Settings that beat a repository's own, because they stand on the command line."""
 
+FETCH = (
+    *("-c", "protocol.version=2", "-c", "protocol.file.allow=always"),
+    *("fetch", "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head"),
+    *("--no-auto-maintenance", "--no-recurse-submodules"),
+)
+"""A fetch from a folder of this machine that only adds objects. Folder and name come after it."""
+
 VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",

@@ -10,12 +10,10 @@ from typing import NamedTuple
 from msgspec import UNSET, to_builtins
 
 from sow.errors import SowError
-from sow.files import NotAFile, make_folder, read_inside, write_atomically
+from sow.files import make_folder, read_inside, write_atomically
 from sow.paths import Workspace
 from sow.schema.knowledge import KnowledgeEntry
-from sow.state.state_errors import InvalidState
-from sow.state.version import refuse_newer
-from sow.yamlfile import YamlProblem, read_yaml
+from sow.state.statefiles import parse_state
 
 LIMIT = 1 << 16
 """No entry is longer."""
@@ -38,10 +36,10 @@ def read_entries(workspace: Workspace) -> tuple[list[Filed], list[SowError]]:
     for path in entry_files(workspace):
         try:
             text = read_inside(path, workspace.root, LIMIT)
-            found.append(Filed(path.stem, parse_entry(path, text)))
+            found.append(Filed(path.stem, parse_state(text, KnowledgeEntry, path=path)))
         except FileNotFoundError:
             continue  # a merge, or a person, was faster
-        except (InvalidState, NotAFile, SowError) as error:
+        except SowError as error:
             errors.append(error)
     return found, errors
 
@@ -55,15 +53,6 @@ def entry_files(workspace: Workspace) -> Iterator[Path]:
     except OSError:
         return
     yield from (path for path in names[:MOST_ENTRIES] if not path.name.startswith("."))
-
-
-def parse_entry(path: Path, text: bytes) -> KnowledgeEntry:
-    """Return what the bytes of an entry say. Raises InvalidState, NewerState."""
-    refuse_newer(path, text)
-    try:
-        return read_yaml(text, KnowledgeEntry, path=path)
-    except YamlProblem as problem:
-        raise InvalidState(problem) from problem
 
 
 def write_entry(workspace: Workspace, filed: Filed) -> Path:

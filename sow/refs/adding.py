@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from msgspec import Struct, ValidationError, convert
 
-from sow.errors import SowError, StateError
+from sow.errors import SowError, StateError, UsageError
 from sow.paths import Workspace
 from sow.refs.cache import Cached, cached, forget, locked
 from sow.refs.fetching import Brought, bring_reference, note_use
@@ -17,7 +17,7 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import change_index, read_index
 from sow.refs.linking import MakeLink, Presence, link, look, make_link, sweep_drafts
 from sow.refs.record import read_record
-from sow.refs.refs_errors import LinkPlaceTaken, RefusedReference
+from sow.refs.refs_errors import LinkPlaceTaken
 from sow.refs.sources import normalised
 from sow.schema.references import Reference, ReferenceIndex
 
@@ -32,7 +32,7 @@ class Added(Struct, frozen=True):
 
 
 def checked(words_given: Mapping[str, object]) -> Reference:
-    """Return the reference of some words; what is None was not given. RefusedReference."""
+    """Return the reference of some words; what is None was not given. UsageError."""
     given = {key: value for key, value in words_given.items() if value is not None}
     try:
         return convert(given, Reference)
@@ -43,10 +43,10 @@ def checked(words_given: Mapping[str, object]) -> Reference:
         fault = f"{words[0][:1].lower()}{words[0][1:]}"
         if "matching regex" in fault:
             fault = "is not written as it may be"
-        raise RefusedReference(
+        raise UsageError(
             f"{name}{fault}",
-            "Ids and links are lower-case letters, digits and dashes, such as python-style; a path"
-            " is a folder from the repository's root, such as docs/style.",
+            hint="Ids and links are lower-case letters, digits and dashes, such as python-style; a"
+            " path is a folder from the repository's root, such as docs/style.",
         ) from None
 
 

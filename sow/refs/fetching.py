@@ -23,6 +23,7 @@ from sow.refs.record import (
     Head,
     Use,
     read_record,
+    record_of,
     root_of,
     user_of,
     with_use,
@@ -80,9 +81,9 @@ def mended(place: Cached, commit: str, act: Callable[[OwnBare], T]) -> T:
 
 
 def note_head(place: Cached, reference: Reference, commit: str, *, now: float) -> CacheRecord:
-    """Put on record where a ref of the remote stands. Raises DamagedRecord, NotWritten."""
+    """Put on record where a ref of the remote stands. Raises StateError, NotWritten."""
     at = format_time(now)
-    record = read_record(place) or CacheRecord(reference.source, made_at=at, asked_at=at)
+    record = record_of(place, at)
     heads = {**record.heads, reference.ref: Head(commit, at)}
     record = replace(record, heads=heads, asked_at=at)
     write_record(place, record)
@@ -94,7 +95,7 @@ def note_use(
 ) -> None:
     """Put on record that this repository links a tree, before it does: nobody removes it then."""
     at = format_time(now)
-    record = read_record(place) or CacheRecord(reference.source, made_at=at, asked_at=at)
+    record = record_of(place, at)
     use = Use(link=reference.link, tree=brought.tree, commit=brought.commit, at=at)
     write_record(place, with_use(record, user_of(workspace.root), reference.id, use, at))
 
@@ -102,7 +103,7 @@ def note_use(
 def drop_old_trees(place: Cached, *, now: float) -> list[str]:
     """Delete the trees that nobody has linked for so long; return their names.
 
-    Raises DamagedRecord, NotWritten.
+    Raises StateError, NotWritten.
     """
     record = read_record(place)
     if record is None:

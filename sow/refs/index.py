@@ -15,8 +15,8 @@ from sow.files import read_regular_in, write_in
 from sow.paths import Workspace
 from sow.refs.folder import opened_refs
 from sow.schema.references import Reference, ReferenceIndex
-from sow.state.state_errors import InvalidState, RefusedChange
-from sow.state.version import refuse_newer
+from sow.state.state_errors import RefusedChange
+from sow.state.statefiles import parse_state
 from sow.yamlfile import YamlProblem, read_yaml
 
 LIMIT = 1 << 20
@@ -28,7 +28,7 @@ def read_index(workspace: Workspace) -> ReferenceIndex:
 
     Raises InvalidState, NewerState, NotAFile, RefsFolderTaken.
     """
-    return parse_index(workspace.reference_index, index_text(workspace))
+    return parse_state(index_text(workspace), ReferenceIndex, path=workspace.reference_index)
 
 
 def index_text(workspace: Workspace) -> bytes:
@@ -70,7 +70,7 @@ def change_index(
     """
     path = workspace.reference_index
     text = _read(folder, path)
-    index = parse_index(path, text)
+    index = parse_state(text, ReferenceIndex, path=path)
     wanted = list(change(index))
     if wanted == index.references:
         return index
@@ -113,12 +113,3 @@ def _read(folder: int, path: Path) -> bytes:
         return read_regular_in(folder, path, LIMIT)
     except FileNotFoundError:
         return b""
-
-
-def parse_index(path: Path, text: bytes) -> ReferenceIndex:
-    """Return what the bytes of an index say. Raises InvalidState, NewerState."""
-    refuse_newer(path, text)
-    try:
-        return read_yaml(text, ReferenceIndex, path=path)
-    except YamlProblem as problem:
-        raise InvalidState(problem) from problem

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from sow.errors import StateError
 from sow.files import NotAFile, NotWritten, read_regular, write_atomically
 from sow.refs.cache import FOLDER_MODE, Cached
-from sow.refs.refs_errors import DamagedRecord
 
 LIMIT = 1 << 24
 
@@ -54,13 +54,22 @@ class CacheRecord(msgspec.Struct, frozen=True):
 
 
 def read_record(place: Cached) -> CacheRecord | None:
-    """Return what is on record; None where nothing is. Raises DamagedRecord."""
+    """Return what is on record; None where nothing is. Raises StateError."""
     try:
         return msgspec.json.decode(read_regular(place.record, LIMIT), type=CacheRecord)
     except FileNotFoundError:
         return None
     except (NotAFile, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DamagedRecord(place.record, str(error)) from error
+        raise StateError(
+            f"{place.record} cannot be read: {error}",
+            hint=f"Remove the folder {place.folder}, then call `sow refs init` in each repository"
+            " that uses it; it is fetched again.",
+        ) from error
+
+
+def record_of(place: Cached, at: str) -> CacheRecord:
+    """Return what is on record, a new one at a time `at` where nothing is. Raises StateError."""
+    return read_record(place) or CacheRecord(place.source, made_at=at, asked_at=at)
 
 
 def write_record(place: Cached, record: CacheRecord) -> None:

@@ -2,14 +2,7 @@
 
 from pathlib import Path
 
-from sow.errors import StateError, UsageError
-
-
-class RefusedReference(UsageError):
-    """A part of a reference is not what it may be."""
-
-    def __init__(self, fault: str, hint: str) -> None:
-        super().__init__(fault, hint=hint)
+from sow.errors import StateError
 
 
 class RefsFolderTaken(StateError):
@@ -30,17 +23,6 @@ class LinkPlaceTaken(StateError):
         super().__init__(
             f"{path} is not of sow's making, and lies where the reference is to be linked",
             hint="Look at it and move it away, then call `sow refs init`.",
-        )
-
-
-class DamagedRecord(StateError):
-    """What is on record of a cached repository cannot be read."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(
-            f"{path} cannot be read: {why}",
-            hint=f"Remove the folder {path.parent}, then call `sow refs init` in each repository"
-            " that uses it; it is fetched again.",
         )
 
 

@@ -28,9 +28,9 @@ from sow.refs.folder import locked_refs, refuse_foreign
 from sow.refs.index import change_index, read_index, reference_named
 from sow.refs.linking import linked_tree, sweep_drafts, unlink
 from sow.refs.record import (
-    CacheRecord,
     Use,
     read_record,
+    record_of,
     root_of,
     user_of,
     with_users,
@@ -120,42 +120,22 @@ def _pruned(folder: Path, *, now: float, dry_run: bool) -> Pruned:
     place = Cached(folder.name, folder)
     try:
         with locked(place, timeout_seconds=TRY_SECONDS):
-            record = read_record(place)
-            if record is None:
-                record = CacheRecord(folder.name, format_time(now), format_time(now))
+            at = format_time(now)
+            record = record_of(place, at)
             users = {user: _live(user, uses, place) for user, uses in record.users.items()}
             kept = {user: uses for user, uses in users.items() if uses}
             gone = tuple(user for user in record.users if user not in kept)
-            if dry_run:
-                count = _count(place, replace(record, users=kept), now=now)
-                return Pruned(record.source, tuple(kept), gone, count, not kept)
-            return _cleaned(place, record, kept, gone, now=now)
+            unused = since_when_unused(place, replace(record, users=kept), now=now)
+            going = old_trees(unused, now=now) if kept else unused
+            if not kept and not dry_run:
+                forget(place)
+            elif not dry_run:
+                write_record(place, with_users(record, kept, at))
+                sweep(place)
+                drop_old_trees(place, now=now)
+            return Pruned(record.source, tuple(kept), gone, len(going), not kept)
     except SowError as error:
         return Pruned(folder.name, (), (), 0, is_forgotten=False, note=error.message)
-
-
-def _cleaned(
-    place: Cached,
-    record: CacheRecord,
-    kept: Mapping[str, Mapping[str, Use]],
-    gone: tuple[str, ...],
-    *,
-    now: float,
-) -> Pruned:
-    if not kept:
-        count = _count(place, replace(record, users={}), now=now)
-        forget(place)
-        return Pruned(record.source, (), gone, count, is_forgotten=True)
-    write_record(place, with_users(record, kept, format_time(now)))
-    sweep(place)
-    dropped = drop_old_trees(place, now=now)
-    return Pruned(record.source, tuple(kept), gone, len(dropped), is_forgotten=False)
-
-
-def _count(place: Cached, record: CacheRecord, *, now: float) -> int:
-    """Return how many trees go: of what nobody uses all of them."""
-    unused = since_when_unused(place, record, now=now)
-    return len(old_trees(unused, now=now) if record.users else unused)
 
 
 def _live(user: str, uses: Mapping[str, Use], place: Cached) -> dict[str, Use]:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from sow.errors import SowError
 from sow.files import NotAFile, read_inside
-from sow.knowledge.index import LIMIT, entry_files, parse_entry
+from sow.knowledge.index import LIMIT, entry_files
 from sow.knowledge.items import is_inside, is_there
 from sow.paths import Workspace
-from sow.refs.index import index_text, parse_index, with_references
+from sow.refs.index import index_text, with_references
 from sow.refs.refs_errors import RefsFolderTaken
+from sow.schema.knowledge import KnowledgeEntry
 from sow.schema.references import PREFIX, Reference, ReferenceIndex
 from sow.state.state_errors import InvalidState, NewerState
+from sow.state.statefiles import parse_state
 from sow.validation.kinds import Defect, Kind
 from sow.validation.marks import Conflict, conflict_in
 from sow.validation.tree import ProjectTree, Tree
@@ -35,7 +37,7 @@ def reference_defects(tree: Tree) -> Iterator[Defect]:
     if conflict_in(text) is not None:
         return
     try:
-        index = parse_index(path, text)
+        index = parse_state(text, ReferenceIndex, path=path)
     except (NewerState, InvalidState) as error:
         yield _misread(path, error)
     else:
@@ -66,9 +68,10 @@ def merged_index(workspace: Workspace, conflict: Conflict, base: bytes | None) -
     path = workspace.reference_index
     try:
         ours, theirs = (
-            _by_id(parse_index(path, side)) for side in (conflict.ours, conflict.theirs)
+            _by_id(parse_state(side, ReferenceIndex, path=path))
+            for side in (conflict.ours, conflict.theirs)
         )
-        before = _by_id(parse_index(path, base or b""))
+        before = _by_id(parse_state(base or b"", ReferenceIndex, path=path))
     except SowError as error:
         return f"one side cannot be read: {getattr(error, 'reason', error.message)}"
     names = list(dict.fromkeys([*ours, *theirs]))
@@ -82,7 +85,7 @@ def merged_index(workspace: Workspace, conflict: Conflict, base: bytes | None) -
     ]
     try:
         result = with_references(path, conflict.ours, kept)
-        parse_index(path, result)
+        parse_state(result, ReferenceIndex, path=path)
     except SowError as error:
         return f"the two do not fit together: {getattr(error, 'reason', error.message)}"
     return result
@@ -122,7 +125,10 @@ def knowledge_defects(workspace: Workspace) -> Iterator[Defect]:
 def later_entry(path: Path, conflict: Conflict) -> bytes | str:
     """Return the later of two entries of one project; or why only a person can say."""
     try:
-        ours, theirs = (parse_entry(path, side) for side in (conflict.ours, conflict.theirs))
+        ours, theirs = (
+            parse_state(side, KnowledgeEntry, path=path)
+            for side in (conflict.ours, conflict.theirs)
+        )
     except (InvalidState, NewerState) as error:
         return f"one side cannot be read: {getattr(error, 'reason', error.message)}"
     if ours.project.id != theirs.project.id:
@@ -132,7 +138,7 @@ def later_entry(path: Path, conflict: Conflict) -> bytes | str:
 
 def _of_entry(workspace: Workspace, path: Path, text: bytes) -> Iterator[Defect]:
     try:
-        entry = parse_entry(path, text)
+        entry = parse_state(text, KnowledgeEntry, path=path)
     except (NewerState, InvalidState) as error:
         yield _misread(path, error)
         return

@@ -71,7 +71,7 @@ def test_the_clone_is_brought_up_to_date_and_its_verdict_holds(tmp_path):
     place = site.home.place("010")
     update_of_clone(site.main, place)
     assert (place.path / "file").read_text() == SECOND + "four\n"
-    change = task_change(site.main.repository, place.facts(place.base), "main")
+    change = task_change(site.main.repository, place, "main")
     assert plain(site.top, "show", f"{change.base}:file") == (FIRST + "four\n").removesuffix("\n")
     site.merge("010")
     assert site.task("010").status is TaskStatus.COMPLETED

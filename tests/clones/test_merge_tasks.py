@@ -84,7 +84,7 @@ def test_a_verdict_does_not_hold_for_what_only_looks_like_such_a_merge(site):
     site.accept(made)
     commit(site.top, "other", "other\n")
     place = site.home.place()
-    update_clone(place.facts(place.base), site.home.repository, "main")
+    update_clone(place, site.home.repository, "main")
     (place.path / "new").write_text("slipped in\n")
     plain(place.path, "commit", "-q", "-a", "--amend", "--no-edit")
     with pytest.raises(NotMergeable, match="accepted at"):

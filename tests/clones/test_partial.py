@@ -79,7 +79,7 @@ def test_what_the_project_has_got_meanwhile_is_fetched_for_an_update(
     plain(partial.top, "pull", "-q", "--ff-only")
     branch = partial.repository.branch
     assert branch is not None
-    updated = update_clone(place.facts(base), partial.repository, branch)
+    updated = update_clone(place.since(base), partial.repository, branch)
     assert updated.conflicts == ()
     assert (place.path / "deep/other").read_text() == "theirs\n"
 

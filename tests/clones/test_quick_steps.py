@@ -26,7 +26,7 @@ def test_a_verdict_holds_for_a_merge_of_the_projects_branch_without_a_conflict(s
     site.accept(made)
     commit(site.top, "other", "other\n")
     place = site.home.place()
-    update_clone(place.facts(place.base), site.home.repository, "main")
+    update_clone(place, site.home.repository, "main")
     assert plain(place.path, "rev-parse", "HEAD") != made
     site.merge()
     assert site.task().status is TaskStatus.COMPLETED

@@ -35,7 +35,7 @@ def lines(site: MergeSite, count: int, form: str) -> list[str]:
 
 def update(site: MergeSite, task: str = "010"):
     place = site.home.place(task)
-    return update_clone(place.facts(place.base), site.home.repository, "main")
+    return update_clone(place, site.home.repository, "main")
 
 
 def test_a_tasks_commits_stand_in_line_and_the_last_one_is_remembered(site):

@@ -77,7 +77,7 @@ def test_a_name_that_some_disk_takes_for_its_own_is_left_out_and_told(site, path
     commit(site.clone(), path, "evil: true\n")
     made = site.work("new", "new\n")
     change = task_change(
-        site.home.repository, site.home.place().facts(made), "main", patch=True, stat=True
+        site.home.repository, site.home.place().since(made), "main", patch=True, stat=True
     )
     assert path not in change.files
     (note,) = site.merge().notes
@@ -150,7 +150,7 @@ def test_an_update_brings_the_projects_and_tells(site):
     assert "make all" in (place.path / ".sow/config.yaml").read_text()
     assert plain(place.path, "status", "--porcelain") == ""
     bring(site.home)
-    facts = place.facts(place.base)
+    facts = place
     assert differs_by_merges_alone(site.home.repository, facts, site.tip(), made, updated.commit), (
         "the verdict on its work holds"
     )
@@ -177,9 +177,7 @@ def test_several_tasks_at_once(site):
 def test_it_is_no_part_of_the_tasks_own_change(site):
     remove_sow(site)
     place = site.home.place()
-    change = task_change(
-        site.home.repository, place.facts(place.base), "main", patch=True, stat=True
-    )
+    change = task_change(site.home.repository, place, "main", patch=True, stat=True)
     assert "new" in change.files
     assert not set(change.files) & set(OWN)
     assert set(OWN) <= set(change.state_files)

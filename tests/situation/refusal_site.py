@@ -124,7 +124,7 @@ class RefusalSite:
 
     def _report(self, task: str) -> None:
         place = self.place(task)
-        bring_back(place.facts(place.base or ""), self.main.repository)
+        bring_back(place, self.main.repository)
         known = SessionFacts(executor="claude-code", cwd=".", started=True)
         session = {"session_id": "11111111-2222-4333-8444-555555555555", "session": known}
         self.desk.change(task, status=TaskStatus.NEEDS_REVIEW, **session)

@@ -116,7 +116,7 @@ class ReviewSite:
 
     def bring_back(self) -> str:
         assert self.made is not None
-        facts = self.home.place("010").facts(self.made.mark.base)
+        facts = self.home.place("010").since(self.made.mark.base)
         brought = bring_back(facts, self.home.repository)
         assert brought is not None
         return brought.commit
