@@ -6,8 +6,11 @@ worker still does is `main`'s.
 
 import os
 import select
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import FrameType
 
 from sow.jobs import workers
 from sow.jobs.faults import QueueChanged, QueueDamaged, QueueReplaced
@@ -46,15 +49,26 @@ class Departure:
             check_health()
         self._stop_flag.set()
 
-    def on_signal(self, signum: int) -> None:
-        """Leave because somebody told us to. A byte in a pipe is safe in a signal handler."""
+    def leave_at(self, signums: Iterable[int]) -> None:
+        """Leave at these signals, whichever thread the kernel gives one to.
+
+        Python runs a handler on the main thread, which sleeps on where another thread was
+        interrupted. So the byte that wakes it is written where the signal arrives
+        (https://docs.python.org/3/library/signal.html#signal.set_wakeup_fd).
+        """
+        os.set_blocking(self._write, False)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for signum in signums:
+            signal.signal(signum, self._on_signal)
+
+    def _on_signal(self, signum: int, _frame: FrameType | None) -> None:
         self.signals += 2 if signum == workers.END_AGENTS else 1
-        os.write(self._write, b"!")
 
     def decide(self) -> None:
         """Leave."""
         self._stop_flag.set()
-        os.write(self._write, b"!")
+        with suppress(BlockingIOError):  # a full pipe wakes as well
+            os.write(self._write, b"!")
 
     def without_name(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
 
 from huey.consumer import Consumer
 
@@ -50,6 +49,9 @@ from worker.registration import (
     take_name,
 )
 from worker.worker_log import configure_logging, name_log
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, workers.END_AGENTS)
+"""The signals at which a worker leaves."""
 
 LEAVE_SECONDS = 1.5
 """How long a leaving worker waits for a start that is under way."""
@@ -137,14 +139,14 @@ class WorkerProcess:
             self._run()
 
     def _run(self) -> None:
-        self._install_signal_handlers()
+        self.departure.leave_at(SIGNALS)
         register(self.context, concurrency=self.own, background=self.options.background)
         try:
             self.monitor.start()
             self.notifier.start()
             self.housekeeping.recover()
             self.consumer.start()
-            self._install_signal_handlers()
+            self.departure.leave_at(SIGNALS)  # `start` has set huey's own handlers
             self.ring()  # a first look round: with nothing to do, a drain is over at once
             self.departure.wait(self.consumer.check_worker_health)
             self._leave()
@@ -207,14 +209,6 @@ class WorkerProcess:
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
         self.departure.without_queue(error)
-
-    def _install_signal_handlers(self) -> None:
-        """Have signals wake the main thread; again after `Consumer.start()` has set its own."""
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, workers.END_AGENTS):
-            signal.signal(signum, self._on_signal)
-
-    def _on_signal(self, signum: int, _frame: FrameType | None) -> None:
-        self.departure.on_signal(signum)
 
     def _leave(self) -> None:
         self.ring()
