@@ -3,8 +3,10 @@
 # Needs make and Python 3.11 or newer: `make PYTHON=python3.11 test` names another.
 
 PYTHON ?= python3
-# How many tests run at once.
-JOBS ?= 2
+# How many tests run at once: as many as there are processors where the tests compute, twice as
+# many where they wait for processes most of the time.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+WAITING_JOBS ?= $(shell expr 2 '*' $(JOBS))
 
 BIN := .venv/bin
 FOR_USE := .venv/.ready-for-use
@@ -47,8 +49,13 @@ help: ## List the targets.
 run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
 	$(BIN)/sow demo
 
+# Most of what a test waits for is the disk: in memory nothing is synced.
+MEMORY := $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mounts && \
+	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 { print "-p /dev/shm" }')
+IN_MEMORY = folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 711 "$$folder" && set -x && TMPDIR=$$folder
+
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
+	@$(IN_MEMORY) $(BIN)/pytest -n $(WAITING_JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
 
 # Which newer versions of Python are here: a program that only says how to get one is none of them.
 ifneq ($(filter test-versions,$(MAKECMDGOALS))$(filter true,$(CI)),)
@@ -72,12 +79,8 @@ tested-with-%: .versions/%/.ready
 	.versions/$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-# Most of what a quick test waits for is the disk: in memory nothing is synced.
-MEMORY := $(shell test -w /dev/shm && echo -p /dev/shm)
-
 test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
-	@folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 711 "$$folder" && set -x && \
-		TMPDIR=$$folder $(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-profile quick $(QUICK)
+	@$(IN_MEMORY) $(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
 ifeq (test-of,$(firstword $(MAKECMDGOALS)))
