@@ -75,20 +75,9 @@ def template(path: Path, roles: Mapping[str, str]) -> str:
     """
     schema = display_path(path.with_name(SCHEMA_FILE))
     header = HEADER.format(path=display_path(path), schema=schema, schema_file=SCHEMA_FILE)
-    body = (
-        *_agents(roles),
-        "",
-        *_worker(),
-        "",
-        *_retry(),
-        "",
-        *_approve(),
-        "",
-        *_prices(),
-        "",
-        *_notify(),
-    )
-    return "\n".join((header, *body)) + "\n"
+    sections = (_agents(roles), _worker(), _retry(), _approve(), _prices(), _notify())
+    body = "\n\n".join("\n".join(section) for section in sections)
+    return f"{header}\n{body}\n"
 
 
 def _agents(roles: Mapping[str, str]) -> Iterator[str]:

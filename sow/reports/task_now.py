@@ -34,7 +34,6 @@ NOT_LOOKED_AT = TaskNow()
 
 def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
     """Return how a job's task stands now."""
-    from sow.state.places import find_task
     from sow.state.projects import read_project
     from sow.state.state_errors import UnknownTask
     from sow.state.tasks import read_task
@@ -43,16 +42,12 @@ def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
     try:
         if read_project(workspace).id != job.project_id:
             return TaskNow(missing="Its task is of a project that is not checked out here.")
-        find_task(workspace, task_id)
+        return _now(job, read_task(workspace, task_id))
     except UnknownTask:
         return TaskNow(
             missing=f"The folder of task {task_id} is gone. `sow task list` shows what is there;"
             " git, or a backup, may have the folder."
         )
-    except StateError as error:
-        return TaskNow(missing=f"Its task cannot be read: {error.message}.")
-    try:
-        return _now(job, read_task(workspace, task_id))
     except StateError as error:
         return TaskNow(missing=f"Its task cannot be read: {error.message}.")
 

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
+from sow.schema.output.fields import about
 
 
 class NotifyEvent(StrEnum):
@@ -47,37 +47,29 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     Texts from agents stand in `reason` and `log` alone, and are not fit to be run.
     """
 
-    event: Annotated[NotifyEvent, Meta(description="what has happened")]
+    event: Annotated[NotifyEvent, about("what has happened")]
     message: Annotated[
-        str, Meta(description="the same in a sentence of sow's own: no word of an agent is in it")
+        str, about("the same in a sentence of sow's own: no word of an agent is in it")
     ]
-    test: Annotated[bool, Meta(description="whether `sow notify test` made it up")] = False
-    at: Annotated[str, Meta(description="when it happened: UTC, ISO 8601")]
-    root: Annotated[str, Meta(description="the workspace's root")]
-    cursor: Annotated[
-        str, Meta(description="where it stands in `sow changes`; empty in a test")
-    ] = ""
-    project: Annotated[str | None, Meta(description="the project's id")] = None
-    task: Annotated[str | None, Meta(description="the id of the task that it is about")] = None
-    task_name: Annotated[
-        str | None, Meta(description="the task's name, if its project is checked out")
-    ] = None
-    job: Annotated[int | None, Meta(description="the number of the job that it is about")] = None
-    batch: Annotated[int | None, Meta(description="the batch that it is about")] = None
-    agent: Annotated[str | None, Meta(description="the role whose job it is")] = None
-    executor: Annotated[str | None, Meta(description="the executor that ran it")] = None
-    status: Annotated[str | None, Meta(description="the task's status")] = None
-    cause: Annotated[str | None, Meta(description="why the job's last attempt ended")] = None
+    test: Annotated[bool, about("whether `sow notify test` made it up")] = False
+    at: Annotated[str, about("when it happened: UTC, ISO 8601")]
+    root: Annotated[str, about("the workspace's root")]
+    cursor: Annotated[str, about("where it stands in `sow changes`; empty in a test")] = ""
+    project: Annotated[str | None, about("the project's id")] = None
+    task: Annotated[str | None, about("the id of the task that it is about")] = None
+    task_name: Annotated[str | None, about("the task's name, if its project is checked out")] = None
+    job: Annotated[int | None, about("the number of the job that it is about")] = None
+    batch: Annotated[int | None, about("the batch that it is about")] = None
+    agent: Annotated[str | None, about("the role whose job it is")] = None
+    executor: Annotated[str | None, about("the executor that ran it")] = None
+    status: Annotated[str | None, about("the task's status")] = None
+    cause: Annotated[str | None, about("why the job's last attempt ended")] = None
     reason: Annotated[
-        str | None, Meta(description="the same in words; they may come from an agent or its CLI")
+        str | None, about("the same in words; they may come from an agent or its CLI")
     ] = None
-    retry_at: Annotated[
-        str | None, Meta(description="when a parked job goes on: UTC, ISO 8601")
-    ] = None
-    log: Annotated[
-        str | None, Meta(description="what the job's agent has logged last, in its words")
-    ] = None
-    command: Annotated[str | None, Meta(description="the command that tells more")] = None
+    retry_at: Annotated[str | None, about("when a parked job goes on: UTC, ISO 8601")] = None
+    log: Annotated[str | None, about("what the job's agent has logged last, in its words")] = None
+    command: Annotated[str | None, about("the command that tells more")] = None
 
 
 class DeliveryState(StrEnum):

@@ -138,7 +138,7 @@ class _Reader:
                 continue
             what = f"{entry.name} is no {'task' if parent.name == 'tasks' else 'phase'}"
             line = 1 if entry.is_file(follow_symlinks=False) else None
-            self.defects.append(Defect(kind=Kind.STRAY, path=path, line=line, what=what))
+            self._keep(Kind.STRAY, path, line, what)
 
     def look_for_leftovers(self, folder: Path) -> None:
         """Keep what interrupted writes have left in a folder."""
@@ -146,30 +146,17 @@ class _Reader:
             path = Path(entry.path)
             if is_leftover(path, entry.is_dir(follow_symlinks=False)):
                 is_file = entry.is_file(follow_symlinks=False)
-                self.defects.append(
-                    Defect(
-                        kind=Kind.LEFTOVER,
-                        path=path,
-                        line=1 if is_file else None,
-                        what=f"an interrupted write has left {entry.name}",
-                        is_mended=True,
-                    )
-                )
+                what = f"an interrupted write has left {entry.name}"
+                self._keep(Kind.LEFTOVER, path, 1 if is_file else None, what, is_mended=True)
 
     def look_for_import(self, path: Path) -> None:
         """Keep an import that was interrupted: one that goes on holds the project's lock."""
         if path.is_symlink() or path.exists():
             is_file = path.is_file()
             what = "an import of tasks was interrupted here"
-            self.defects.append(
-                Defect(
-                    kind=Kind.UNFINISHED_IMPORT,
-                    path=path,
-                    line=1 if is_file else None,
-                    what=what,
-                    is_mended=is_file and not path.is_symlink(),
-                )
-            )
+            is_mended = is_file and not path.is_symlink()
+            line = 1 if is_file else None
+            self._keep(Kind.UNFINISHED_IMPORT, path, line, what, is_mended=is_mended)
 
     def _feedback(self, folder: Path) -> list[str]:
         self.look_for_leftovers(folder / "feedback")
@@ -193,11 +180,15 @@ class _Reader:
             self._unreadable(folder, (error.strerror or str(error)).lower())
             return []
 
-    def _unreadable(self, path: Path, reason: str) -> None:
-        what = f"it cannot be read: {reason}"
-        found = Defect(kind=Kind.UNREADABLE, path=path, what=what)
+    def _keep(
+        self, kind: Kind, path: Path, line: int | None, what: str, *, is_mended: bool = False
+    ) -> None:
+        found = Defect(kind=kind, path=path, line=line, what=what, is_mended=is_mended)
         if found not in self.defects:
             self.defects.append(found)
+
+    def _unreadable(self, path: Path, reason: str) -> None:
+        self._keep(Kind.UNREADABLE, path, None, f"it cannot be read: {reason}")
 
     def _project_state(self, path: Path) -> StateFile[Project] | None:
         found = self._state(path, ProjectState)
@@ -215,7 +206,7 @@ class _Reader:
         except FileNotFoundError:
             rest = first_file(path.parent)
             what = f"{path.parent.name} holds files ({rest}), but no {STATE}"
-            self.defects.append(Defect(kind=Kind.NO_STATE, path=path.parent, what=what))
+            self._keep(Kind.NO_STATE, path.parent, None, what)
             return None
         except NotAFile as error:
             self._unreadable(path, error.reason)
@@ -228,7 +219,7 @@ class _Reader:
             newest = version.SCHEMA_VERSION
             what = f"its form is {error.version}, and this sow reads {newest} and older"
             line = _line_of_number(text)
-            self.defects.append(Defect(kind=Kind.NEWER, path=path, line=line, what=what))
+            self._keep(Kind.NEWER, path, line, what)
             return None
         except InvalidState as error:
             self.defects.append(_invalid(text, error))
@@ -242,9 +233,7 @@ class _Reader:
         if needed > says:
             what = f"it holds what came with form {needed}, and says {says}"
             line = _line_of_number(found.text)
-            self.defects.append(
-                Defect(kind=Kind.NUMBER, path=found.path, line=line, what=what, is_mended=True)
-            )
+            self._keep(Kind.NUMBER, found.path, line, what, is_mended=True)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
