@@ -44,13 +44,11 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     no `SOW_*` (save the PYTHONPATH put aside), no nesting marker, and nothing that a
     program around the caller has set for its own child.
     """
-    markers = _nesting_markers()
-    return {
-        name: value
-        for name, value in own_environment(users_environment(environ)).items()
-        if name not in markers
-        and (not name.startswith(env_vars.PREFIX) or name == env_vars.CALLER_PYTHONPATH)
-    }
+    ours = own_environment(environ)
+    result = _users_own(ours)
+    if env_vars.CALLER_PYTHONPATH in ours:
+        result[env_vars.CALLER_PYTHONPATH] = ours[env_vars.CALLER_PYTHONPATH]
+    return result
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -58,19 +56,19 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     `environ` is the worker's, or that of a command which runs an agent at the terminal.
     """
-    markers = _nesting_markers()
-    result = {
-        name: value
-        for name, value in users_environment(environ).items()
-        if name not in markers and not name.startswith(env_vars.PREFIX)
-    }
+    result = _users_own(environ)
     if env_vars.CALLER_PYTHONPATH in environ:
         result["PYTHONPATH"] = environ[env_vars.CALLER_PYTHONPATH]
     return result
 
 
-def _nesting_markers() -> frozenset[str]:
+def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return `environ` less what is sow's, a program's around us, or an agent's CLI's."""
     # The descriptions are heavy, and short commands need the rest of this module only.
     from sow.agent_clis.known import NESTING_MARKERS
 
-    return NESTING_MARKERS
+    return {
+        name: value
+        for name, value in users_environment(environ).items()
+        if name not in NESTING_MARKERS and not name.startswith(env_vars.PREFIX)
+    }

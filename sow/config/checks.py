@@ -71,12 +71,10 @@ class NoChecks(StateError):
 
     def __init__(self, known: Sequence[str], path: Path) -> None:
         self.path = path
-        name = known[0] if known else "unit"
         hint = f"Name some ({', '.join(known)}), or list them under checks.default in {path}."
         if not known:
             hint = f'Add one to {path}, such as `checks: {{unit: "make test", default: [unit]}}`.'
         super().__init__("no check is named, and none is the default", hint=hint)
-        self.example = name
 
 
 def hash_of(run: str) -> str:
