@@ -14,7 +14,7 @@ from contextlib import suppress
 from sow import env_vars
 from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up, is_locked
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 from worker.running import Running
 from worker.supervisor.foreign_processes import agent_pid_of, started

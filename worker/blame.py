@@ -10,7 +10,7 @@ from pathlib import Path
 from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 from worker.context import WorkerContext
 from worker.running import Running

@@ -25,7 +25,7 @@ from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.causes import CAUSES, Cause
 from worker.attempt_processes import ask_to_end, has_ended, remove_fence, supervisor_lives
 from worker.context import WorkerContext, tell

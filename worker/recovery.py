@@ -17,7 +17,7 @@ from sow.jobs import jobs, leases, workers
 from sow.jobs.end_entries import log_ends
 from sow.jobs.faults import QueueChanged
 from sow.jobs.run_names import worker_locks
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import Job, Lease, WorkerRecord
 from worker.adopt import adopt
 from worker.blame import excuse_by_boot, excuse_by_count

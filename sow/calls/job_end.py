@@ -19,7 +19,7 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, Job, JobState, Lease
 from sow.schema.kinds import SessionUse, kind_of

@@ -15,7 +15,7 @@ from sow.config.environment import references
 from sow.environment import worker_environment
 from sow.findings import Finding, Level
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
 
 OF_THE_TERMINAL = frozenset(

@@ -15,7 +15,7 @@ from sow.jobs import doorbell
 from sow.jobs.putting_aside import UNPROVEN, move_aside
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import Attempt
 
 RECORD_LIMIT = 1 << 16

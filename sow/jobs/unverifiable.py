@@ -12,7 +12,7 @@ from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import Job, JobState
 
 

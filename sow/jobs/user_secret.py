@@ -12,6 +12,7 @@ from functools import cache
 
 from sow.digest import sha256
 from sow.errors import QueueError
+from sow.files.file_errors import words_of
 from sow.user_folders import BaseFolder, user_folder
 
 FILE = "queue.key"
@@ -61,7 +62,7 @@ def made_at_ns() -> int:
     try:
         return os.stat(path).st_mtime_ns  # noqa: PTH116
     except OSError as error:
-        raise NoSecret(path, _words(error)) from error
+        raise NoSecret(path, words_of(error)) from error
 
 
 @cache
@@ -72,11 +73,11 @@ def _secret(path: str) -> bytes:
     try:
         _make(path)
     except OSError as error:
-        raise NoSecret(path, _words(error)) from error
+        raise NoSecret(path, words_of(error)) from error
     try:
         return _read(path)
     except FileNotFoundError as error:
-        raise NoSecret(path, _words(error)) from error
+        raise NoSecret(path, words_of(error)) from error
 
 
 def _read(path: str) -> bytes:
@@ -89,12 +90,12 @@ def _read(path: str) -> bytes:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _remade(path, "it is a link") from error
-        raise NoSecret(path, _words(error)) from error
+        raise NoSecret(path, words_of(error)) from error
     try:
         facts = os.fstat(fd)
         secret = os.read(fd, SIZE + 1) if stat.S_ISREG(facts.st_mode) else b""
     except OSError as error:
-        raise NoSecret(path, _words(error)) from error
+        raise NoSecret(path, words_of(error)) from error
     finally:
         os.close(fd)
     if len(secret) != SIZE:
@@ -134,7 +135,3 @@ def _make(path: str) -> None:
         os.fsync(names)
     finally:
         os.close(names)
-
-
-def _words(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

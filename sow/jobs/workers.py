@@ -18,7 +18,7 @@ from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.disks import is_on_shared_disk
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"

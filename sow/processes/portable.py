@@ -1,6 +1,8 @@
 """The portable back end: identities and lives by psutil, for systems without /proc."""
 
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 import psutil
 
@@ -13,6 +15,24 @@ _SAME_SECONDS = 0.005
 
 _BOOT_SECONDS = 1.0
 """How far a clock that is set step by step may move the time of the boot."""
+
+
+T = TypeVar("T")
+
+
+def unless_gone(otherwise: T, look: Callable[..., T], *about: object) -> T:
+    """Return what a look at a process gives; `otherwise` where it has ended or may not be seen.
+
+    Where we have no descriptor or memory left to look, OSError is raised.
+    """
+    try:
+        return look(*about)
+    except psutil.Error:
+        return otherwise
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        return otherwise
 
 
 def namespace() -> str:
@@ -122,14 +142,11 @@ def tree_cpu_seconds(pid: int) -> float:
         family = [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
         return 0.0
-    return sum(_cpu_seconds(process) for process in family)
+    return sum(unless_gone(0.0, _cpu_seconds, process) for process in family)
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
-    try:
-        times = process.cpu_times()
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return 0.0
+    times = process.cpu_times()
     return float(times.user + times.system)
 
 
@@ -138,34 +155,20 @@ def carriers(name: str, value: str) -> list[int]:
 
     A process whose environment may not be read is left out.
     """
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(name) == value:
-                found.append(process.pid)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        except OSError as error:
-            if is_shortage(error):
-                raise
-    return found
+    nothing: dict[str, str] = {}
+    return [
+        process.pid
+        for process in psutil.process_iter()
+        if unless_gone(nothing, process.environ).get(name) == value
+    ]
 
 
 def ancestors(pid: int) -> list[int]:
     """Return the pids above a process, its parent first."""
-    try:
-        return [parent.pid for parent in psutil.Process(pid).parents()]
-    except psutil.Error:
-        return []
+    return unless_gone([], lambda: [each.pid for each in psutil.Process(pid).parents()])
 
 
 def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
-    try:
-        return dict(psutil.Process(pid).environ()) or None
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return None
-    except OSError as error:
-        if is_shortage(error):
-            raise
-        return None
+    nothing: dict[str, str] = {}
+    return unless_gone(nothing, lambda: psutil.Process(pid).environ()) or None

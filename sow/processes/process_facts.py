@@ -16,22 +16,6 @@ from sow import env_vars
 from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
-__all__ = [
-    "Life",
-    "age_seconds",
-    "ancestors",
-    "carriers",
-    "identify",
-    "is_of_another_boot",
-    "is_open_somewhere",
-    "is_stopped",
-    "life_of",
-    "packages",
-    "tree",
-    "tree_cpu_seconds",
-    "variables",
-]
-
 
 def _is_linux() -> bool:
     return sys.platform == "linux" and os.environ.get(env_vars.PROCESSES) != "portable"

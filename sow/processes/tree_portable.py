@@ -11,30 +11,18 @@ import sys
 
 import psutil
 
-from sow.processes.life import is_shortage
-from sow.processes.portable import carriers, started
+from sow.processes import portable
+from sow.processes.portable import started, unless_gone
 from sow.processes.stat import Stat
-
-__all__ = [
-    "carriers",
-    "family",
-    "fence",
-    "fenced",
-    "inherit_orphans",
-    "leave_fence",
-    "leave_orphans",
-    "lock_holders",
-    "open_files",
-    "still_running",
-    "unfence",
-    "variables",
-]
 
 INHERITS_ORPHANS = False
 PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
 """The unit of getrusage(2)'s ru_maxrss: bytes on macOS, kilobytes elsewhere."""
 
 _STATES = {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_DEAD: "X", psutil.STATUS_STOPPED: "T"}
+
+
+carriers = portable.carriers
 
 
 def inherit_orphans() -> None:
@@ -83,10 +71,7 @@ def still_running(known: dict[int, str]) -> list[int]:
 
 
 def _started(pid: int) -> str:
-    try:
-        return started(psutil.Process(pid))
-    except psutil.Error:
-        return ""
+    return unless_gone("", lambda: started(psutil.Process(pid)))
 
 
 def _subtree(root: int) -> dict[int, Stat]:
@@ -95,48 +80,27 @@ def _subtree(root: int) -> dict[int, Stat]:
         members = [process, *process.children(recursive=True)]
     except psutil.Error:
         return {}
-    looks = ((member.pid, _look_at(member)) for member in members)
+    looks = ((member.pid, unless_gone(None, _look_at, member)) for member in members)
     return {pid: stat for pid, stat in looks if stat is not None}
 
 
 def variables(pid: int) -> bytes:
     """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
-    try:
-        environ = psutil.Process(pid).environ()
-    except psutil.Error:
-        return b""
-    except OSError as error:
-        if is_shortage(error):
-            raise
-        return b""
+    environ = portable.variables(pid) or {}
     return b"".join(os.fsencode(f"{name}={value}\0") for name, value in environ.items())
 
 
 def open_files(pid: int) -> list[str]:
     """Return the paths of the regular files that `pid` has open, as far as they can be seen."""
-    try:
-        return [file.path for file in psutil.Process(pid).open_files()]
-    except psutil.Error:
-        return []
-    except OSError as error:
-        if is_shortage(error):
-            raise
-        return []
+    return unless_gone([], lambda: [file.path for file in psutil.Process(pid).open_files()])
 
 
-def _look_at(process: psutil.Process) -> Stat | None:
-    try:
-        with process.oneshot():
-            return Stat(
-                state=_STATES.get(process.status(), "R"),
-                parent=process.ppid(),
-                group=os.getpgid(process.pid),
-                session=os.getsid(process.pid),
-                start_ticks=started(process),
-            )
-    except psutil.Error:
-        return None
-    except OSError as error:
-        if is_shortage(error):
-            raise
-        return None
+def _look_at(process: psutil.Process) -> Stat:
+    with process.oneshot():
+        return Stat(
+            state=_STATES.get(process.status(), "R"),
+            parent=process.ppid(),
+            group=os.getpgid(process.pid),
+            session=os.getsid(process.pid),
+            start_ticks=started(process),
+        )

@@ -14,7 +14,7 @@ from sow.jobs.database import Database
 from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
 from sow.schema.job import Job, WorkerRecord

@@ -23,25 +23,11 @@ FIRST_VERSION = 1
 SCHEMA_VERSION = 2
 """The newest form that this sow reads and writes."""
 SINCE: Mapping[str, int] = {
-    "task.clone": 2,
-    "task.checks": 2,
-    "task.check": 2,
-    "task.review": 2,
-    "task.merged": 2,
-    "task.key": 2,
-    "task.priority": 2,
-    "project.inputs": 2,
-    "project.outputs": 2,
-    "project.feedback": 2,
-    "project.type": 2,
-    "project.state": 2,
-    "project.iteration": 2,
-    "project.finished_phases": 2,
-    "project.plan": 2,
-    "project.units": 2,
-    "project.review": 2,
-    "project.check": 2,
-    "project.ending": 2,
+    **{f"task.{name}": 2 for name in ("clone", "checks", "check", "review", "merged")},
+    **{f"task.{name}": 2 for name in ("key", "priority")},
+    **{f"project.{name}": 2 for name in ("inputs", "outputs", "feedback", "type", "state")},
+    **{f"project.{name}": 2 for name in ("iteration", "finished_phases", "plan", "units")},
+    **{f"project.{name}": 2 for name in ("review", "check", "ending")},
 }
 """The fields that came after the first form, each with the number of its form, as
 `{"task.review": 2}`. Such a field is UNSET where a file does not have it."""

@@ -12,7 +12,7 @@ from sow.jobs import doorbell, workers
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity, WorkerRecord
 
 NAME = WorkerId("w9-abcdef")

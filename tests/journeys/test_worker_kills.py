@@ -38,7 +38,7 @@ from proving import drawn
 from sow.ids import JobId
 from sow.paths import Workspace
 from sow.processes import process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import Cause, JobState
 
 AGENT = """

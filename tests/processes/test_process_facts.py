@@ -16,7 +16,7 @@ import pytest
 from capabilities import skip_or_fail
 
 from sow.processes import linux, portable, process_facts, procfs
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

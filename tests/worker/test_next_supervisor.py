@@ -10,7 +10,7 @@ from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
 from sow.processes import cgroup, process_facts
-from sow.processes.process_facts import Life
+from sow.processes.life import Life
 from sow.processes.procfs import read_stat
 from worker import launch
 from worker.launch import Standby
