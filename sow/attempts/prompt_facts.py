@@ -46,11 +46,9 @@ def facts_of(role: str, task: Task, location: str, workspace: Workspace) -> Fact
         "task_folder": lambda: location,
         "task_status": lambda: task.status.value,
         "iteration": lambda: str(task.iteration),
-        "description": lambda: quoted(_description(workspace, task)),
+        "description": lambda: quoted(description_of(workspace, task)),
         "feedback": lambda: _quoted_files(
-            (f"feedback/{name}", words)
-            for status in AWAITED
-            for name, words in feedback_in(workspace, task, status)
+            (f"feedback/{name}", words) for name, words in awaited_feedback(workspace, task)
         ),
     }
 
@@ -83,7 +81,13 @@ def _goal(project: Project) -> str:
     return quoted(project.description)
 
 
-def _description(workspace: Workspace, task: Task) -> str:
+def awaited_feedback(workspace: Workspace, task: Task) -> list[tuple[str, str]]:
+    """Return the feedback of a task that is not settled: each file's name and words."""
+    return [found for status in AWAITED for found in feedback_in(workspace, task, status)]
+
+
+def description_of(workspace: Workspace, task: Task) -> str:
+    """Return what is to be done; empty where that cannot be read."""
     data = b""
     with suppress(FileNotFoundError, NotAFile):
         path = find_task(workspace, task.id).description

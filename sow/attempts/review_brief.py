@@ -4,24 +4,20 @@ Reads the task's folder and the main repository; the clone that it judges is
 made elsewhere.
 """
 
-from contextlib import suppress
-
 import msgspec
 from msgspec import UNSET
 
 from sow.attempts.launch import task_folder
+from sow.attempts.prompt_facts import awaited_feedback, description_of
 from sow.attempts.references import named_references
 from sow.clones.judged import judged_change
 from sow.clones.steering import steering_files
 from sow.executors.base import Executor
-from sow.files import NotAFile, read_inside
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.prompts.compose import ReviewBrief, TaskBrief
 from sow.schema.job import Job
-from sow.schema.task import FeedbackStatus, Task
-from sow.state.places import DESCRIPTION_LIMIT
-from sow.state.verdicts import feedback_in
+from sow.schema.task import Task
 
 
 def brief_of(workspace: Workspace, job: Job, task: Task, executor: Executor) -> ReviewBrief:
@@ -47,23 +43,17 @@ def brief_of(workspace: Workspace, job: Job, task: Task, executor: Executor) -> 
 
 
 def _of_task(workspace: Workspace, job: Job, task: Task) -> ReviewBrief:
-    folder = task_folder(workspace, task)
-    description = b""
-    with suppress(FileNotFoundError, NotAFile):
-        path = folder / "description.md"
-        description = read_inside(path, workspace.root, DESCRIPTION_LIMIT)
-    awaited = (FeedbackStatus.OPEN, FeedbackStatus.ADDRESSED)
     return ReviewBrief(
         task=TaskBrief(
             id=TaskId(task.id),
             name=task.name,
-            location=str(folder),
+            location=str(task_folder(workspace, task)),
             iteration=task.iteration,
             agent=job.agent,
             references=named_references(workspace, task),
         ),
-        description=description.decode("utf-8", "replace"),
-        feedback=[found for status in awaited for found in feedback_in(workspace, task, status)],
+        description=description_of(workspace, task),
+        feedback=awaited_feedback(workspace, task),
     )
 
 

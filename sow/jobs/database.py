@@ -266,13 +266,11 @@ def open_queue(workspace: Workspace) -> Database:
     for folder in (workspace.run, workspace.jobs):
         with suppress(OSError):
             close_to_others(folder)
-    database = _open(workspace)
+    database = _open_own(workspace)
     if database is None:
         # Once for a file that was copied over ours.
         from sow.jobs.making import make_queue
-        from sow.jobs.unproven_queue import put_copied_over_aside
 
-        put_copied_over_aside(workspace)
         make_queue(workspace)
         database = _open(workspace)
     if database is None:
@@ -283,16 +281,7 @@ def open_queue(workspace: Workspace) -> Database:
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
     refuse_foreign_run(workspace)
-    if not _is_ours(workspace):
-        return None
-    database = _open(workspace)
-    if database is None:
-        # Once for a file that was copied over ours.
-        from sow.jobs.unproven_queue import put_copied_over_aside
-
-        put_copied_over_aside(workspace)
-        return _open(workspace) if is_own(workspace) else None
-    return database
+    return _open_own(workspace) if _is_ours(workspace) else None
 
 
 def _is_ours(workspace: Workspace) -> bool:
@@ -306,6 +295,18 @@ def _is_ours(workspace: Workspace) -> bool:
 
     see_to_unproven(workspace)
     return _is_there(workspace.queue_db)
+
+
+def _open_own(workspace: Workspace) -> Database | None:
+    """Open the file; one that was copied over ours is put aside. None where there is none then."""
+    database = _open(workspace)
+    if database is not None:
+        return database
+    # Once for such a file.
+    from sow.jobs.unproven_queue import put_copied_over_aside
+
+    put_copied_over_aside(workspace)
+    return _open(workspace) if is_own(workspace) else None
 
 
 def _is_there(path: Path) -> bool:

@@ -56,9 +56,10 @@ def begin(
     )
 
 
-def end(database: Database, waiter_id: str, job_id: JobId) -> None:
-    """Strike a waiter off one job: it has the outcome, or was never owed one."""
-    database.run("delete from waiter where id = ? and job_id = ?", (waiter_id, job_id))
+def end(database: Database, waiter_id: str, job_id: JobId) -> bool:
+    """Strike a waiter off one job: it has the outcome, or was never owed one. Tell if it was on."""
+    sql = "delete from waiter where id = ? and job_id = ?"
+    return database.run(sql, (waiter_id, job_id)).rowcount > 0
 
 
 def forget(database: Database, waiter_id: str) -> None:
@@ -138,10 +139,7 @@ def owed_tasks(
 def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     """Claim the outcome owed to one caller that went away; tell whether there was one."""
     for waiter_id in _gone(database, workspace, job_id):
-        with database.transaction():
-            taken = database.run(
-                "delete from waiter where id = ? and job_id = ?", (waiter_id, job_id)
-            ).rowcount
+        taken = end(database, waiter_id, job_id)
         bell_path(workspace, waiter_id).unlink(missing_ok=True)
         if taken:
             return True
