@@ -108,9 +108,10 @@ def detail_of(
         )
         for found in standings
     )
-    fields = {name: getattr(short, name) for name in BatchView.__struct_fields__}
     policy = msgspec.to_builtins(batch.policy)
-    return BatchDetail(**fields, policy=policy, items=items, has_worker=has_worker)
+    return BatchDetail(
+        **msgspec.structs.asdict(short), policy=policy, items=items, has_worker=has_worker
+    )
 
 
 def _with_command(found: Standing, first: Mapping[str, str]) -> Standing:

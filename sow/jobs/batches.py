@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import asdict
 
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
@@ -78,7 +79,7 @@ class UnderWay(NamedTuple):
 
 def insert_batch(database: Database, batch: Batch) -> Batch:
     """Put a new batch on record and return it with its number. Raises SameBatchGoesOn."""
-    fields = records.fields_of(batch)
+    fields = asdict(batch)
     del fields["id"]
     try:
         number = records.insert(database, "batch", fields)
@@ -195,7 +196,7 @@ def add_items(database: Database, batch: Batch, task_ids: Sequence[TaskId]) -> N
                     f"`sow batch remove {other} {task_id}` removes the task from it.",
                 )
             item = BatchItem(batch_id=batch.id, project_id=batch.project_id, task_id=task_id)
-            records.insert(database, "batch_item", records.fields_of(item))
+            records.insert(database, "batch_item", asdict(item))
             database.run(
                 f"update job set batch = ? where project_id = ? and task_id = ? and {ACTIVE}",  # noqa: S608
                 (batch.id, batch.project_id, task_id),

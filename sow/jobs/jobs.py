@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
@@ -76,7 +77,7 @@ def insert_job(database: Database, job: Job) -> Job:
     Raises TaskIsTaken when the task, or another one that it is about, has a live job;
     StepIsTaken when its batch has placed it already.
     """
-    fields = records.fields_of(job)
+    fields = asdict(job)
     fields["executor_name"] = job.executor_name
     fields["max_parallel"] = job.executor.max_parallel if job.executor is not None else None
     if job.executor is None:
@@ -417,7 +418,7 @@ def pay_task(database: Database, job_id: JobId, **changes: Any) -> bool:
 
 def insert_attempt(database: Database, attempt: Attempt) -> None:
     """Put a new attempt on record."""
-    records.insert(database, "attempt", records.fields_of(attempt))
+    records.insert(database, "attempt", asdict(attempt))
 
 
 def change_attempt(database: Database, job_id: JobId, number: int, **changes: Any) -> None:

@@ -10,6 +10,8 @@ import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from sow.ids import JobId, WorkerId
 from sow.jobs import changes, records, workers
 from sow.jobs.database import Database
@@ -171,7 +173,7 @@ def _put_on_record(database: Database, claimed: Claimed, worker_id: WorkerId, no
         reason="",
         began_at=now,
     )
-    records.insert(database, "notification", records.fields_of(delivery))
+    records.insert(database, "notification", asdict(delivery))
 
 
 def finish(database: Database, seq: int, state: DeliveryState, *, reason: str, now: float) -> bool:

@@ -161,11 +161,6 @@ def to_columns(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _to_column(name, value) for name, value in fields.items()}
 
 
-def fields_of(record: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of a record by their names."""
-    return {name: getattr(record, name) for name in record.__struct_fields__}
-
-
 def insert(database: Database, table: str, fields: Mapping[str, Any]) -> int:
     """Insert one row and return its row id."""
     columns = to_columns(fields)

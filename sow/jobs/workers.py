@@ -9,6 +9,8 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from msgspec.structs import asdict
+
 from sow.errors import QueueError
 from sow.ids import ProjectId, WorkerId
 from sow.jobs import doorbell, records
@@ -30,7 +32,7 @@ the first may have made it leave before the second arrives."""
 
 def register(database: Database, record: WorkerRecord) -> None:
     """Put a worker on record. It must hold its lock by now."""
-    records.insert(database, "worker", records.fields_of(record))
+    records.insert(database, "worker", asdict(record))
 
 
 def say_short(database: Database, worker_id: WorkerId, short_of: str) -> None:
