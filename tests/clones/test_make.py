@@ -185,6 +185,18 @@ def test_a_removed_clone_whose_branch_was_never_brought_begins_at_its_base(home)
     assert plain(place.path, "rev-parse", "HEAD") == base
 
 
+def test_a_task_that_was_merged_begins_anew_at_the_end_of_its_branch(home):
+    """So what was merged is no part of what it changes from now on."""
+    home.make()
+    place = home.place()
+    record = {"path": str(place.path), "branch": place.branch, "base": home.repository.commit}
+    change_task(home.workspace, "010", lambda _: {"clone": record}, now=NOON)
+    tip = commit(place.path, "file", "the agent's work\n")
+    plain(home.top, "merge", "-q", "--no-ff", "--no-edit", bring(home))
+    shutil.rmtree(place.path)
+    assert home.make().mark.base == tip
+
+
 def test_a_branch_without_a_record_is_gone_on_with(home):
     home.make()
     place = home.place()

@@ -321,6 +321,16 @@ def test_a_kill_at_any_step_is_completed_and_nothing_is_merged_twice(site, windo
     plain(site.main, "fsck", "--strict")
 
 
+def test_the_next_move_completes_one_that_was_killed(site):
+    site.commit("file", "one\nmine\nthree\n")
+    merge_killed_at(site, "branch moved")
+    site.commit("new", "x\n")
+    merge(site)
+    assert (site.main / "file").read_text() == "one\nmine\nthree\n"
+    assert (site.main / "new").read_text() == "x\n"
+    assert status(site) == []
+
+
 def test_an_edit_between_a_kill_and_the_next_try_is_kept_and_named(site):
     site.commit("file", "one\nmine\nthree\n")
     site.commit("new", "x\n")
