@@ -46,6 +46,16 @@ def driver(desk: Desk) -> BatchDriver:
     return BatchDriver(context)
 
 
+def test_a_batch_that_has_ended_leaves_the_turn_to_another(
+    desk: Desk, two: tuple[Work, Work]
+) -> None:
+    first, second = two
+    assert takes(desk, second.batch, "020")
+    fields = {"state": BatchState.CANCELLED, "ended_at": desk.caller.now()}
+    batches.change_batch(desk.database, second.batch.id, **fields)
+    assert takes(desk, first.batch, "010")
+
+
 def test_a_task_that_is_taken_out_leaves_the_turn_to_another_batch(
     desk: Desk, two: tuple[Work, Work]
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from watch_cases import ME, WatchSite
 
 from sow.ids import JobId
-from sow.jobs import jobs, leases, workers
+from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.doorbell import Bell
 from sow.schema.job import JobState
 from worker.broker import FALLBACK_SECONDS, Claims, SowHuey, make_huey
@@ -55,6 +55,16 @@ def test_the_stock_api_rings_every_worker(site: WatchSite) -> None:
     assert [bell.wait(0.0) for bell in bells] == [True, True]
     for bell in bells:
         bell.close()
+
+
+def test_the_slot_that_a_dead_call_had_lent_counts_again(site: WatchSite) -> None:
+    caller, called = site.job(), site.job("020")
+    site.lease(caller)
+    leases.enqueue(site.database, called.id, now=site.context.now())
+    begun = {"on_behalf_of": caller.id, "now": site.context.now()}
+    waiters.begin(site.database, "c1-dead", called.id, **begun)
+    huey = huey_of(site, claims=Claims(ME, total=1, own=1), bell=Listener())
+    assert huey.dequeue() is None
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,19 @@ def test_an_attempt_whose_task_is_reported_while_it_is_settled_is_judged_again(
     assert job.outcome_status is TaskStatus.NEEDS_REVIEW
 
 
+def test_a_job_that_is_cancelled_while_its_attempt_is_settled_is_not_tried_again(
+    site: WatchSite,
+) -> None:
+    running = over(site)
+
+    def clock() -> float:
+        jobs.change_job(site.database, running.job.id, cancel_requested_at=NOW)
+        return NOW
+
+    settle_attempt(replace(site.context, clock=clock), running)
+    assert site.get(running.job).state is JobState.CANCELLED
+
+
 def test_a_job_that_is_tried_again_waits_until_its_time_has_come(site: WatchSite) -> None:
     job = site.job()
     lease = site.lease(job)

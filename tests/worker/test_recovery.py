@@ -420,6 +420,19 @@ def test_a_waiting_job_that_lost_its_queue_row_gets_it_again(
     assert site.get(job).retry_at == later
 
 
+def test_a_lease_of_our_own_whose_last_attempt_is_settled_is_put_off(
+    site: WatchSite, monitor: Monitor
+) -> None:
+    job = site.job()
+    site.attempt(job, cause=Cause.CRASHED)
+    jobs.change_job(site.database, job.id, settled=1)
+    site.lease(job)
+    recover_once(site, monitor)
+    waits = site.get(job)
+    assert (waits.state, waits.postponements, waits.worker_deaths) == (JobState.BACKOFF, 1, 0)
+    assert not monitor.watches(job.id)
+
+
 def test_a_job_that_another_worker_has_queued_again_in_this_moment_is_queued_once(
     site: WatchSite, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
