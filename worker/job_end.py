@@ -24,7 +24,7 @@ from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
-from worker.task_state import change_under_lease, fails, first_line, log_failure
+from worker.task_state import change_under_lease, first_line, leaves, log_failure
 
 OF_CLONES = ("sow.clones.", "sow.git.")
 """Whose errors say that there can be no clone as things stand."""
@@ -57,12 +57,12 @@ def fail_before_start(
     spent = dict(on_record or {})
     if not kind_of(job).marks_task:
         found = Cause.CONFIGURATION if isinstance(error, StateError) else cause_of(error)
-        _fail_unmarked(context, job, lease, Verdict(cause or found, error.message), **spent)
+        end_unwritten(context, job, lease, Verdict(cause or found, error.message), **spent)
         return
 
     def change(task: Task) -> Mapping[str, Any]:
         leases.refuse_if_asked(context.database, job.id)
-        return fails(task, now)
+        return leaves(task, TaskStatus.FAILED, now)
 
     status: TaskStatus | None = None
     try:
@@ -78,20 +78,6 @@ def fail_before_start(
         return
     end(context, lease, JobState.FAILED, verdict, status, **spent)
     tell_of_end(context, job)
-
-
-def _fail_unmarked(
-    context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
-) -> None:
-    """End a job as failed that has not marked its task."""
-    try:
-        with leases.under(context.database, lease):
-            leases.refuse_if_asked(context.database, job.id)
-            end(context, lease, JobState.FAILED, verdict, None, **spent)
-    except leases.EndIsAsked:
-        cancel_unstarted(context, job, lease)
-    else:
-        tell_of_end(context, job)
 
 
 def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
@@ -162,7 +148,7 @@ def end(
 def end_unwritten(
     context: WorkerContext, job: Job, lease: Lease, verdict: Verdict, **spent: Any
 ) -> None:
-    """End a job as failed whose task cannot be written now: it is owed that status.
+    """End a job as failed whose task is not written: one that is marked is owed that status.
 
     One that somebody has cancelled is cancelled instead.
     """

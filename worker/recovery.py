@@ -168,33 +168,18 @@ def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> No
 
 
 def _see_to_caller(context: WorkerContext, job: Job) -> None:
-    """Finish what a dead caller began to place, or free what it had open."""
-    if is_abandoned(context.workspace, job):
-        _finish(context, job)
-    elif is_deserted(context.workspace, context.database, job):
-        _release(context, job)
-
-
-def _finish(context: WorkerContext, job: Job) -> None:
-    """Settle a job whose caller died before it was queued."""
-    if not context.state.is_of(job.project_id):
-        return
+    """Settle a job whose caller died before it was queued; free a task open on a lost terminal."""
+    workspace, database, now = context.workspace, context.database, context.now()
     try:
-        state = finish(context.workspace, context.database, job, now=context.now())
+        if is_abandoned(workspace, job):
+            if context.state.is_of(job.project_id):
+                state = finish(workspace, database, job, now=now)
+                tell(job, f"{state}: its caller died before it was queued")
+        elif is_deserted(workspace, database, job):
+            release(workspace, database, job, code=None, now=now)
+            tell(job, "closed: its terminal is gone")
     except StateError as error:
-        tell(job, f"its caller died; it cannot be settled yet: {error.message}")
-    else:
-        tell(job, f"{state}: its caller died before it was queued")
-
-
-def _release(context: WorkerContext, job: Job) -> None:
-    """Free a task whose session was open on a terminal that is gone."""
-    try:
-        release(context.workspace, context.database, job, code=None, now=context.now())
-    except StateError as error:
-        tell(job, f"its terminal is gone; it cannot be closed yet: {error.message}")
-    else:
-        tell(job, "closed: its terminal is gone")
+        tell(job, f"its caller is gone; it cannot be settled yet: {error.message}")
 
 
 def _ensure_row(context: WorkerContext, job: Job) -> None:

@@ -154,18 +154,11 @@ def clears_session(task: Task) -> Mapping[str, Any]:
     return transitions.clear_session(task) if task.status in transitions.TERMINAL else {}
 
 
-def fails(task: Task, now: float) -> Mapping[str, Any]:
-    """Return what makes a task failed whose agent left it in progress."""
+def leaves(task: Task, status: TaskStatus, now: float) -> Mapping[str, Any]:
+    """Return what gives a task a status whose agent left it in progress: `failed` or `paused`."""
     if task.status is not TaskStatus.IN_PROGRESS:
         return {}
-    return transitions.enter(task, TaskStatus.FAILED, now=now)
-
-
-def interrupts(task: Task, now: float) -> Mapping[str, Any]:
-    """Return what makes a task paused whose agent was ended in progress."""
-    if task.status is not TaskStatus.IN_PROGRESS:
-        return {}
-    return transitions.enter(task, TaskStatus.PAUSED, now=now)
+    return transitions.enter(task, status, now=now)
 
 
 def log_failure(context: WorkerContext, job: Job, reason: str) -> None:

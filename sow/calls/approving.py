@@ -69,12 +69,11 @@ def judge_of_whole(caller: Caller, config: Configuration, *, at_terminal: bool) 
 def is_reviewer_of_whole(caller: Caller) -> bool:
     """Whether the caller is the agent of a task that is a review of the whole."""
     # Only a verdict on the whole asks.
-    from sow.calls.project_review import is_review_of_whole
     from sow.errors import SowError
     from sow.state.tasks import read_task
 
     task_id = caller.environ.get(env_vars.TASK_ID, "")
     try:
-        return bool(task_id) and is_review_of_whole(read_task(caller.workspace, task_id))
+        return bool(task_id) and read_task(caller.workspace, task_id).judges_whole
     except SowError:
         return False

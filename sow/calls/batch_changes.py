@@ -12,7 +12,7 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batch_news, batches, jobs, workers
 from sow.jobs.batches import UnknownBatch
-from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.batch import PAUSED_BY_PERSON, Batch, BatchState, ItemState, Selection
 from sow.schema.job import JobState
@@ -86,11 +86,6 @@ class BatchHasEnded(StateError):
             hint=f"`sow batch show {batch.id}` shows how it ended; `sow batch run` starts a new"
             " batch with the unfinished tasks.",
         )
-
-
-def open_records(caller: Caller) -> Database | None:
-    """Open the queue; None where there is none, and so no batch."""
-    return open_existing_queue(caller.workspace)
 
 
 def find(caller: Caller, database: Database | None, name: str | None) -> Batch:

@@ -8,6 +8,7 @@ raises ends the call. Its jobs go on then, and their outcomes are owed to it.
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -148,7 +149,7 @@ def call(
     return Result(tuple(placed), end.ended, end.left, tuple(refused), end.first)
 
 
-def wait_for_tasks(
+def wait_on_record(
     caller: Caller,
     database: Database,
     config: Configuration,
@@ -156,57 +157,25 @@ def wait_for_tasks(
     listener: Listener,
     course: Course,
 ) -> Result:
-    """Wait for the newest job of each task of the course, and deliver each outcome as it comes.
+    """Wait for each job that the course names, or for the newest of each task that it names.
 
-    Of several tasks, one that is refused does not stop the wait for the others. Raises
-    NoJobYet, NoJobOnRecord and WaitsForItself for a single one, NoWorker and QueueError.
+    Each outcome is delivered as it comes, and once: several tasks may have one merge. One of
+    several that is refused does not stop the wait for the others. Raises UnknownJob, NoJobYet,
+    NoJobOnRecord and WaitsForItself for a single one, NoWorker and QueueError.
     """
     from sow.calls.last_job import find_last_job  # a call that places its jobs knows them
 
-    def newest(task_id: TaskId) -> Callable[[], Job]:
-        return lambda: find_last_job(caller.workspace, database, task_id)
-
-    named = [(task_id, newest(task_id)) for task_id in course.task_ids]
-    return _wait_for_named(caller, database, config, terms, listener, course, named)
-
-
-def wait_for_jobs(
-    caller: Caller,
-    database: Database,
-    config: Configuration,
-    terms: Terms,
-    listener: Listener,
-    course: Course,
-) -> Result:
-    """Wait for each job that the course names, of whatever kind, task and project.
-
-    One of several that is refused does not stop the wait for the others. Raises UnknownJob
-    and WaitsForItself for a single one, NoWorker and QueueError.
-    """
-
-    def on_record(job_id: JobId) -> Callable[[], Job]:
-        return lambda: jobs.get_job(database, job_id)
-
-    named = [(NO_TASK, on_record(job_id)) for job_id in course.job_ids]
-    return _wait_for_named(caller, database, config, terms, listener, course, named)
-
-
-def _wait_for_named(
-    caller: Caller,
-    database: Database,
-    config: Configuration,
-    terms: Terms,
-    listener: Listener,
-    course: Course,
-    named: Sequence[tuple[TaskId, Callable[[], Job]]],
-) -> Result:
-    """Wait for each job that is named, and once: several tasks may have one merge."""
+    named = [(NO_TASK, partial(jobs.get_job, database, job_id)) for job_id in course.job_ids]
+    for task_id in () if course.job_ids else course.task_ids:
+        named.append((task_id, partial(find_last_job, caller.workspace, database, task_id)))
     placed: dict[JobId, Placed] = {}
     refused: list[SowError] = []
     for task_id, find in named:
         try:
-            found = _found(caller, database, find())
-            placed[found.job.id] = found
+            job = find()
+            caller.refuse_waiting_for(database, job.project_id, job.task_id)
+            owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
+            placed[job.id] = Placed(job, owed=owed)
         except SowError as error:
             if len(named) == 1:
                 raise
@@ -217,12 +186,6 @@ def _wait_for_named(
         jobs_found = tuple(placed.values())
         end = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, course)
     return Result(jobs_found, end.ended, end.left, tuple(refused), end.first)
-
-
-def _found(caller: Caller, database: Database, job: Job) -> Placed:
-    caller.refuse_waiting_for(database, job.project_id, job.task_id)
-    owed = job.state.is_final and waiters.is_owed(database, caller.workspace, job.id)
-    return Placed(job, owed=owed)
 
 
 def _wait(

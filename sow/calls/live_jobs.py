@@ -4,7 +4,7 @@ Kept apart from the call itself, so that `sow task set` imports little.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sow.calls.caller import Caller
@@ -63,39 +63,9 @@ def end_live_job(
     Each job is shown when it has ended, and owed to nobody then. Raises TaskIsRunning.
     """
     job = find_live_job(workspace, task_id)
-    if job is not None:
-        _cancel_and_wait(workspace, environ, job, show)
-
-
-def find_live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
-    """Return the job of a task that has not ended, if any; without a queue there is none."""
-    database = open_existing_queue(workspace)
-    if database is None:
-        return None
-    try:
-        return jobs.live_job(database, ProjectId(read_project(workspace).id), task_id)
-    finally:
-        database.close()
-
-
-def lives(workspace: Workspace, job_id: JobId) -> bool:
-    """Whether a job is on record and has not ended; without a queue none is."""
-    database = open_existing_queue(workspace)
-    if database is None:
-        return False
-    try:
-        return not jobs.get_job(database, job_id).state.is_final
-    except UnknownJob:
-        return False
-    finally:
-        database.close()
-
-
-def _cancel_and_wait(
-    workspace: Workspace, environ: Mapping[str, str], job: Job, show: Callable[[Job], None]
-) -> None:
-    from sow.calls.caller import Caller
-    from sow.calls.cancel import cancel_to_end
+    if job is None:
+        return
+    from sow.calls.cancel import cancel_to_end  # few tasks that are ended have a job
 
     with closing(open_queue(workspace)) as database:
         caller = Caller(workspace, environ, Path.cwd())
@@ -109,6 +79,25 @@ def _cancel_and_wait(
     for left in cancelled.ending:
         status = read_task(workspace, left.task_id).status
         raise TaskIsRunning(left, status, has_option=False)
+
+
+def find_live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
+    """Return the job of a task that has not ended, if any; without a queue there is none."""
+    database = open_existing_queue(workspace)
+    if database is None:
+        return None
+    with closing(database):
+        return jobs.live_job(database, ProjectId(read_project(workspace).id), task_id)
+
+
+def lives(workspace: Workspace, job_id: JobId) -> bool:
+    """Whether a job is on record and has not ended; without a queue none is."""
+    database = open_existing_queue(workspace)
+    if database is None:
+        return False
+    with closing(database), suppress(UnknownJob):
+        return not jobs.get_job(database, job_id).state.is_final
+    return False
 
 
 PROJECT_ITSELF = TaskId("")
@@ -127,8 +116,7 @@ def live_tasks(caller: Caller, *, and_project: bool = False) -> list[TaskId]:
     if database is None:
         return []
     with closing(database):
-        above = jobs.ancestors(database, caller.job_id) if caller.job_id is not None else []
-        own = {job.id for job in above}
+        own = {job.id for job in caller.jobs_above(database)}
         return [
             job.task_id
             for job in jobs.active_jobs(database)

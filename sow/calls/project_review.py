@@ -19,7 +19,6 @@ from sow.state.transitions import enter
 
 JUDGED = ("reviewing", "finalizing")
 """The states of a standard project in which the whole is judged."""
-WORK = REVIEW_OF
 REFUSED = "review_refused"
 """The key that says that a verdict was refused, because the work had changed meanwhile."""
 
@@ -47,18 +46,14 @@ def refuse_unjudged(project: Project) -> None:
         )
 
 
-def is_review_of_whole(task: Task) -> bool:
-    """Whether a task is a review of the whole."""
-    return task.judges_whole
-
-
 def review_task(workspace: Workspace, work: str, agent: str, *, now: float) -> Task:
     """Return the task of the review of this work by that role; it is added where there is none."""
     project = read_project(workspace)
     refuse_unjudged(project)
     mark = f"{project.round} {agent} {work}"
     for task in list_tasks(workspace):
-        if is_review_of_whole(task) and task.metadata[WORK] == mark and _is_open(task):
+        is_open = task.status not in (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
+        if task.judges_whole and task.metadata[REVIEW_OF] == mark and is_open:
             return task
     return add_task(
         workspace,
@@ -68,17 +63,13 @@ def review_task(workspace: Workspace, work: str, agent: str, *, now: float) -> T
         phase=WHOLE_PHASE,
         new_phase=True,
         description=_description(project),
-        metadata={WORK: mark},
+        metadata={REVIEW_OF: mark},
     )
-
-
-def _is_open(task: Task) -> bool:
-    return task.status not in (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 
 def work_under_review(task: Task) -> str:
     """Return the work that a review is about."""
-    return str(task.metadata[WORK]).split(" ")[-1]
+    return str(task.metadata[REVIEW_OF]).split(" ")[-1]
 
 
 def refuse_changed(workspace: Workspace, task: Task, work: str, by: Author, *, now: float) -> None:

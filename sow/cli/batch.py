@@ -10,7 +10,7 @@ from sow.batches.gathering import Seen
 from sow.batches.views import exit_code_of, listed, standings_of
 from sow.calls import batch_changes
 from sow.calls.batch_cancel import cancel_batch
-from sow.calls.batch_changes import find, open_records
+from sow.calls.batch_changes import find
 from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
@@ -24,7 +24,7 @@ from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import batches, jobs
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.changes import Filter
-from sow.jobs.database import Database
+from sow.jobs.database import Database, open_existing_queue
 from sow.schema.batch import Batch
 from sow.schema.output.batches import BatchView
 from sow.state.projects import read_project
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 def _find(name: str | None) -> Iterator[Found]:
     """Open the queue for the batch that is named, or the newest. Raises UnknownBatch."""
     caller = this_caller()
-    database = open_records(caller)
+    database = open_existing_queue(caller.workspace)
     if database is None:
         raise UnknownBatch(name or "on record")
     with closing(database):
@@ -66,7 +66,7 @@ def list_batches(limit: int, as_json: bool) -> None:
     It shows the records; `sow batch show` reads the tasks' files too.
     """
     caller = this_caller()
-    database = open_records(caller)
+    database = open_existing_queue(caller.workspace)
     views: Sequence[BatchView] = ()
     if database is not None:
         with closing(database):

@@ -18,8 +18,7 @@ from sow.calls.call import (
     Terms,
     begin,
     call,
-    wait_for_jobs,
-    wait_for_tasks,
+    wait_on_record,
 )
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request
@@ -83,10 +82,9 @@ def wait_for(caller: Caller, course: Course, options: WaitOptions) -> int:
     """
     terms = _terms(options, caller)
     config = caller.load_configuration()
-    wait = wait_for_jobs if course.job_ids else wait_for_tasks
 
     def run(database: Database, listener: Listener, course: Course) -> Result:
-        return wait(caller, database, config, terms, listener, course)
+        return wait_on_record(caller, database, config, terms, listener, course)
 
     return _run(caller, options, lambda _: course, run)
 

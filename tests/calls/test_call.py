@@ -21,7 +21,7 @@ from sow.calls.call import (
     begin,
     call,
     left_to_wait_for,
-    wait_for_tasks,
+    wait_on_record,
 )
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.last_job import NoJobYet
@@ -240,7 +240,7 @@ def test_a_call_that_waits_is_given_an_outcome_that_is_owed(desk: Desk) -> None:
 
 def wait(desk: Desk, *tasks: str, heard: Heard, **terms: Any) -> tuple[Result, Course]:
     course = Course([TaskId(task) for task in tasks])
-    result = wait_for_tasks(
+    result = wait_on_record(
         desk.caller, desk.database, desk.config, Terms(**terms), heard.listener(), course
     )
     return result, course

@@ -11,8 +11,7 @@ from sow.calls.call import (
     Terms,
     jobs_left,
     left_to_wait_for,
-    wait_for_jobs,
-    wait_for_tasks,
+    wait_on_record,
 )
 from sow.calls.caller import WaitsForItself
 from sow.calls.kinds import place
@@ -55,7 +54,7 @@ def merge_of_two(desk: Desk) -> Job:
 
 def wait(desk: Desk, *numbers: int, listener: Listener | None = None) -> tuple[Result, Course]:
     course = Course([], job_ids=[JobId(number) for number in numbers])
-    result = wait_for_jobs(
+    result = wait_on_record(
         desk.caller, desk.database, desk.config, Terms(), listener or Listener(), course
     )
     return result, course
@@ -126,7 +125,7 @@ def test_one_merge_of_two_tasks_is_waited_for_and_told_once(desk: Desk) -> None:
 
     def waits(course: Course) -> Result:
         listener = Listener(progress=passes)
-        return wait_for_tasks(desk.caller, desk.database, desk.config, Terms(), listener, course)
+        return wait_on_record(desk.caller, desk.database, desk.config, Terms(), listener, course)
 
     assert [outcome.job for outcome in waits(course).ended] == [merge.id]
     assert left_to_wait_for(desk.caller, desk.database, course) == []

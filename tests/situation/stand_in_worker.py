@@ -13,7 +13,7 @@ from msgspec import UNSET
 from sow.batches.gathering import Seen
 from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import take_turn
-from sow.calls.project_review import is_review_of_whole, work_under_review
+from sow.calls.project_review import work_under_review
 from sow.config.checks import hash_of
 from sow.ids import ProjectId
 from sow.jobs import batches, jobs, leases, waiters
@@ -126,7 +126,7 @@ class StandInWorker:
     def _work(self, job: Job) -> None:
         """End an author's job: it reports, or it comes to nothing."""
         task = read_task(self.desk.workspace, job.task_id)
-        if is_review_of_whole(task) and self.chance.random() < 0.8:
+        if task.judges_whole and self.chance.random() < 0.8:
             self._judge_whole(job, task)
             return
         session = {

@@ -51,8 +51,7 @@ from worker.task_state import (
     both,
     change_under_lease,
     clears_session,
-    fails,
-    interrupts,
+    leaves,
     log_failure,
     mark_again,
     marks_session,
@@ -141,17 +140,17 @@ def _follow(
         counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
         match following.step:
             case Step.CANCEL:
-                return {**both(session, lambda task: interrupts(task, now))(counted), **word}
+                return {**session(counted), **leaves(counted, TaskStatus.PAUSED, now), **word}
             case Step.FAIL:
-                return both(session, lambda task: fails(task, now))(task)
-            case Step.DONE if kind_of(job).makes_work:
-                return {**both(session, addressed)(counted), **word}
+                return {**session(task), **leaves(task, TaskStatus.FAILED, now)}
+            case Step.DONE:
+                return {**session(counted), **addressed(counted), **word}
             case _:
                 return session(task)
 
     def record(task: Task) -> None:
         nonlocal is_final
-        if following.step is Step.DONE and kind_of(job).makes_work:
+        if is_done:
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
         is_final = follow(context, job, running.lease, verdict, following, task.status, spent)
@@ -182,7 +181,6 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     written the file by hand, or has said that it is somebody else. Nobody else
     can have completed the task: that is refused as long as its job lives.
     """
-    in_hands = kind_of(job).is_interactive  # that person may judge while the session is open
     apart = job.works_in_clone
     before = running.task is not None and running.task.clone is not UNSET
     required = _is_review_required(context)
@@ -190,7 +188,7 @@ def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
     def change(task: Task) -> Mapping[str, Any]:
         in_batch = job.batch is not None
         judged = in_batch or apart or before or required or task.clone is not UNSET
-        if in_hands or not judged or task.status is not TaskStatus.COMPLETED:
+        if not judged or task.status is not TaskStatus.COMPLETED:
             return {}
         return {"status": NEEDS_REVIEW, "completed_at": REMOVE}
 
@@ -238,11 +236,9 @@ def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
 def _puts_back_judgements(running: Running) -> Change:
     """Return the change that puts back what an author has written of these by hand.
 
-    While an author's job lives, nobody judges, checks or merges its task. A person in a session
-    of their own may be the one who judges, and is left alone.
+    While an author's job lives, nobody judges, checks or merges its task.
     """
-    kind = kind_of(running.job)
-    before = _at_the_start(running) if kind.makes_work and not kind.is_interactive else None
+    before = _at_the_start(running)
 
     def change(task: Task) -> Mapping[str, Any]:
         if before is None:
