@@ -6,7 +6,7 @@ under the number of its step: one that another worker has done is not done again
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ from sow.schema.batch import Action, Batch, BatchPolicy
 from sow.schema.causes import RAISABLE
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
-from sow.schema.task import CommandResult, FeedbackStatus, ReviewVerdict, Task, TaskStatus
+from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskStatus
 from sow.state.tasks import change_task, read_task
 from sow.state.transitions import FieldChanges, enter
 from sow.state.verdicts import Judgement, accept, feedback_status
@@ -109,28 +109,21 @@ def _part(work: Work, step: Step) -> BatchPart:
     return BatchPart(work.batch.id, step.number, step.action)
 
 
+def _request(work: Work, step: Step, verb: Verb, **more: Any) -> Request:
+    return Request(verb=verb, task_id=step.task, again=True, part=_part(work, step), **more)
+
+
 def _spawn(work: Work, step: Step) -> Request:
-    return Request(
-        verb=Verb.SPAWN,
-        task_id=step.task,
-        again=True,
-        clone=work.batch.policy.clone,
-        before_approval=work.batch.policy.before_approval,
-        part=_part(work, step),
-    )
+    policy = work.batch.policy
+    before_approval = policy.before_approval
+    return _request(work, step, Verb.SPAWN, clone=policy.clone, before_approval=before_approval)
 
 
 def _resume(work: Work, step: Step, prompt: str) -> Request:
     """Return the call that has an author go on: in its session, or else in another one."""
     if not _resumes(work, step):
         return replace(_spawn(work, step), fresh=True, clone=None, prompt=prompt)
-    return Request(
-        verb=Verb.RESUME,
-        task_id=step.task,
-        again=True,
-        prompt=prompt,
-        part=_part(work, step),
-    )
+    return _request(work, step, Verb.RESUME, prompt=prompt)
 
 
 def _resumes(work: Work, step: Step) -> bool:
@@ -153,13 +146,10 @@ def _mend(work: Work, step: Step) -> Request:
 def _red_words(work: Work, task: Task) -> list[str]:
     """Return what did not pass, in the words of the task's record, else of its last job."""
     if task.check is not UNSET and not task.check.passed:
-        return [_in_words(result) for result in task.check.results if not result.passed]
+        red = [result for result in task.check.results if not result.passed]
+        return ["\n".join([f"{each.name}: {each.reason}", *each.lines]) for each in red]
     last = jobs.last_job(work.database, work.batch.project_id, TaskId(task.id))
     return [last.reason] if last is not None else []
-
-
-def _in_words(result: CommandResult) -> str:
-    return "\n".join([f"{result.name}: {result.reason}", *result.lines])
 
 
 def _ask_for_change(work: Work, step: Step) -> Request:
@@ -177,13 +167,7 @@ def _check(work: Work, step: Step, *, base: str | None = None) -> Request:
     task = read_task(work.caller.workspace, step.task)
     own = () if task.checks is UNSET else tuple(task.checks)
     names = chosen(checks_of(read_repository(path)), own, path)
-    return Request(
-        verb=Verb.CHECK,
-        task_id=step.task,
-        again=True,
-        terms=CheckTerms(names=names, base=base),
-        part=_part(work, step),
-    )
+    return _request(work, step, Verb.CHECK, terms=CheckTerms(names=names, base=base))
 
 
 def _check_base(work: Work, step: Step) -> Request:
@@ -192,17 +176,11 @@ def _check_base(work: Work, step: Step) -> Request:
 
 
 def _review(work: Work, step: Step) -> Request:
-    return Request(
-        verb=Verb.REVIEW,
-        task_id=step.task,
-        agent=work.batch.policy.reviewer,
-        again=True,
-        part=_part(work, step),
-    )
+    return _request(work, step, Verb.REVIEW, agent=work.batch.policy.reviewer)
 
 
 def _update(work: Work, step: Step) -> Request:
-    return Request(verb=Verb.UPDATE, task_id=step.task, again=True, part=_part(work, step))
+    return _request(work, step, Verb.UPDATE)
 
 
 def _merge(work: Work, step: Step) -> Request:
