@@ -15,7 +15,6 @@ from sow.paths import Workspace
 from sow.schema.output.projects import Approved
 from sow.schema.task import Task
 from sow.state.artifacts import path_inside
-from sow.state.authors import Author
 from sow.state.lifecycle import (
     approve_documents,
     approve_plan,
@@ -50,17 +49,19 @@ def approve(names: tuple[str, ...], as_json: bool) -> None:
     config = caller.load_configuration()
     by = approver(caller, config, at_terminal=is_somebody_there())
     now = caller.now()
+    approved = names
     if names == (PLAN,):
         approve_plan(caller.workspace, by=by, now=now)
-        _tell((PLAN,), by, as_json=as_json)
-        return
-    units, paths = _sorted(caller.workspace, names)
-    refuse_without_units(read_project(caller.workspace), units)
-    if paths:
-        approve_documents(caller.workspace, paths, by=by, now=now)
-    if units:
-        approve_units(caller.workspace, units, by=by, now=now)
-    _tell((*(unit.id for unit in units), *paths), by, as_json=as_json)
+    else:
+        units, paths = _sorted(caller.workspace, names)
+        refuse_without_units(read_project(caller.workspace), units)
+        if paths:
+            approve_documents(caller.workspace, paths, by=by, now=now)
+        if units:
+            approve_units(caller.workspace, units, by=by, now=now)
+        approved = (*(unit.id for unit in units), *paths)
+    words = f"Approved by {by.agent}: {', '.join(approved)}"
+    echo_result(Approved(approved=approved, by=by.agent), words, as_json=as_json)
 
 
 def _sorted(workspace: Workspace, names: Sequence[str]) -> tuple[list[Task], list[str]]:
@@ -82,8 +83,3 @@ def _sorted(workspace: Workspace, names: Sequence[str]) -> tuple[list[Task], lis
         else:
             paths.append(path)
     return units, paths
-
-
-def _tell(names: Sequence[str], by: Author, *, as_json: bool) -> None:
-    view = Approved(approved=tuple(names), by=by.agent)
-    echo_result(view, f"Approved by {by.agent}: {', '.join(names)}", as_json=as_json)

@@ -90,7 +90,9 @@ def run(
     with closing(open_queue(caller.workspace)) as database:
         made = make_or_attach(caller, database, wanted)
         if made is None:
-            return _nothing_left(as_json=options.as_json)
+            words = "Nothing to do: no task is left that is not finished, or in a batch."
+            echo_result(NoBatch(), words, as_json=options.as_json)
+            return 0
         _tell(made)
         if options.detach:
             staff(caller, database)
@@ -111,9 +113,3 @@ def _tell(made: Made) -> None:
         click.echo(f"Note: batch {made.batch.id}, which the same call made, {how}", err=True)
     for note in made.notes:
         click.echo(f"Note: {note}", err=True)
-
-
-def _nothing_left(*, as_json: bool) -> int:
-    words = "Nothing to do: no task is left that is not finished, or in a batch."
-    echo_result(NoBatch(), words, as_json=as_json)
-    return 0
