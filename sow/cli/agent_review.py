@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
@@ -74,8 +73,8 @@ def review_task(
                 "--dry-run shows the review of a task, and --project makes a task first",
                 hint="Give either. Its agent begins with `sow prompt guidance/reviewer/base`.",
             )
-        request = _of_whole(caller, agent, readable(prompt), again=again)
-        return _review_whole(caller, replace(request, asked=asked), options)
+        request = _of_whole(caller, agent, readable(prompt), again=again, asked=asked)
+        return _review_whole(caller, request, options)
     requests = [
         Request(
             verb=Verb.REVIEW,
@@ -121,7 +120,7 @@ def _say_verdict(caller: Caller) -> None:
         click.echo(f"  The whole is {verdict}, says {review.by}{summary}")
 
 
-def _of_whole(caller: Caller, agent: str | None, prompt: str, *, again: bool) -> Request:
+def _of_whole(caller: Caller, agent: str | None, prompt: str, **given: Any) -> Request:
     """Return the request for the review of the whole: a task of its own, for a reviewing role."""
     role = get_agent(agent or REVIEWER).name
     work = work_of(caller.workspace.root)
@@ -129,7 +128,7 @@ def _of_whole(caller: Caller, agent: str | None, prompt: str, *, again: bool) ->
     goes_on = task.session_started and task.status is not TaskStatus.IN_PROGRESS
     if not goes_on:
         return Request(
-            verb=Verb.SPAWN, task_id=TaskId(task.id), prompt=prompt, again=again, clone=False
+            verb=Verb.SPAWN, task_id=TaskId(task.id), prompt=prompt, clone=False, **given
         )
     words = prompt or "Go on, and end with a verdict."
-    return Request(verb=Verb.RESUME, task_id=TaskId(task.id), prompt=words, again=again)
+    return Request(verb=Verb.RESUME, task_id=TaskId(task.id), prompt=words, **given)

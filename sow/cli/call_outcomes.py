@@ -40,7 +40,9 @@ def conclude(database: Database, result: Result, options: WaitOptions) -> int:
         return combined_exit_code((), refused)
     codes = [outcome.exit_code or 0 for outcome in result.ended]
     if result.left and options.any_one and codes:
-        _note_going_on(result.left, options)
+        # On stderr: a last line on stdout is the command of a call that exits with 75.
+        words = f"to wait for them: `{_waiting(result.left, options)}`"
+        click.echo(f"Note: the others go on; {words}", err=True)
     elif result.left:
         codes += _print_running(result, options)
     return combined_exit_code(codes, refused)
@@ -72,15 +74,6 @@ def _print_running(result: Result, options: WaitOptions) -> list[int]:
     if not options.as_json:
         click.echo(command)
     return [outcome.exit_code or 0 for outcome in result.left]
-
-
-def _note_going_on(left: Sequence[Outcome], options: WaitOptions) -> None:
-    """Say how to wait for the others, where one that has ended was enough.
-
-    On stderr: a last line on stdout is the command of a call that exits with 75.
-    """
-    command = _waiting(left, options)
-    click.echo(f"Note: the others go on; to wait for them: `{command}`", err=True)
 
 
 def _waiting(left: Sequence[Outcome], options: WaitOptions) -> str:
