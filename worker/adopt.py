@@ -101,7 +101,7 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
     if following.step is Step.FAIL:
         deaths = job.worker_deaths + following.worker_deaths
         error = SowError(
-            f"set aside: its worker died {deaths} times in a row before anything of it had started"
+            f"set aside: its worker died {deaths} times in a row before it could start"
         )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return

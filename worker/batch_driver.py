@@ -30,7 +30,7 @@ MOST_ROUNDS = 10
 """How often one look goes round: what one batch does (it gives the turn to merge back, say) may
 be what another, which has had its turn in this round, waits for."""
 
-BUG = "This is a bug. The whole story is in the worker's log (`sow worker logs`)."
+BUG = "This is a bug. Details are in the worker's log (`sow worker logs`)."
 
 
 class BatchDriver:
@@ -50,7 +50,7 @@ class BatchDriver:
             raise
         except (SowError, OSError, MemoryError) as error:
             self._looked_up_to = -1
-            logger.warning("cannot see to the batches yet: %s", reason_of(error))
+            logger.warning("cannot advance the batches yet: %s", reason_of(error))
 
     def _drive(self) -> None:
         database, workspace = self._context.database, self._context.workspace
@@ -98,7 +98,7 @@ class BatchDriver:
             if not isinstance(error, SowError) or passing_fault(error) is not None:
                 if isinstance(error, QueueError):
                     raise
-                logger.warning("cannot see to batch %s yet: %s", batch.id, reason_of(error))
+                logger.warning("cannot advance batch %s yet: %s", batch.id, reason_of(error))
                 return False
             self._pause(work, f"{error.message}\n{error.hint}")
         except Exception as error:  # a boundary: a bug ends in a word to a person, not in silence

@@ -37,12 +37,12 @@ def excuse_by_boot(process: ProcessIdentity | None, folder: Path) -> str:
     """
     if process is None or not process_facts.is_of_another_boot(process, folder):
         return ""
-    return "the machine was started anew"
+    return "the machine was restarted"
 
 
 def excuse_by_count(dead: int) -> str:
     """Return the excuse for what died when so many workers were dead at once."""
-    return f"{dead} workers had died at once" if dead > 1 else ""
+    return f"{dead} workers died at the same time" if dead > 1 else ""
 
 
 def excuse_by_others(context: WorkerContext, job_id: JobId) -> str:

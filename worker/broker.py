@@ -159,7 +159,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         waiters.reclaim_lent(self.database, self.workspace)
         now = utc_now()
         if mended := leases.mend_waits(self.database, now=now):
-            logger.warning("the clock was set back; the waits of %d jobs begin anew", mended)
+            logger.warning("the clock was set back; the waits of %d jobs start again", mended)
         if self.may_take is not None and not self.may_take():
             return None
         return leases.claim(

@@ -40,7 +40,7 @@ class RestIsReserved(MustWait):
 
     def __init__(self, account: Account) -> None:
         super().__init__(
-            f"the rest of the budget of {scope_words(account)} is reserved by what runs"
+            f"the rest of the budget of {scope_words(account)} is reserved for running jobs"
         )
 
 

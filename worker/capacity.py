@@ -75,10 +75,10 @@ class Reserve:
 
     def _say(self, free: int) -> None:
         if self._short_of:
-            words = "nothing is started: %s; %s is free"
+            words = "sow starts no jobs now: %s; %s is free"
             logger.warning(words, self._short_of, round_size(free))
         else:
-            logger.info("there is room again; jobs are started")
+            logger.info("enough disk space and memory is free again; jobs are started")
 
     def _record(self) -> None:
         """Have the worker's record say it. What cannot be written now is written later."""
@@ -110,7 +110,7 @@ class Room:
         """Take no more than now run, at least one, for the machine is short. `now` is monotonic."""
         if self._short_at is None:
             logger.warning(
-                "this machine is short of %s; running up to %d jobs at once until it is not",
+                "this machine is short of %s; until that changes, at most %d jobs run at once",
                 what,
                 max(1, running),
             )

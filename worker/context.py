@@ -34,7 +34,7 @@ class Skipped:
         """Leave a damaged record aside."""
         if error.worker_id is not None:
             self.workers.add(error.worker_id)
-        self.tell(f"{error.message}; it is left aside")
+        self.tell(f"{error.message}; sow ignores this record")
 
     def tell(self, words: str) -> None:
         """Say something in the log, unless it was said before."""

@@ -72,7 +72,9 @@ class Departure:
 
     def without_name(self) -> None:
         """Leave when our lock file is gone: to the others we are dead, and they take our jobs."""
-        logger.warning("our lock file is gone, so others take us for dead; leaving")
+        logger.warning(
+            "our lock file was removed, so other processes think that this worker is dead; leaving"
+        )
         self._context.state.look()  # what took it may have taken more
         self.decide()
 

@@ -43,7 +43,7 @@ def fail_internal(context: WorkerContext, running: Running, error: Exception) ->
     number = running.attempt.number
     warnings = (*_warnings_of(running, job), *_take_back_words(context, running, job))
     words = readable(words_of_bug(error))[:LONGEST_REASON]
-    verdict = Verdict(Cause.INTERNAL, f"{words}\nWhat its attempt has left was not judged.")
+    verdict = Verdict(Cause.INTERNAL, f"{words}\nThe result of its attempt was not evaluated.")
     with leases.under(context.database, running.lease):
         now = context.now()
         close_attempt(context.database, job.id, verdict.cause, verdict.reason, now=now)
@@ -74,8 +74,8 @@ def _take_back_words(context: WorkerContext, running: Running, job: Job) -> Sequ
     except Exception as error:
         if passing_fault(error) is not None:
             raise
-        logger.exception("job %s: what its author says of its work stays as it is", job.id)
-        return (readable(f"what its author says of its own work was not looked at: {error}"),)
+        logger.exception("job %s: the status that its author set is kept", job.id)
+        return (readable(f"the status that its author set was not checked: {error}"),)
     return ()
 
 

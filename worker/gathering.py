@@ -37,7 +37,7 @@ from worker.context import WorkerContext, logger
 
 LOCK_SECONDS = 60.0
 MOST_NAMED = 5
-CLEARED = "git would wait for such a pipe, socket or device, and none holds any work"
+CLEARED = "git would block on a pipe, socket or device, and these contain no work"
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ def _gather(main: MainCheckout, place: Place, task: Task, *, commits: bool) -> G
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         mark = own_mark(place)
         if mark is None:
-            return Gathered(warnings=(f"its clone is not at {place.path} any more",))
+            return Gathered(warnings=(f"its clone no longer exists at {place.path}",))
         if mark.stage != Stage.WHOLE:  # no agent was in it: what lies there is a setup's
             return Gathered()
         cleared = clear_special_files(place.path, main.repository)
-        warnings = [f"taken out of its clone: {named(cleared)} ({CLEARED})"] if cleared else []
+        warnings = [f"removed from its clone: {named(cleared)} ({CLEARED})"] if cleared else []
         base = place.base or mark.base
         facts = place.since(base)
         if commits:

@@ -140,9 +140,7 @@ class Housekeeping:
         except QueueChanged:
             raise
         except (QueueError, OSError, MemoryError) as error:
-            logger.warning(
-                "the statuses of the tasks cannot be put on record now: %s", reason_of(error)
-            )
+            logger.warning("the statuses of the tasks cannot be recorded now: %s", reason_of(error))
         self._compare_after = began + (time.monotonic() - began) * MOST_COMPARING
 
     def _notify(self) -> None:
@@ -164,7 +162,9 @@ class Housekeeping:
         """Queue the jobs whose tasks' dependencies are met by now."""
         released = self._ready.look(now=self._context.now())
         if released:
-            logger.info("goes on, for what it waited for is done: job %s", released)
+            logger.info(
+                "continues, because the tasks that it waited for are completed: job %s", released
+            )
 
     def _prune(self) -> None:
         """Remove the records of old jobs; the boundary around it."""

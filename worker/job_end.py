@@ -102,7 +102,7 @@ def _conclude(context: WorkerContext, job: Job) -> None:
     try:
         job_end.conclude(context.workspace, context.database, job, now=context.now())
     except StateError as error:
-        tell(job, f"its task cannot be given back yet: {error.message}")
+        tell(job, f"its task cannot be updated yet: {error.message}")
     tell(job, _story(jobs.get_job(context.database, job.id)))
 
 

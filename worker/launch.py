@@ -129,8 +129,8 @@ class Standby:
         except OSError as error:
             raise SowError(
                 f"cannot start a supervisor with {sys.executable}: {error.strerror}",
-                hint="Check that this Python is still there and that the system has room for "
-                "more processes, then spawn the task again.",
+                hint="Check that this Python still exists and that the system can start more"
+                " processes. Then spawn the task again.",
             ) from error
 
 
@@ -352,7 +352,7 @@ def _refuse_missing_folder(prepared: Prepared) -> None:
     except OSError as error:
         raise ConfigurationError(
             f"cannot start an agent in {prepared.cwd}: {error.strerror}",
-            hint="Check that the folder exists and that --cwd names the one you mean.",
+            hint="Check that the folder exists and that --cwd is correct.",
         ) from error
 
 
@@ -374,7 +374,7 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",
-            hint="Check what lies there and who may write it, then spawn the task again.",
+            hint="Check what is at this path and its permissions, then spawn the task again.",
         ) from error
 
 

@@ -196,7 +196,7 @@ class WorkerProcess:
         except Exception as again:
             if passing_fault(again) is None:
                 raise
-            words = "job %s could not be started (%s) nor queued again (%s); it is looked at again"
+            words = "job %s could neither be started (%s) nor queued again (%s); sow tries again"
             logger.warning(words, job_id, reason_of(error), reason_of(again))
 
     def _look_round(self) -> None:
@@ -224,7 +224,7 @@ class WorkerProcess:
             self.monitor.wait_until_idle(END_SECONDS)
         elif self.monitor.count:
             self._say(
-                "leaving %d agents running; their tasks say how they end"
+                "leaving %d agents running; their tasks will show how they ended"
                 if self.departure.has_lost_records
                 else "leaving %d agents running; the next worker adopts them"
             )
@@ -271,7 +271,8 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     except OSError as error:
         raise QueueError(
             f"a worker cannot work in {workspace.workers}: {error.strerror}",
-            hint="Check the disk's free space and the folder's permissions, then start it again.",
+            hint="Check the disk's free space and the folder's permissions, then start the"
+            " worker again.",
         ) from error
     process.run()
     _look_once_more(workspace, options, process)

@@ -184,7 +184,7 @@ class Monitor:
             try:
                 self._go_round()
             except Exception:  # the worker would go on, and nobody watch what it starts
-                logger.exception("the agents cannot be looked at now; they are in a moment")
+                logger.exception("the agents cannot be checked now; sow checks them again soon")
                 self._stopping.wait(ROUND_FAILED_SECONDS)
 
     def _go_round(self) -> None:
@@ -204,7 +204,7 @@ class Monitor:
             if self._watched:
                 self.context.state.look_if_due()
         except Exception:
-            logger.exception("the state cannot be looked at now")
+            logger.exception("the state cannot be read now")
 
     def _sleep(self) -> set[int]:
         """Sleep until nudged, until a supervisor ends or a look is due; return what is ready."""
@@ -278,7 +278,7 @@ class Monitor:
             running.postpone(self._pace.longest_postponement_seconds)
         except Exception as error:
             if passing_fault(error) is not None:
-                tell(running.job, f"cannot be looked at now: {error}")
+                tell(running.job, f"cannot be checked now: {error}")
             else:
                 words = "job %s: cannot be %s yet"
                 logger.exception(words, running.job.id, _deed_on(running))

@@ -43,7 +43,7 @@ class Notifier:
         try:
             notifications.begin(self._context.database)
         except SowError as error:
-            logger.warning("nothing is notified of: %s", error.message)
+            logger.warning("no notifications are sent: %s", error.message)
             return
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
         self._thread.start()
@@ -85,7 +85,7 @@ class Notifier:
             for lost in notifications.call_uncertain(
                 context.database, context.workspace, now=context.now()
             ):
-                _warn(lost.event, lost.seq, "may or may not have been told", lost.reason)
+                _warn(lost.event, lost.seq, "may or may not have been notified", lost.reason)
             while not self._is_leaving.is_set() and (claimed := self._claim()):
                 self._tell(claimed)
         except QueueChanged:
@@ -94,7 +94,7 @@ class Notifier:
             logger.warning("cannot notify now: %s", reason_of(error))
             return False
         except Exception:  # a bug in here must not keep the worker for ever
-            logger.exception("sow itself failed while it notified")
+            logger.exception("sow itself failed while it sent notifications")
             return False
         return True
 
@@ -127,7 +127,7 @@ class Notifier:
         except QueueChanged:
             raise
         except Exception as error:  # the boundary: a bug in here must not stop the worker
-            logger.error("a notification could not be made", exc_info=error)
+            logger.error("a notification could not be created", exc_info=error)
             return NoticeResult(state=DeliveryState.FAILED, reason=words_of_bug(error))
 
     def _record(self, seq: int, result: NoticeResult) -> None:

@@ -100,7 +100,7 @@ def release_if_trusted(context: WorkerContext) -> None:
             context.workspace, context.database, context.environ, now=context.now()
         )
     except SowError as error:  # broken settings: a job that is started says so
-        logger.info("held jobs are looked at again: %s", error.message)
+        logger.info("held jobs are checked again: %s", error.message)
         return
     if released:
-        logger.info("goes on, for its command lines are accepted: job %s", released)
+        logger.info("continues, because its command lines are accepted: job %s", released)

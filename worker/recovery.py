@@ -73,7 +73,7 @@ def end_recorded(context: WorkerContext) -> None:
         logger.warning("the project cannot be ended yet: %s", error.message)
     else:
         if where is not None:
-            logger.info("the project is ended; it lies in %s", where)
+            logger.info("the project has ended; it is in %s", where)
 
 
 def give_back_tasks(context: WorkerContext) -> None:
@@ -82,14 +82,14 @@ def give_back_tasks(context: WorkerContext) -> None:
         try:
             done = give_back(context.workspace, context.database, job, now=context.now())
         except StateError as error:
-            tell(job, f"it has ended; its task cannot be given back yet: {error.message}")
+            tell(job, f"it has ended; its task cannot be updated yet: {error.message}")
         except QueueError:
             raise
         except Exception:
-            logger.exception("job %s has ended; its task cannot be given back yet", job.id)
+            logger.exception("job %s has ended; its task cannot be updated yet", job.id)
         else:
             if done:
-                tell(job, f"its task is given back: {job.state}")
+                tell(job, f"its task is updated: {job.state}")
 
 
 def _proved_dead(
@@ -109,8 +109,9 @@ def _proved_dead(
             dead.append(worker_id)
         elif life is Life.UNVERIFIABLE:
             context.skipped.tell(
-                f"worker {worker_id}: nobody here can tell whether it lives, so it is left alone;"
-                " if it is gone, `sow job resolve JOB --gone` goes on with a job that it held"
+                f"worker {worker_id}: sow cannot see whether it still runs, so its jobs are not"
+                " touched. If it no longer runs, `sow job resolve JOB --gone` continues a job"
+                " that it had"
             )
     return dead
 
@@ -139,9 +140,9 @@ def _boundary(job_id: JobId) -> Iterator[None]:
     except QueueChanged:
         raise  # nothing can be recovered any more
     except (SowError, OSError, MemoryError) as error:
-        logger.warning("job %s cannot be taken up yet: %s", job_id, reason_of(error))
+        logger.warning("job %s cannot be recovered yet: %s", job_id, reason_of(error))
     except Exception:  # a bug of ours with one job would keep every worker from its start
-        logger.exception("job %s cannot be taken up yet", job_id)
+        logger.exception("job %s cannot be recovered yet", job_id)
 
 
 def _adopt(context: WorkerContext, lease: Lease, monitor: Monitor, excuse: str = "") -> None:
@@ -162,7 +163,7 @@ def _take_up_again(context: WorkerContext, lease: Lease, monitor: Monitor) -> No
         _adopt(context, lease, monitor)
         return
     try:
-        put_off(context, job, lease, "a fault of this machine has interrupted its start")
+        put_off(context, job, lease, "an error of this machine interrupted its start")
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
 
@@ -191,4 +192,4 @@ def _ensure_row(context: WorkerContext, job: Job) -> None:
         retry_at = job.retry_at if job.waits_since <= now else now  # else the clock was set back
         jobs.change_job(context.database, job.id, queue_row=None)
         leases.enqueue(context.database, job.id, now=now, retry_at=retry_at)
-    tell(job, "queued again: its queue row was gone")
+    tell(job, "queued again: its queue row was lost")

@@ -74,7 +74,7 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
     )
     workers.register(context.database, record)
     for older in workers.dismiss_older(context.database, context.workspace):
-        logger.info("worker %s is of an older sow; it was asked to leave", older)
+        logger.info("worker %s is from an older version of sow; it was asked to stop", older)
     logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
 
 

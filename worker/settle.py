@@ -52,8 +52,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         else:
             return
     raise StateError(
-        f"the status of task {running.job.task_id} changes while its job is settled",
-        hint="It is tried again by itself.",
+        f"the status of task {running.job.task_id} changed while sow ended its job",
+        hint="sow tries again automatically.",
     )
 
 

@@ -30,7 +30,7 @@ def in_background(work: Callable[[], None]) -> None:
     try:
         threading.Thread(target=work, name="sweep", daemon=True).start()
     except RuntimeError as error:
-        logger.warning("what reviews have left is swept later: %s", error)
+        logger.warning("temporary files of reviews are removed later: %s", error)
 
 
 class Sweeper:
@@ -58,9 +58,7 @@ class Sweeper:
         with suppress(SowError, OSError):
             swept += self._sweep_clones(frozenset() if thorough else self._kept)
         if swept:
-            logger.info(
-                "swept what was left by processes that died: %s", ", ".join(map(str, swept))
-            )
+            logger.info("removed files of processes that died: %s", ", ".join(map(str, swept)))
 
     def _sweep_clones(self, kept: frozenset[str]) -> tuple[Path, ...]:
         context = self._context

@@ -92,7 +92,7 @@ def _keep_going(running: Running, *, now: float) -> None:
             tell(running.job, "its supervisor was stopped; continuing it")
             os.kill(supervisor.pid, signal.SIGCONT)
         else:
-            tell(running.job, "its supervisor is stopped again and again; the worker replaces it")
+            tell(running.job, "its supervisor was stopped repeatedly; the worker replaces it")
             os.kill(supervisor.pid, signal.SIGKILL)
 
 
@@ -131,7 +131,7 @@ def _note_session(context: WorkerContext, running: Running, *, now: float) -> No
         persist_session(context, running)
     except StateError as error:
         running.session_at = now + SESSION_SECONDS
-        tell(running.job, f"its session cannot be put on record yet: {error.message}")
+        tell(running.job, f"its session cannot be recorded yet: {error.message}")
 
 
 def overdue(

@@ -48,7 +48,7 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
         raise InvalidConfiguration(
             path=path,
             key="agents.executors",
-            reason=f"executor {recorded.name!r} is not defined here any more",
+            reason=f"executor {recorded.name!r} is no longer defined here",
             remedy="Define it again, or cancel its jobs.",
         )
     if found.type is not recorded.type:

@@ -116,7 +116,7 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started: {lock}: {error.strerror}",
-            hint="Check the folder and the disk's free space, then make the same call again.",
+            hint="Check the folder and the disk's free space, then run the same command again.",
         ) from error
     try:
         yield try_lock(fd)

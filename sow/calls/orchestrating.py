@@ -37,7 +37,7 @@ Lead the project from where it stands to its end:
    ended.
 4. Report: log what was reached and what was left, then `sow task set status completed`.
 """
-GO_ON = "Go on: `sow next` says with what."
+GO_ON = "Continue: `sow next` prints the next command."
 ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 
 

@@ -122,7 +122,7 @@ def _withdraw(place: Place, found: Sequence[Issue], made: Issue | None) -> None:
     for issue in found[1:]:
         is_new = made is not None and issue.number == made.number
         if is_new or (_is_left(issue, first) and issue.user == User(login or "")):
-            words = f"Opened in the same moment as #{first.number}, which stays."
+            words = f"Opened at the same time as #{first.number}, which stays."
             withdraw_issue(place, issue.number, words)
 
 

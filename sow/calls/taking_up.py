@@ -34,6 +34,6 @@ def take_up_unseen(main: MainCheckout, place: Place, task: Task, *, now: float) 
         refuse_strays(main.workspace, database, TaskId(task.id))
     commit = take_up(main, task, now=now)
     return (
-        f"the work of task {task.id} was in its clone alone; the repository has the branch"
-        f" {place.branch} now, at {commit[:12]}"
+        f"the work of task {task.id} was only in its clone; the repository now has it on the"
+        f" branch {place.branch}, at {commit[:12]}"
     )

@@ -65,7 +65,7 @@ def pause(as_json: bool) -> None:
     was_paused = control.paused_since(database) is not None
     control.pause(database, now=utc_now())
     view = {"paused_since": control.paused_since(database), "was_paused": was_paused}
-    echo_result(view, "The queue is paused; `sow queue resume` lets it go on.", as_json=as_json)
+    echo_result(view, "The queue is paused; `sow queue resume` continues it.", as_json=as_json)
 
 
 @click.command()

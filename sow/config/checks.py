@@ -61,7 +61,7 @@ class UnknownCheck(StateError):
         there = f"The checks are: {', '.join(known)}." if known else f"{path} names no checks."
         super().__init__(
             f"no such check: {name}",
-            hint=f"{there} A check is named, never written as a command line; it is added to"
+            hint=f"{there} Give the name of a check, not a command line. Add new checks to"
             f" {path.name} under `checks`.",
         )
 
@@ -71,10 +71,10 @@ class NoChecks(StateError):
 
     def __init__(self, known: Sequence[str], path: Path) -> None:
         self.path = path
-        hint = f"Name some ({', '.join(known)}), or list them under checks.default in {path}."
+        hint = f"Give some ({', '.join(known)}), or list them under checks.default in {path}."
         if not known:
             hint = f'Add one to {path}, such as `checks: {{unit: "make test", default: [unit]}}`.'
-        super().__init__("no check is named, and none is the default", hint=hint)
+        super().__init__("no check is given, and there is no default", hint=hint)
 
 
 def hash_of(run: str) -> str:
@@ -116,7 +116,7 @@ def keys_of(checks: Checks) -> list[Key]:
 def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, ...]:
     if value is not None and not isinstance(value, list):
         raise source.fault(
-            SECTION, DEFAULT, reason="it is a list of checks", remedy="Write [unit], say."
+            SECTION, DEFAULT, reason="it must be a list of checks", remedy="Write [unit], say."
         )
     return tuple(dict.fromkeys(value or ()))
 
@@ -126,7 +126,7 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
         raise source.fault(
             SECTION,
             name,
-            reason="a check has a name of lower-case letters, digits and dashes",
+            reason="the name of a check can only have lower-case letters, digits and dashes",
             remedy="Such as unit or lint-docs.",
         )
     seconds = DEFAULT_TIMEOUT_SECONDS
@@ -138,7 +138,7 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
         raise source.fault(
             SECTION,
             name,
-            reason="it is a command line, or a table with run and timeout",
+            reason="it must be a command line, or a mapping with run and timeout",
             remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',
         )
     return CheckCommand(name=name, run=value, timeout_seconds=seconds)

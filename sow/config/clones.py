@@ -62,7 +62,7 @@ def _check(source: Source[RepositoryConfigFile], section: ClonesSection) -> None
     """Raise InvalidConfiguration for the first setting that breaks a rule."""
     timeout = section.setup_timeout
     if isinstance(timeout, str) and parse_duration(timeout) == 0:
-        raise source.fault(SECTION, "setup_timeout", reason="must be longer than nothing")
+        raise source.fault(SECTION, "setup_timeout", reason="must be longer than 0")
     for key, example in PATTERNS.items():
         for index, pattern in enumerate(getattr(section, key) or ()):
             reason = pattern_fault(pattern)
@@ -86,7 +86,7 @@ def pattern_fault(pattern: str) -> str:
     if not path.parts:
         return "names no file"
     if path.parts[0] == ".sow" or ".git" in path.parts:
-        return "names what belongs to sow or to git"
+        return "is a path that belongs to sow or git"
     return ""
 
 

@@ -41,9 +41,9 @@ class NamedFileMissing(InvalidConfiguration):
     def __init__(self, path: Path) -> None:
         super().__init__(
             path=path,
-            reason="there is no such file, and SOW_CONFIG or --config names it",
-            remedy="Correct the name, or unset SOW_CONFIG to use the file in its usual place; "
-            "`sow config init` makes a file where SOW_CONFIG says.",
+            reason="the file does not exist, but SOW_CONFIG or --config names it",
+            remedy="Correct the name. Or unset SOW_CONFIG to use the file in its usual place."
+            " `sow config init` creates a file at the path in SOW_CONFIG.",
         )
 
 
@@ -54,8 +54,8 @@ class CannotChange(ConfigurationError):
         reason = (error.strerror or str(error)).lower()
         super().__init__(
             f"{display_path(path)} cannot be changed: {reason}",
-            hint="Make the file and its folder writable and free space on the disk, "
-            "or name another file in SOW_CONFIG.",
+            hint="Make the file and its folder writable and free space on the disk. Or set"
+            " SOW_CONFIG to another file.",
         )
         self.path = path
         self.error = error

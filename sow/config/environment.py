@@ -23,13 +23,13 @@ _REFERENCE = re.compile(r"\$\{(.*?)(\}|$)", re.DOTALL)
 def env_fault(name: str, value: str) -> str:
     """Return what is wrong with one entry of `env`, without its value; nothing if it is right."""
     if not _NAME.fullmatch(name):
-        return "not a name of a variable: letters, digits and _ only, and no digit first"
+        return "not a variable name: use only letters, digits and _, and no digit first"
     if name in env_vars.OF_AGENTS:
         return "sow itself sets this variable"
     if name == "PATH":
-        return "the agent gets the PATH of whoever called sow; this one would have no effect"
+        return "this PATH has no effect: the agent gets the PATH of the process that called sow"
     if "\0" in value:
-        return "a value cannot hold a NUL character"
+        return "a value cannot contain a NUL character"
     if not all(_NAME.fullmatch(match[1]) and match[2] for match in _REFERENCE.finditer(value)):
         return "after ${ only a variable's name and } may follow"
     return ""
@@ -47,7 +47,7 @@ def read_executor_env(path: Path, executor_name: str, environ: Mapping[str, str]
         raise InvalidConfiguration(
             path=path,
             key="agents.executors",
-            reason=f"executor {executor_name!r} is not defined here any more",
+            reason=f"executor {executor_name!r} is no longer defined here",
             remedy="Define it again, or cancel its jobs.",
         )
     section = executors.get(executor_name)
@@ -88,9 +88,9 @@ def _substitute(
         if match[1] not in environ and (setter := setter_of(match[1], {match[1]: ""})):
             raise source.fault(
                 *place,
-                reason=f"{match[1]} is what {setter} sets for its own job, and no worker gets it",
-                remedy="Export its value under a name of your own, refer to that one here, and"
-                " run `sow worker stop`: the next call starts a worker that has it.",
+                reason=f"{setter} sets {match[1]} only for its own job, so no worker gets it",
+                remedy="Export its value under another name and use that name here. Then run"
+                " `sow worker stop`: the next call starts a worker that has the variable.",
             )
         if match[1] not in environ:
             raise source.fault(

@@ -47,9 +47,9 @@ from sow.schema.executor import ExecutorConfig
 ONLY_THE_USERS = {
     "agents": "agents run on each user's own subscriptions",
     "retry": "agents run on each user's own subscriptions",
-    "prices": "what is paid is each user's own matter",
-    "approve": "who may approve for a person is that person's own matter",
-    "notify": "what is run on a user's machine unasked is that user's own choice",
+    "prices": "each user pays for their own agents",
+    "approve": "only the user decides who may approve for them",
+    "notify": "only the user decides which commands run on their machine",
 }
 """The sections that the repository's file cannot have, and why."""
 
@@ -158,7 +158,7 @@ def read_settings(repository_path: Path | None, user_path: Path) -> Source[Repos
             path=error.path,
             line=error.line,
             key=error.key,
-            reason=f"a repository cannot choose this: {ONLY_THE_USERS[error.key]}",
+            reason=f"a repository cannot set this: {ONLY_THE_USERS[error.key]}",
             remedy=f"Move it to {display_path(user_path)}",
         ) from None
 

@@ -51,5 +51,5 @@ def _command(
         return NotifyCommand(run=entry.run)
     seconds = parse_duration(entry.timeout)
     if not seconds:
-        raise source.fault(SECTION, event, "timeout", reason="must be longer than nothing")
+        raise source.fault(SECTION, event, "timeout", reason="must be longer than 0")
     return NotifyCommand(run=entry.run, timeout_seconds=seconds)

@@ -46,7 +46,7 @@ def check_executor(
     for key in ("timeout", "stall_timeout"):
         written = getattr(section, key)
         if isinstance(written, str) and written != NEVER and parse_duration(written) == 0:
-            raise source.fault(*place, key, reason="must be longer than nothing")
+            raise source.fault(*place, key, reason="must be longer than 0")
     for variable, value in (section.env or {}).items():
         reason = env_fault(variable, value)
         if reason:
@@ -103,8 +103,8 @@ def executor_type(
         "executors",
         name,
         reason="the key 'type' is missing",
-        remedy=f"Give it one of: {', '.join(ExecutorType)}. "
-        f"Only the built-in executors ({', '.join(BUILT_IN_EXECUTORS)}) can do without.",
+        remedy=f"Give it one of: {', '.join(ExecutorType)}. Only the built-in executors"
+        f" ({', '.join(BUILT_IN_EXECUTORS)}) may omit it.",
     )
 
 

@@ -55,7 +55,7 @@ KEYS: dict[str, Line] = {
     "timeout": ('"2h"', "Ends an agent that takes longer"),
     "stall_timeout": (
         '"15m"',
-        "Ends one that has gone quiet; it is resumed once. never: not in a batch either",
+        "Ends an inactive one and resumes it once. never: not in a batch either",
     ),
     "retries": ("2", "After a crash or an API error"),
 }
@@ -113,7 +113,7 @@ def _executor(name: str, kind: ExecutorType, keys: Mapping[str, Line]) -> Iterat
 
 
 def _worker() -> Iterator[str]:
-    yield "# The processes that run the agents; .sow/config.yaml of a repository may say it too"
+    yield "# The processes that run the agents; .sow/config.yaml of a repository can set this too"
     yield "# worker:"
     idle_exit = write_duration(DEFAULT_WORKER.idle_exit_seconds)
     keep_for = write_duration(DEFAULT_WORKER.keep_for_seconds)
@@ -122,12 +122,12 @@ def _worker() -> Iterator[str]:
     for key, value, comment in (
         ("concurrency", DEFAULT_WORKER.concurrency, "Agents at once in a project"),
         ("checks", DEFAULT_WORKER.checks, "Checks and merges at once beside them"),
-        ("autostart", _bool(DEFAULT_WORKER.autostart), "A call starts a worker where none runs"),
+        ("autostart", _bool(DEFAULT_WORKER.autostart), "Start a worker if none runs"),
         ("idle_exit", f'"{idle_exit}"', "How long such a worker waits for work"),
         ("keep_for", f'"{keep_for}"', "How long records and output are kept"),
         ("keep_size", f'"{write_size(DEFAULT_WORKER.keep_bytes)}"', "Disk space for that output"),
-        ("min_free_disk", f'"{min_disk}"', "With less free, nothing is started"),
-        ("min_free_memory", f'"{min_memory}"', "The same of memory; 0B: whatever is free"),
+        ("min_free_disk", f'"{min_disk}"', "With less free space, nothing starts"),
+        ("min_free_memory", f'"{min_memory}"', "The same for memory; 0B: no limit"),
     ):
         yield _line(f"#   {key}: {value}", comment)
 
@@ -136,22 +136,22 @@ def _retry() -> Iterator[str]:
     yield "# retry:"
     yield _line(f"#   on_quota: {_bool(DEFAULT_RETRY_ON_QUOTA)}", "Wait for a usage limit to reset")
     deaths = f"#   worker_deaths: {DEFAULT_RETRY_WORKER_DEATHS}"
-    yield _line(deaths, "Workers in a row that may die under a job")
+    yield _line(deaths, "Workers in a row that may die with a job")
 
 
 def _approve() -> Iterator[str]:
-    yield _line("# approve: agents", "Orchestrating agents may approve, too; else people alone")
+    yield _line("# approve: agents", "Let orchestrating agents approve; default: only people")
 
 
 def _prices() -> Iterator[str]:
-    yield "# What a million tokens cost, in US dollars, of models whose CLI tells no price"
+    yield "# Price of a million tokens in US dollars, for models whose CLI reports no price"
     yield "# prices:"
     prices = ", ".join(f"{kind}: {price}" for kind, price in PRICES.items())
-    yield _line(f"#   my-model: {{{prices}}}", "Cached ones left out: as input")
+    yield _line(f"#   my-model: {{{prices}}}", "Default for cached ones: as input")
 
 
 def _notify() -> Iterator[str]:
-    yield "# Commands of your own that are told of events (JSON on their standard input);"
+    yield "# Your own commands, run at events (they get JSON on standard input);"
     yield "# try them with `sow notify test`"
     yield "# notify:"
     for event, meaning in MEANINGS.items():

@@ -46,8 +46,8 @@ def examine_references(workspace: Workspace) -> Iterator[Finding]:
             text = f"Reference {reference.id} is not on this machine"
             remedy = "`sow refs init` links it."
         elif presence is Presence.STRANGE:
-            text = f".sow/refs/{reference.link} is not of sow's making"
-            remedy = "Look at it and move it away, then call `sow refs init`."
+            text = f".sow/refs/{reference.link} was not created by sow"
+            remedy = "Look at it and move it away, then run `sow refs init`."
         else:
             continue
         yield Finding(check="references", level=Level.WARNING, text=text, remedy=remedy)
@@ -60,8 +60,8 @@ def examine_references(workspace: Workspace) -> Iterator[Finding]:
 def _cache() -> Iterator[Finding]:
     folder = cache_root()
     if obstacle := _in_the_way(folder):
-        text = f"Nothing can be fetched into {display_path(folder)}"
-        remedy = f"Make {obstacle} a folder that you may write in."
+        text = f"sow cannot fetch into {display_path(folder)}"
+        remedy = f"Make {obstacle} a folder that you can write to."
         yield Finding(check="references", level=Level.WARNING, text=text, remedy=remedy)
 
 
@@ -83,8 +83,8 @@ def _project(workspace: Workspace) -> Iterator[Finding]:
         return
     file = first_file(workspace.project)
     if file is None:
-        text = f"This branch has no project: {workspace.project} holds empty folders alone"
-        remedy = "A change of branches leaves them; `sow project new NAME` begins a project."
+        text = f"This branch has no project: {workspace.project} has only empty folders"
+        remedy = "`git switch` leaves such folders behind. `sow project new NAME` starts a project."
         yield Finding(check="project", level=Level.NOTE, text=text, remedy=remedy)
         return
     text = f"{workspace.project} holds files ({file}), but no state.yaml"
@@ -98,9 +98,9 @@ def _copies(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             check="copies",
             level=Level.WARNING,
-            text=f"No copies of tasks' states can be kept in {display_path(folder)}",
-            remedy=f"Make {obstacle} a folder that you may write in; without copies, an agent's"
-            " `git reset --hard` takes the states of all tasks along.",
+            text=f"sow cannot keep copies of the tasks' states in {display_path(folder)}",
+            remedy=f"Make {obstacle} a folder that you can write to. Without copies, an agent's"
+            " `git reset --hard` also resets the states of all tasks.",
         )
 
 
@@ -114,15 +114,15 @@ def examine_git(workspace: Workspace, environ: Mapping[str, str]) -> Iterator[Fi
         yield Finding(
             check="partial",
             level=Level.NOTE,
-            text=f"This is a partial clone: what a task's clone lacks is fetched from {remote[0]},"
-            " which has to be reachable without a question",
+            text="This is a partial clone: git fetches missing objects of a task's clone from"
+            f" {remote[0]}. This must work without a password prompt",
         )
     if is_unknown(repository.top, environ):
         name, address = FALLBACK
         yield Finding(
             check="identity",
             level=Level.WARNING,
-            text=f"Git knows no name of you: commits that sow makes are by {name} <{address}>",
+            text=f"Git has no user.name for you: sow commits as {name} <{address}>",
             remedy='`git config --global user.name "Your Name"`\n'
             "`git config --global user.email you@example.org`",
         )
@@ -164,7 +164,7 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     yield Section("MCP", list(examine_mcp()))
     yield Section("Plugin", list(examine_installed(here.agents_folder, here.environ)))
     if here.workspace is None:
-        text = "No .sow folder here or above: queue, workers and disk were not looked at"
+        text = "No .sow folder here or above: queue, workers and disk were not checked"
         yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])
         return
     if configuration is not None:

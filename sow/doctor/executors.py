@@ -82,7 +82,7 @@ def _fault(code: int, text: str) -> str:
     if code == 0:
         return ""
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return f"{how}: {text.splitlines()[0][:200]}" if text else f"{how}, without a word"
+    return f"{how}: {text.splitlines()[0][:200]}" if text else f"{how}, without a message"
 
 
 Asked = Callable[..., Answer]
@@ -156,8 +156,8 @@ def _never_ended(executor: Executor) -> Finding:
     return Finding(
         check="stall_timeout",
         level=Level.NOTE,
-        text=f"{executor.name}: stall_timeout is never, so an agent that hangs keeps its place, in"
-        " a batch too. It is told after 20 minutes without a sign of life",
+        text=f"{executor.name}: stall_timeout is never, so sow never ends an agent that hangs,"
+        " not even in a batch. It reports the agent after 20 minutes without a sign of life",
     )
 
 
@@ -189,7 +189,7 @@ def _program(need: Need, path: str, version: Answer) -> Finding:
             check="program",
             level=need.fault_level,
             text=f"{executor.name}: `{path} --version` {version.fault}",
-            remedy="Run it yourself to see why, or install it anew.",
+            remedy="Run it yourself to see why, or reinstall it.",
             facts=facts,
         )
     plays = f", plays {_listed(need.roles)}" if need.roles else ""
@@ -206,7 +206,7 @@ def _flags(need: Need, path: str, asked: Asked, questions: Questions) -> Finding
             check="flags",
             level=Level.WARNING,
             text=f"{executor.name}: `{path} {' '.join(questions.helps[0])}` {answers[0].fault}",
-            remedy="Whether it takes the flags that sow uses cannot be told.",
+            remedy="sow cannot check whether it accepts the flags that sow uses.",
             facts={"executor": executor.name, "missing": None},
         )
     missing = missing_flags(executor, questions, text)
@@ -215,7 +215,7 @@ def _flags(need: Need, path: str, asked: Asked, questions: Questions) -> Finding
         text = f"{executor.name}: its help lists every flag that sow uses"
         return Finding(check="flags", level=Level.OK, text=text, facts=facts)
     text = f"{executor.name}: its help does not list {', '.join(missing)}, which sow uses"
-    remedy = f"Update {executor.binary}, or sow: docs/compatibility.md names the versions tried."
+    remedy = f"Update {executor.binary}, or sow: docs/compatibility.md lists the tested versions."
     return Finding(check="flags", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
@@ -229,12 +229,15 @@ def _login(executor: Executor, environ: Mapping[str, str], questions: Questions)
         text = f"{executor.name}: logged in, by {sign}"
         return Finding(check="login", level=Level.OK, text=text, facts=facts)
     if sign is None:
-        text = f"{executor.name}: whether it is logged in cannot be told without asking its maker"
+        text = (
+            f"{executor.name}: sow cannot check whether it is logged in without a request to"
+            " its service"
+        )
         return Finding(
             check="login", level=Level.NOTE, text=text, remedy=questions.login, facts=facts
         )
     keys = ", ".join(questions.key_variables[:3])
-    text = f"{executor.name}: nothing here tells of a login"
+    text = f"{executor.name}: no login was found"
     remedy = f"{questions.login}\nOr set one of {keys} where the worker is started."
     return Finding(check="login", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 

@@ -28,19 +28,19 @@ def _kind(folder: Path, mountinfo: str) -> Finding:
     kind = filesystem_of(os.path.realpath(folder), mountinfo)
     facts = {"path": str(folder), "filesystem": kind}
     if not is_shared(kind):
-        text = f"{folder} lies on a local file system ({kind})"
+        text = f"{folder} is on a local file system ({kind})"
         return Finding(check="filesystem", level=Level.OK, text=text, facts=facts)
-    text = f"{folder} lies on {kind}, where the queue's locks cannot be relied on"
-    remedy = "Keep the checkout on a disk of this machine: SQLite and flock need one."
+    text = f"{folder} is on {kind}, where file locks are not reliable"
+    remedy = "Keep the checkout on a local disk: SQLite and flock need one."
     return Finding(check="filesystem", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _locks(folder: Path) -> Finding:
     fault = lock_fault(folder)
     if not fault:
-        return Finding(check="locks", level=Level.OK, text="Locks on it hold (flock)")
-    text = f"Locks on {folder} do not hold: {fault}"
-    remedy = "Keep the checkout on a disk of this machine."
+        return Finding(check="locks", level=Level.OK, text="File locks (flock) work on it")
+    text = f"File locks (flock) do not work in {folder}: {fault}"
+    remedy = "Keep the checkout on a local disk."
     return Finding(check="locks", level=Level.ERROR, text=text, remedy=remedy)
 
 
@@ -55,7 +55,7 @@ def lock_fault(folder: Path) -> str:
                 return ""
     except OSError as error:
         return (error.strerror or str(error)).lower()
-    return "two held it at the same time"
+    return "two processes held the lock at the same time"
 
 
 @contextmanager
@@ -71,8 +71,8 @@ def _no_folders(workspace: Workspace) -> Iterator[Finding]:
     """Yield what stands where workers and calls make their folders, and is none."""
     for folder in (workspace.run, workspace.workers, workspace.waiters, workspace.jobs):
         if os.path.lexists(folder) and not folder.is_dir():
-            text = f"{folder} is no folder, and agents need one there"
-            remedy = "Move it away: sow makes the folder when it needs it."
+            text = f"{folder} is not a folder, but agents need one there"
+            remedy = "Move it away: sow creates the folder when it needs it."
             yield Finding(check="folder", level=Level.ERROR, text=text, remedy=remedy)
 
 
@@ -81,9 +81,9 @@ def _permissions(workspace: Workspace) -> Iterator[Finding]:
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK):
             text = f"{folder} is not writable"
-            remedy = "Make it writable for you, or mount the disk for writing."
+            remedy = "Make it writable for you, or mount the disk read-write."
             yield Finding(check="permissions", level=Level.ERROR, text=text, remedy=remedy)
     if workspace.run.is_dir() and workspace.run.stat().st_mode & 0o077:
-        text = f"{workspace.run} can be read by others; prompts and output lie in it"
+        text = f"other users can read {workspace.run}, which contains prompts and output"
         remedy = f"chmod 700 {workspace.run}"
         yield Finding(check="permissions", level=Level.WARNING, text=text, remedy=remedy)

@@ -91,8 +91,9 @@ def _compare(worker: WorkerRecord, found: Difference) -> Finding:
         check="environment",
         level=Level.WARNING,
         text=f"Worker {worker.id} was started {'; '.join(words)}",
-        remedy=f"Its agents see what it was started with. If they need this shell's: "
-        f"`sow worker stop {worker.id}`,\nthen call again from here. Agents that run go on.",
+        remedy="Its agents get the environment that it was started with. If they need this"
+        f" shell's: `sow worker stop {worker.id}`,\nthen run your command again from"
+        " here. Running agents continue.",
         facts=known,
     )
 
@@ -109,5 +110,7 @@ def _unset(
                 check="env",
                 level=Level.ERROR if executor in bound else Level.WARNING,
                 text=f"Worker {worker.id} lacks {name}, which {place} needs: its jobs fail",
-                remedy=f"`sow worker stop {worker.id}`, set {name}, and call again.",
+                remedy=(
+                    f"Run `sow worker stop {worker.id}`, set {name}, and run your command again."
+                ),
             )

@@ -33,13 +33,15 @@ def examine_mcp() -> Iterator[Finding]:
     try:
         found = version(PACKAGE)
     except PackageNotFoundError:
-        text = "The package mcp is not installed; `sow mcp` alone needs it, for MCP clients"
+        text = "The package mcp is not installed; only `sow mcp` needs it, for MCP clients"
         yield Finding(check="mcp", level=Level.NOTE, text=text, remedy=how_to_install())
         return
     facts = {"version": found}
     if not fits(found):
-        text = f"The package mcp {found} is none that `sow mcp` was made for (2.1 or newer, not 3)"
-        remedy = "Install another one into sow's environment: `pip install 'mcp>=2.1,<3'`."
+        text = (
+            f"`sow mcp` does not support version {found} of the package mcp (2.1 or newer, not 3)"
+        )
+        remedy = "Install a supported version into sow's environment: `pip install 'mcp>=2.1,<3'`."
         yield Finding(check="mcp", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
     else:
         text = f"`sow mcp` can serve MCP clients (mcp {found})"

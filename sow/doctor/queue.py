@@ -28,13 +28,16 @@ def examine_queue(
     """Yield what is found of the queue."""
     if git_tracks(workspace):
         run = workspace.run.relative_to(workspace.root)
-        text = f"Git tracks files in {run}, which is this machine's alone: pulls bring others"
-        remedy = f"`git rm -r --cached {run}` has git leave them alone; then commit."
+        text = (
+            f"Git tracks files in {run}, which belongs to this machine only: a pull can"
+            " replace them"
+        )
+        remedy = f"Run `git rm -r --cached {run}`, so that git stops tracking them; then commit."
         yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
     try:
         database = open_existing_queue(workspace)
         if database is None:
-            text = "No queue yet: the first call makes it"
+            text = "No queue yet: the first job creates it"
             yield Finding(check="queue", level=Level.NOTE, text=text)
             return
         with closing(database):
@@ -62,9 +65,9 @@ def live_workers(workspace: Workspace) -> list[WorkerRecord]:
 def _file(workspace: Workspace, database: Database) -> Finding:
     damage = control.damage(database)
     if not damage:
-        text = f"The queue's file opens and is sound ({workspace.queue_db})"
+        text = f"The queue file is intact ({workspace.queue_db})"
         return Finding(check="queue", level=Level.OK, text=text)
-    text = f"The queue's file is damaged: {damage}"
+    text = f"The queue file is damaged: {damage}"
     remedy = QueueDamaged(workspace.queue_db, damage).hint
     return Finding(check="queue", level=Level.ERROR, text=text, remedy=remedy)
 
@@ -76,18 +79,21 @@ def _contents(workspace: Workspace, database: Database, now: float) -> Iterator[
             check="paused",
             level=Level.WARNING,
             text=f"The queue has been paused since {Times(now).of_record(paused)}",
-            remedy="`sow queue resume` lets it go on.",
+            remedy="`sow queue resume` continues it.",
             facts={"paused_since": paused},
         )
     aside = len(control.set_aside(database))
     if aside:
-        text = f"Messages that were set aside, since no job stands behind them: {aside}"
+        text = f"Messages that sow set aside because they belong to no job: {aside}"
         remedy = "`sow queue status` shows them."
         yield Finding(check="set_aside", level=Level.WARNING, text=text, remedy=remedy)
     doubtful = sorted(in_doubt(workspace, database, jobs.active_jobs(database)))
     if doubtful:
-        text = f"Nobody here can tell whether these jobs run: {', '.join(map(str, doubtful))}"
-        remedy = "Make sure that they are gone, then `sow job resolve JOB --gone`."
+        text = (
+            "sow cannot see from here whether these jobs still run:"
+            f" {', '.join(map(str, doubtful))}"
+        )
+        remedy = "Make sure that they no longer run, then `sow job resolve JOB --gone`."
         yield Finding(check="doubt", level=Level.WARNING, text=text, remedy=remedy)
 
 
@@ -101,13 +107,15 @@ def _workers(
         yield _alive(worker)
     unknown = [worker.id for worker, life in lives if life is Life.UNVERIFIABLE]
     if unknown:
-        text = f"Nobody here can tell whether these workers live: {', '.join(unknown)}"
-        remedy = "Make sure that they are gone, then `sow job resolve JOB --gone` for their jobs."
+        text = f"sow cannot see from here whether these workers still run: {', '.join(unknown)}"
+        remedy = (
+            "Make sure that they no longer run, then `sow job resolve JOB --gone` for their jobs."
+        )
         yield Finding(check="worker", level=Level.WARNING, text=text, remedy=remedy)
     dead = [worker.id for worker, life in lives if life is Life.DEAD]
     if dead:
-        text = f"On record and dead: {', '.join(dead)}"
-        remedy = "The next worker goes on with what they left."
+        text = f"Dead workers: {', '.join(dead)}"
+        remedy = "The next worker continues their jobs."
         yield Finding(check="worker", level=Level.NOTE, text=text, remedy=remedy)
     if not alive:
         yield _nobody(database, configuration)
@@ -115,18 +123,18 @@ def _workers(
 
 def _alive(worker: WorkerRecord) -> Finding:
     facts = {"worker": worker.id, "pid": worker.process.pid, "version": worker.version}
-    text = f"Worker {worker.id} lives (pid {worker.process.pid}, sow {worker.version})"
+    text = f"Worker {worker.id} runs (pid {worker.process.pid}, sow {worker.version})"
     if worker.version == __version__:
         return Finding(check="worker", level=Level.OK, text=text, facts=facts)
     text = f"{text}, and this is sow {__version__}"
-    remedy = f"`sow worker stop {worker.id}`: the next call starts a new one, and agents go on."
+    remedy = f"`sow worker stop {worker.id}`: the next call starts a new one, and agents continue."
     return Finding(check="worker", level=Level.WARNING, text=text, remedy=remedy, facts=facts)
 
 
 def _nobody(database: Database, configuration: Configuration) -> Finding:
     waiting = jobs.has_active_jobs(database)
     if configuration.worker.autostart:
-        text = "No worker runs; a call starts one"
+        text = "No worker runs; the next call starts one"
         level = Level.WARNING if waiting else Level.NOTE
     else:
         text = "No worker runs, and worker.autostart is off"

@@ -37,16 +37,16 @@ def _has_work(facts: Facts) -> Sequence[Remedy]:
     is_done = facts.iteration == 1 and any(task.status == "completed" for task in facts.tasks)
     is_met = is_done or any(not task.has_ended for task in facts.tasks)
     if facts.open_feedback:
-        why = "the review of the whole asks for more: `sow feedback list`"
+        why = "the project review asks for corrections: `sow feedback list`"
         return _either(is_met, Remedy(ADD_TASK, why))
     if facts.tasks:
-        return _either(is_met, Remedy(ADD_TASK, "nothing is left to be done"))
+        return _either(is_met, Remedy(ADD_TASK, "no work is left"))
     return _either(is_met, *_added("there is no task yet"))
 
 
 def _added(why: str) -> Sequence[Remedy]:
     """Return what adds the first tasks: whoever adds them singly may take the first for all."""
-    form = "`sow task import --help` has the form"
+    form = "`sow task import --help` describes the format"
     return Remedy(IMPORT_TASKS, f"{why}; {form}"), Remedy(ADD_TASK, "a single one")
 
 
@@ -94,7 +94,7 @@ def _of_phase(tasks: Sequence[TaskFacts], phase: str) -> Sequence[TaskFacts]:
 
 
 def _plan_approved(facts: Facts) -> Sequence[Remedy]:
-    why = "nobody has approved the plan as it stands"
+    why = "the plan is not approved in its current form"
     return _either(facts.plan_is_approved, Remedy("sow approve plan", why))
 
 
@@ -107,29 +107,29 @@ def _checks_green(facts: Facts) -> Sequence[Remedy]:
             return left
     if not facts.check_is_red:
         return (Remedy(CHECK, _why_unchecked(facts)),)
-    shown = f"; `sow job logs {facts.check_job}` has what it printed" if facts.check_job else ""
-    red = f"a check is red on the work as it is now{shown}"
-    again = Remedy(CHECK, "or it was the machine's fault")
+    shown = f"; `sow job logs {facts.check_job}` shows its output" if facts.check_job else ""
+    red = f"a check is red on the current work{shown}"
+    again = Remedy(CHECK, "or check again if the machine was the cause")
     if facts.type == ProjectType.QUICK:
         return Remedy(MEND_TASK, red), again
     return (
-        Remedy(CORRECT, f"{red}; the file says what to mend"),
-        Remedy(MEND_TASK, "or a task mends it at once"),
+        Remedy(CORRECT, f"{red}; say in the file what to fix"),
+        Remedy(MEND_TASK, "or add a task that fixes it"),
         again,
     )
 
 
 def _why_unchecked(facts: Facts) -> str:
     if facts.check_is_outdated:
-        return "the last check ran other command lines than those in .sow/config.yaml now"
-    return "the checks have not passed on the work as it is now"
+        return "the last check ran other command lines than .sow/config.yaml has now"
+    return "the checks have not passed on the current work"
 
 
 def _has_output(facts: Facts) -> Sequence[Remedy]:
     command = 'sow output add "<path>" --type "<type>"'
     return _either(
         bool(facts.outputs),
-        Remedy(command, "the project has no output yet; drafts lie in .sow/project/context/"),
+        Remedy(command, "the project has no output yet; drafts are in .sow/project/context/"),
     )
 
 
@@ -160,13 +160,13 @@ def _moved(output: DocumentFacts) -> Remedy:
     if not output.is_there:
         return _gone(output)
     command = f"sow output move {_quoted(output.path)}"
-    return Remedy(command, f"{output.path} would go with the project")
+    return Remedy(command, f"{output.path} would be deleted with the project")
 
 
 def _feedback_settled(facts: Facts) -> Sequence[Remedy]:
     numbers = " ".join(facts.open_feedback)
     command = f"sow feedback settle {numbers}"
-    return _either(not numbers, Remedy(command, f"feedback is open: {numbers}; meet it first"))
+    return _either(not numbers, Remedy(command, f"feedback is open: {numbers}; address it first"))
 
 
 def _no_circle(facts: Facts) -> Sequence[Remedy]:
@@ -192,7 +192,7 @@ def _units_approved(facts: Facts) -> Sequence[Remedy]:
 
 def _units_published(facts: Facts) -> Sequence[Remedy]:
     missing = [unit.id for unit in _units(facts) if not unit.is_published]
-    why = f"not published as they stand: {', '.join(missing)}"
+    why = f"not published in their current form: {', '.join(missing)}"
     return _either(not missing, Remedy("sow project publish", why))
 
 
@@ -203,16 +203,16 @@ def _quoted(path: str) -> str:
 
 IMPORT_TASKS = 'sow task import "<file of tasks>"'
 ADD_TASK = 'sow task add "<name>" --agent "<role>" --description "<what is to be done>"'
-MEND_TASK = 'sow task add "<name>" --agent "<role>" --description "<what mends the check>"'
+MEND_TASK = 'sow task add "<name>" --agent "<role>" --description "<what fixes the check>"'
 CHECK = "sow project check"
-LOOK = Remedy("sow task list", "its tasks wait for each other in a way that nobody has foreseen")
+LOOK = Remedy("sow task list", "its tasks wait for each other in an unexpected way")
 """No facts lead to it, and the walks show that: it stands for what no rule covers."""
 
 ADDING = ("sow task import", "sow task add")
 HAS_TASK = Guard("has_task", "there is a task", _has_task, ADDING)
 HAS_WORK = Guard(
     "has_work",
-    "there is a task that has not ended; in the first iteration, or one that is completed",
+    "there is a task that has not ended, or, in the first iteration, one that is completed",
     _has_work,
     ADDING,
 )
@@ -238,37 +238,39 @@ PHASES_FINISHED = Guard(
     ("sow phase finish",),
 )
 PLAN_APPROVED = Guard(
-    "plan_approved", "the plan is approved as it stands", _plan_approved, ("sow approve plan",)
+    "plan_approved",
+    "the plan is approved in its current form",
+    _plan_approved,
+    ("sow approve plan",),
 )
 REVIEW_ACCEPTS = Guard(
     "review_accepts",
-    "the whole is accepted, by somebody who may, as the work is now",
+    "the current work of the project is accepted, by somebody who may accept it",
     review_accepts,
     ("sow agent review --project", "sow review accept --project"),
 )
 REVIEW_CORRECTS = Guard(
     "review_corrects",
-    "a review of the whole asks for corrections",
+    "a project review asks for corrections",
     review_corrects,
     ("sow agent review --project", "sow review correct --project"),
 )
 CHECKS_GREEN = Guard(
     "checks_green",
-    "the repository's checks, if it has any, have passed as they are written now, on the work as"
-    " it is now",
+    "the repository's current checks, if it has any, have passed on the current work",
     _checks_green,
     ("sow project check", "sow review correct --project", "sow task add"),
 )
 HAS_OUTPUT = Guard("has_output", "the project has an output", _has_output, ("sow output add",))
 OUTPUTS_APPROVED = Guard(
     "outputs_approved",
-    "every output is approved as it stands",
+    "every output is approved in its current form",
     _outputs_approved,
     ("sow approve", "sow output remove"),
 )
 OUTPUTS_KEPT = Guard(
     "outputs_kept",
-    "every output lies where it outlives the project",
+    "every output is in a place that is kept after the project",
     _outputs_kept,
     ("sow output move", "sow output remove"),
 )
@@ -279,15 +281,18 @@ FEEDBACK_SETTLED = Guard(
     ("sow feedback settle",),
 )
 NO_CIRCLE = Guard(
-    "no_circle", "no unit depends on itself by way of others", _no_circle, ("sow task set",)
+    "no_circle", "no unit depends on itself through other units", _no_circle, ("sow task set",)
 )
 HAS_UNIT = Guard("has_unit", "there is a work unit", _has_unit, ADDING)
 UNITS_APPROVED = Guard(
-    "units_approved", "every work unit is approved as it stands", _units_approved, ("sow approve",)
+    "units_approved",
+    "every work unit is approved in its current form",
+    _units_approved,
+    ("sow approve",),
 )
 UNITS_PUBLISHED = Guard(
     "units_published",
-    "every work unit is published as it stands",
+    "every work unit is published in its current form",
     _units_published,
     ("sow project publish",),
 )

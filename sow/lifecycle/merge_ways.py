@@ -35,7 +35,7 @@ def _merged(tasks: Sequence[TaskFacts], free: Mapping[str, TaskFacts]) -> list[R
     for task in tasks:
         if (free.keys() & set(task.depends_on)) - set(named):
             return [circle_broken(task.id)]
-    words = f"accepted, and not merged: {', '.join(named)}"
+    words = f"accepted, but not merged: {', '.join(named)}"
     return [Remedy(f"sow merge {' '.join(named)}", words)] if named else []
 
 
@@ -73,7 +73,7 @@ def _made_mergeable(task: TaskFacts) -> Remedy:
     if task.clone == "behind" and task.ended == CONFLICT:
         return updated(task)
     why = {
-        "gone": "is in no branch here; it is to be made again",
+        "gone": "is in no branch here; it must be done again",
         "conflict": "conflicts with the project's branch",
     }.get(task.clone, f"makes a check red{because(task)}{log_of(task)}")
     return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
@@ -143,7 +143,7 @@ def circle_broken(task: str) -> Remedy:
 def log_of(task: TaskFacts) -> str:
     """Return what shows why a check was red that a task's last job has run, as a sentence's end."""
     is_check = task.ended == RED and task.ended_job
-    return f"; `sow job logs {task.ended_job}` has all of it" if is_check else ""
+    return f"; `sow job logs {task.ended_job}` shows all of it" if is_check else ""
 
 
 def because(task: TaskFacts) -> str:

@@ -18,19 +18,22 @@ ENOUGH = 2
 def review_accepts(facts: Facts) -> Sequence[Remedy]:
     """Return what is missing until the whole is accepted, by somebody who may, as it is now."""
     if facts.verdict == "accepted" and facts.verdict_holds:
-        why = "an agent has accepted the whole; somebody who may has still to"
+        why = (
+            "an agent without this right has accepted the project; somebody who has it must"
+            " still accept it"
+        )
         return () if facts.verdict_counts else (Remedy(ACCEPT, why),)
     if facts.verdict and not facts.verdict_holds:
-        return _judged(facts, "the work has changed since the whole was judged")
+        return _judged(facts, "the work has changed since the project review")
     if facts.verdict:
         event = "correct" if facts.state == "reviewing" else "review"
         return (Remedy(f"sow advance {event}", "the review asks for corrections"),)
-    return _judged(facts, "nobody has judged the whole yet")
+    return _judged(facts, "nobody has reviewed the project yet")
 
 
 def review_corrects(facts: Facts) -> Sequence[Remedy]:
     """Return what is missing until the whole is to be corrected."""
-    why = "no review of the whole asks for corrections"
+    why = "no project review asks for corrections"
     return () if facts.verdict == "corrections" else (Remedy(CORRECT, why),)
 
 
@@ -47,7 +50,7 @@ def _judged(facts: Facts, why: str) -> Sequence[Remedy]:
     vain = f"{tries} reviews have" if tries > 1 else "a review has"
     seen = f"{vain} ended without a verdict: `sow task log {last}`"
     own = (
-        Remedy(ACCEPT, f"{seen}; judge it yourself"),
-        Remedy(CORRECT, "or say what is to be changed"),
+        Remedy(ACCEPT, f"{seen}; review it yourself"),
+        Remedy(CORRECT, "or ask for corrections"),
     )
     return own if tries >= ENOUGH else (Remedy(REVIEW, f"{why}; {seen}"), *own)

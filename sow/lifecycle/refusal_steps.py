@@ -54,7 +54,7 @@ def committing(paths: Sequence[str], folder: str = "") -> str:
 
 
 def _commit(error: Any) -> Sequence[Remedy]:
-    why = f"these changes are in no commit, and in the way: {', '.join(error.paths[:3])}"
+    why = f"these changes are not committed, and block it: {', '.join(error.paths[:3])}"
     return [Remedy(committing(error.paths, str(error.folder)), why)]
 
 
@@ -65,7 +65,7 @@ def _conflict(error: Any) -> Sequence[Remedy]:
     )
     if not error.first:
         return [update]
-    why = f"task {error.task_id} conflicts with it, and is brought up to date afterwards"
+    why = f"task {error.task_id} conflicts with it; update its clone afterwards"
     return [Remedy(f"sow merge {' '.join(error.first)}", why), update]
 
 
@@ -85,8 +85,8 @@ def _own(error: Any) -> Sequence[Remedy]:
 def renamed_branch(branch: str, here: str | None) -> Remedy:
     """Return what gives a project its branch again; `here` is what is checked out."""
     name = quote(here) if here else '"<branch>"'
-    why = f"the repository has no branch {branch}, which the project names as its own"
-    renamed = "; if that is its name now" if here else "; give the name that it has now"
+    why = f"the repository has no branch {branch}, although the project has this branch name"
+    renamed = "; if that is its name now" if here else "; give the branch's current name"
     return Remedy(f"sow project set branch {name}", f"{why}{renamed}")
 
 
@@ -99,7 +99,7 @@ def _no_branch(_: Any) -> Sequence[Remedy]:
 
 
 def _not_one_by_one(error: Any) -> Sequence[Remedy]:
-    return [Remedy(f"sow merge {error.task_id}", "its commits cannot be made anew one by one")]
+    return [Remedy(f"sow merge {error.task_id}", "its commits cannot be rebased one by one")]
 
 
 def _rename_folder_branch(error: Any) -> Sequence[Remedy]:
@@ -108,7 +108,7 @@ def _rename_folder_branch(error: Any) -> Sequence[Remedy]:
 
 
 def _unsafe(error: Any) -> Sequence[Remedy]:
-    return [Remedy("sow clone list", f"{_in_short(error)}: move it aside, and it is made again")]
+    return [Remedy("sow clone list", f"{_in_short(error)}: move it away, and sow makes it again")]
 
 
 def _settings(error: Any) -> Sequence[Remedy]:
@@ -127,7 +127,7 @@ def _elsewhere(error: Any) -> Sequence[Remedy]:
 
 def _no_program(error: Any) -> Sequence[Remedy]:
     why = f"{error.binary} is not on PATH, and executor {error.executor} runs it: install it"
-    ways = "give the role another executor; `sow doctor` says how it is installed"
+    ways = "give the role another executor; `sow doctor` shows how to install it"
     return [Remedy("sow config edit", f"{why}, or {ways}")]
 
 

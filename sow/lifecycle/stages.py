@@ -49,11 +49,12 @@ _STANDARD = Stages(
     "",
     {
         "planning": "Break the goal into tasks that can be done and judged alone, each with a"
-        " description. None of them begins before the plan is approved and executed.",
-        "executing": "Spawn what is ready, answer what is paused, have the work judged and merged.",
-        "reviewing": "Have the whole judged: whether the tasks together meet the goal.",
-        "finalizing": "Leave the branch as it should be merged: checks green, documents kept,"
-        " feedback settled.",
+        " description. No task starts before the plan is approved and started.",
+        "executing": "Spawn ready tasks, answer paused ones, and have the work reviewed and"
+        " merged.",
+        "reviewing": "Have the project reviewed: do the tasks together meet the goal?",
+        "finalizing": "Prepare the branch for its merge: checks green, documents kept, feedback"
+        " settled.",
         COMPLETED: END,
     },
     ("implementation",),
@@ -61,46 +62,46 @@ _STANDARD = Stages(
 )
 _EXPLORATION = Stages(
     ProjectType.EXPLORATION,
-    "Topics are looked into, and what was found is summed up.",
+    "Agents explore topics and summarize what they find.",
     "explore/",
     {
         "exploring": "Each topic is a task. Findings are files of the project's context.",
-        "summarizing": "Sum up what was found, and have each summary approved.",
+        "summarizing": "Summarize the findings, and have each summary approved.",
         COMPLETED: END,
     },
     ("topics",),
 )
 _DESIGN = Stages(
     ProjectType.DESIGN,
-    "Documents are written, and approved.",
+    "Agents write documents, which are then approved.",
     "design/",
     {
         "drafting": "Write the documents, as drafts in the project's context, and list them as"
         " outputs. Have each approved.",
-        "finalizing": "Move the documents to where they outlive the project.",
+        "finalizing": "Move the documents to a place that is kept after the project.",
         COMPLETED: END,
     },
     ("documents",),
 )
 _BREAKDOWN = Stages(
     ProjectType.BREAKDOWN,
-    "A large piece of work becomes work units that others can take up.",
+    "Agents split a large piece of work into work units for others.",
     "breakdown/",
     {
         "specifying": "Each work unit is a task: its description says what is wanted, `depends_on`"
         " what comes first. Have each approved.",
-        "publishing": "Publish the units as files that outlive the project.",
+        "publishing": "Publish the units as files that are kept after the project.",
         COMPLETED: END,
     },
     ("units",),
 )
 _QUICK = Stages(
     ProjectType.QUICK,
-    "Tasks alone: no plan to approve, and no review of the whole.",
+    "Only tasks: no plan to approve, and no project review.",
     "",
     {
-        "executing": "Add tasks, and spawn what is ready. Answer what is paused, have the work"
-        " judged and merged.",
+        "executing": "Add tasks and spawn ready ones. Answer paused ones, and have the work"
+        " reviewed and merged.",
         COMPLETED: END,
     },
     ("implementation",),

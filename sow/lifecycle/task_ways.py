@@ -19,7 +19,7 @@ from sow.lifecycle.merge_ways import (
 )
 from sow.lifecycle.project_verdict import ENOUGH
 
-SOLVE = "Solve the conflicts of the merge that is under way in your clone, and commit it."
+SOLVE = "Solve the conflicts of the merge in progress in your clone, and commit it."
 GO_ON = '"Go on."'
 PRINTED = '"<what the check has printed>"'
 TRUST = "sow trust"
@@ -88,7 +88,7 @@ def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     found = [
         *(Remedy(TRUST, f"held until you accept: task {task}") for task in untrusted[:1]),
         *(Remedy(f"sow agent wait {task}", f"task {task} is at work") for task in at_work),
-        *(Remedy(f"sow batch wait {batch}", f"batch {batch} drives its tasks") for batch in driven),
+        *(Remedy(f"sow batch wait {batch}", f"batch {batch} runs its tasks") for batch in driven),
     ]
     return found or [Remedy(f"sow agent wait {task}", f"task {task} is held") for task in held]
 
@@ -130,8 +130,8 @@ def _asked(task: TaskFacts) -> Remedy:
 
 def _taken_up(task: TaskFacts) -> Remedy:
     if not task.has_session:
-        return Remedy(_spawn(task), f"nobody is at task {task.id}")
-    return _given(task, GO_ON, f"nobody is at task {task.id}, which was begun")
+        return Remedy(_spawn(task), f"no agent is working on task {task.id}")
+    return _given(task, GO_ON, f"no agent is working on task {task.id}, which was started")
 
 
 def _tried_again(task: TaskFacts) -> Remedy:
@@ -158,16 +158,16 @@ def _judged(tasks: Iterable[TaskFacts], by_id: Mapping[str, TaskFacts]) -> Itera
     for some in _in_parts(unjudged):
         ids = ", ".join(task.id for task in some)
         tried = [because(task) for task in some if task.ended and task.ended_in_review]
-        again = f"; the last review came to nothing{tried[0]}" if tried else ""
+        again = f"; the last review gave no verdict{tried[0]}" if tried else ""
         command = f"sow agent review {' '.join(task.id for task in some)}"
-        yield Remedy(command, f"done, and not judged as it stands: {ids}{again}")
+        yield Remedy(command, f"done, but not reviewed in its current form: {ids}{again}")
 
 
 def _judged_by_oneself(task: TaskFacts) -> Iterator[Remedy]:
     """Yield what brings a verdict on work of which agents' reviews come to none."""
-    seen = f"{task.vain_reviews} reviews of task {task.id} have come to nothing{because(task)}"
-    yield Remedy(accepting(task.id), f"{seen}; judge it yourself")
-    yield Remedy(f'sow review correct {task.id} --file "<file>"', "or say what is to be changed")
+    seen = f"{task.vain_reviews} reviews of task {task.id} gave no verdict{because(task)}"
+    yield Remedy(accepting(task.id), f"{seen}; review it yourself")
+    yield Remedy(f'sow review correct {task.id} --file "<file>"', "or ask for corrections")
     yield Remedy(f"sow agent review {task.id}", "or once more")
 
 
@@ -185,10 +185,10 @@ def _checked(task: TaskFacts) -> Remedy | None:
     if task.clone in ("gone", "conflict", "untaken") or task.feedback_is_open:
         return None
     if task.check == "missing":
-        why = f"task {task.id} is done, and not checked as it stands"
+        why = f"task {task.id} is done, but not checked in its current form"
         return Remedy(f"sow task check {task.id}", why)
     if task.check == "red":
-        shown = log_of(task) or f"; `sow task show {task.id}` has its last lines"
+        shown = log_of(task) or f"; `sow task show {task.id}` shows its last lines"
         return _given(task, PRINTED, f"a check of task {task.id} is red{because(task)}{shown}")
     return None
 
@@ -196,13 +196,13 @@ def _checked(task: TaskFacts) -> Remedy | None:
 def _followed(task: TaskFacts) -> Remedy | None:
     """Return what follows the work of a task; None where nobody has judged it as it stands."""
     if task.clone == "gone":
-        why = f"the work of task {task.id} is in no branch here: it is to be made again"
+        why = f"the work of task {task.id} is in no branch here: it must be done again"
         return _given(task, '"Your clone and its branch are gone: do the work again."', why)
     if task.clone == "untaken":
-        why = f"the work of task {task.id} is in its clone alone"
+        why = f"the work of task {task.id} is only in its clone"
         return Remedy(f"sow clone update {task.id}", why)
     if task.clone == "conflict":
-        why = f"a merge is under way in the clone of task {task.id}"
+        why = f"a merge is in progress in the clone of task {task.id}"
         command = f"sow agent resume {task.id} --conflict" if _resumes(task) else _solved(task)
         return Remedy(command, why)
     if task.feedback_is_open:
@@ -239,8 +239,8 @@ def accepting(task_id: str) -> str:
 def bringing_back(task_id: str) -> str:
     """Return in words what is done about commits that a task has and the project has no more."""
     return (
-        f"`{accepting(task_id)}` brings them back with the task;"
-        f' `sow agent resume {task_id} "Revert them."` has its agent take them out.'
+        f"`{accepting(task_id)}` merges them again with the task; `sow agent resume {task_id}"
+        ' "Revert them."` makes its agent revert them.'
     )
 
 
@@ -264,7 +264,7 @@ def _begun(tasks: Sequence[TaskFacts], clones: str) -> Iterator[Remedy]:
     solving = [task for task in ready if task.clone == "conflict"]
     plain = [task.id for task in ready if task.clone != "conflict"]
     for task in solving:
-        yield Remedy(_solved(task), f"a merge is under way in the clone of task {task.id}")
+        yield Remedy(_solved(task), f"a merge is in progress in the clone of task {task.id}")
     if clones == "never":
         is_taken = any(task.is_at_work and not task.has_clone for task in tasks)
         plain = [] if is_taken else plain[:1]

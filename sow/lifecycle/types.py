@@ -21,7 +21,7 @@ from sow.lifecycle.stages import COMPLETED, STAGES, ProjectType, Stages
 class Effect(StrEnum):
     """What an event changes besides the state."""
 
-    NEW_ITERATION = "a new iteration begins, and approvals are given anew"
+    NEW_ITERATION = "a new iteration starts, and approvals must be given again"
 
 
 class Event(Struct, frozen=True):
@@ -183,7 +183,7 @@ def missing_words(unmet: Sequence[Refusal]) -> str:
         for refusal in unmet
         for remedy in refusal.remedies
     ]
-    return "\n".join(["What must be true first, and what meets it:", *lines])
+    return "\n".join(["What must be true first, each with the command that helps:", *lines])
 
 
 def obvious_event(facts: Facts) -> Event | None:

@@ -22,7 +22,7 @@ class LinkPlaceTaken(StateError):
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} is not of sow's making, and lies where the reference is to be linked",
-            hint="Look at it and move it away, then call `sow refs init`.",
+            hint="Look at it and move it away, then run `sow refs init`.",
         )
 
 

@@ -178,8 +178,8 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
         case Obstacle.PAUSED:
             since = times.of_record(around.paused_since or "")
             return (
-                f"nothing: the queue has been paused since {since}."
-                " `sow queue resume` lets it go on."
+                f"nothing: the queue has been paused since {since}. `sow queue resume` continues"
+                " it."
             )
         case Obstacle.NO_WORKER:
             return (

@@ -97,7 +97,9 @@ def of_leader(task: Task, last: "Job | None") -> Remedy:
             why = f"task {task.id}, the orchestrator, reports that it is done"
             return Remedy(f"sow task set {task.id} status completed", why)
         case _:
-            return Remedy("sow start --headless", f"nobody is at task {task.id}, the orchestrator")
+            return Remedy(
+                "sow start --headless", f"no agent is working on task {task.id}, the orchestrator"
+            )
 
 
 def _counts(now: Situation, task: Task) -> bool:

@@ -105,7 +105,7 @@ class GuardedState:
                 if settled and task_id is None:
                     self._whole_since = began
         except (SowError, OSError, MemoryError) as error:
-            keeper_hooks.OURS.tell(f"the state cannot be looked at now: {reason_of(error)}")
+            keeper_hooks.OURS.tell(f"the state cannot be read now: {reason_of(error)}")
 
     def _look_at_changed(
         self,

@@ -56,7 +56,10 @@ def completion_defects(workspace: Workspace, tree: ProjectTree) -> Iterator[Defe
                 yield state.defect(
                     Kind.STATE_UNMET,
                     *("project", "state"),
-                    what=f"the project is completed, but not: {refusal.guard.sentence} ({what})",
+                    what=(
+                        "the project is completed, but this is not true:"
+                        f" {refusal.guard.sentence} ({what})"
+                    ),
                     remedy=f"What would meet it: {commands}",
                 )
 

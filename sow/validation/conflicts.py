@@ -133,7 +133,7 @@ def solve(marked: Marked, history: History) -> Solution:
         answer = merged_index(workspace, conflict, history.base_of(path))
         return _solved(answer, "the references of both sides are kept")
     if path.parts[-4:-1] == KNOWLEDGE_INDEX:
-        return _solved(later_entry(path, conflict), "the entry of the later end is kept")
+        return _solved(later_entry(path, conflict), "the entry with the later end is kept")
     return Solution(None, "")
 
 
@@ -153,7 +153,7 @@ def _both(conflict: Conflict, words: str) -> Solution:
 def _higher(conflict: Conflict) -> Solution:
     numbers = [text.strip() for text in (conflict.ours, conflict.theirs)]
     if not all(number.isdigit() and len(number) < 10 for number in numbers):
-        return Solution(None, "one side is no number")
+        return Solution(None, "one side is not a number")
     higher = max(map(int, numbers))
     return Solution(f"{higher}\n".encode(), f"the higher number is kept, {higher}")
 

@@ -104,7 +104,7 @@ def _twice(state: StateFile[Task], keys: tuple[str, ...], items: Sequence[str]) 
     """Yield each plain item that a list has a second time."""
     for number, item in enumerate(items):
         if item in items[:number]:
-            what = f"{keys[-1]}: {item} stands there twice"
+            what = f"{keys[-1]}: {item} is listed twice"
             yield state.defect(Kind.LISTED_TWICE, *keys, number, what=what, is_mended=True)
 
 
@@ -154,8 +154,8 @@ def archive_defects(tree: Tree) -> Iterator[Defect]:
             continue
         content = archive.state.content
         if content.ending is UNSET:
-            what = f"the project {content.name!r} lies in the archive and was not ended"
-            remedy = "If it is to go on, move the folder back to .sow/project; else restore"
+            what = f"the project {content.name!r} is in the archive, but was not ended"
+            remedy = "To continue it, move the folder back to .sow/project. Otherwise restore"
             remedy = f"{remedy} `ending` with git."
             yield archive.state.defect(Kind.ARCHIVE, "project", what=what, remedy=remedy)
         if content.id in seen:

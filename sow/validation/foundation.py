@@ -69,14 +69,14 @@ def _number(tree: Tree) -> Iterator[Defect]:
     text = "" if data is None else data.decode("utf-8", "replace").strip()
     highest = highest_number(tree)
     if data is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
-        what = f"{text[:40]!r} is no number of a form"
-        remedy = f"Write {highest}: that is the highest form that a file here has."
+        what = f"{text[:40]!r} is not a format number"
+        remedy = f"Write {highest}: it is the highest format of the files here."
         yield Defect(kind=Kind.FORM, path=path, line=1, what=what, remedy=remedy)
     elif int(text or 0) > version.SCHEMA_VERSION:
-        what = f"its form is {text}, and this sow reads {version.SCHEMA_VERSION} and older"
+        what = f"its format is {text}, but this sow reads only {version.SCHEMA_VERSION} and older"
         yield Defect(kind=Kind.NEWER, path=path, line=1, what=what)
     elif int(text or version.FIRST_VERSION) < highest:
-        what = f"it says {text or 'nothing'}, and a state file has form {highest}"
+        what = f"it says {text or 'nothing'}, but a state file has format {highest}"
         line = 1 if text else None
         yield Defect(kind=Kind.NUMBER, path=path, line=line, what=what, is_mended=True)
 

@@ -31,7 +31,7 @@ def reference_defects(tree: Tree) -> Iterator[Defect]:
         yield Defect(kind=Kind.UNREADABLE, path=path, what=f"it cannot be read: {error.reason}")
         return
     except RefsFolderTaken as error:
-        what = "it is a link, or no folder: no reference is read there"
+        what = "it is a symbolic link or not a folder, so sow reads no references there"
         yield Defect(kind=Kind.UNREADABLE, path=error.folder, what=what)
         return
     if conflict_in(text) is not None:
@@ -157,7 +157,7 @@ def _of_entry(workspace: Workspace, path: Path, text: bytes) -> Iterator[Defect]
 def _misread(path: Path, error: NewerState | InvalidState) -> Defect:
     """Return the defect of an index, or of an entry, that cannot be read."""
     if isinstance(error, NewerState):
-        what = f"its form is {error.version}, which this sow does not read"
+        what = f"its format is {error.version}, which this sow cannot read"
         return Defect(kind=Kind.NEWER, path=path, line=1, what=what)
     what = f"{error.key}: {error.reason}" if error.key else error.reason
     return Defect(kind=Kind.FORM, path=path, line=error.line or 1, what=what)

@@ -74,51 +74,52 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.CONFLICT: Meaning(
         "the file has conflict markers of git",
-        "Neither side counts until it is solved: a state file with marks cannot be read.",
+        "sow cannot read a state file with conflict markers.",
         "Keep the right parts of both sides, remove the markers, and commit.",
-        "Both sides of a log are kept, of `.version` the higher number, of `.gitignore` and"
-        " `.gitattributes` the lines of both. In a state file what one side alone has changed is"
-        " taken, of lists the additions of both, of `updated_at` the later. Where both have changed"
-        " the same field, nothing is done. The index of references is merged by its entries; of"
-        " two ends of one project, the later one is kept, and its entry of the index of knowledge.",
+        "Logs, `.gitignore` and `.gitattributes` keep the lines of both sides; `.version` keeps"
+        " the higher number. A state file gets each change that only one side made, the"
+        " additions of both sides to lists, and the later `updated_at`. If both sides changed"
+        " the same field, nothing is done. The index of references is merged entry by entry. If"
+        " both sides ended the project, the later end is kept, with its entry in the knowledge"
+        " index.",
     ),
     Kind.FORM: Meaning(
-        "the file is no YAML, or does not have the form that it should have",
-        "Commands that need it refuse it, and change nothing.",
+        "the file is not YAML, or does not have the expected structure",
+        "Commands that need it fail, and change nothing.",
         RESTORE,
     ),
     Kind.NEWER: Meaning(
-        "a newer sow has written it",
-        "This sow would lose data of it, so it does not touch it.",
+        "a newer version of sow wrote it",
+        "This sow would lose data, so it does not change the file.",
         "Upgrade sow: in its clone, `git pull` and `pipx install --force .`",
     ),
     Kind.NUMBER: Meaning(
-        "it holds something that came with a later form than its number says",
-        "An older sow would take the file for one of its own, and complain of a single key.",
-        "Write the number that is named.",
+        "it has a field of a later format than its number says",
+        "An older sow would try to read the file, and report one key as wrong.",
+        "Write the number that the finding names.",
         "The number is raised.",
     ),
     Kind.NO_STATE: Meaning(
         "a folder of a project or a task has files, but no state.yaml",
-        "No command can do anything with it; a task's folder stands in the way of its id.",
-        "Restore state.yaml with git; or, if an accident has left the folder, move it away.",
+        "No command can use it. A task's folder also blocks its id.",
+        "Restore state.yaml with git. Or move the folder away, if it was left by accident.",
     ),
     Kind.STRAY: Meaning(
-        "it is among phases and tasks, and is neither",
+        "it is in a folder of phases or tasks, but is neither",
         "No command reads it.",
         "Move it to where it belongs, such as .sow/project/context/.",
     ),
     Kind.MISPLACED: Meaning(
-        "the state says another id, or another phase, than its folder",
+        "the id or phase in the state differs from its folder",
         "Every command refuses the task.",
         "Correct the key or move the folder, so that both are the same.",
     ),
     Kind.SAME_ID: Meaning(
-        "two tasks have the same id: two people have both added one",
+        "two tasks have the same id: two people each added one",
         "No command can tell which of the two is meant.",
         "Rename the folder of one of them and the id in its state, then what refers to it.",
-        "Ours keeps the id; theirs gets the next free one, with its log and its feedback, and"
-        " whatever theirs has that depends on it follows. Which is whose is asked of git.",
+        "Our task keeps the id. Their task gets the next free id and keeps its log and"
+        " feedback; their tasks that depend on it are updated. Git shows which task is whose.",
     ),
     Kind.SAME_KEY: Meaning(
         "two tasks have the same key",
@@ -127,9 +128,9 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.LISTED_TWICE: Meaning(
         "a list has the same entry twice",
-        "It counts twice, or the second is not seen.",
+        "It counts twice, or the second one is ignored.",
         "Remove one of the two.",
-        "Where both say the same, one is taken out.",
+        "If both are the same, one is removed.",
     ),
     Kind.UNKNOWN_TASK: Meaning(
         "there is no task with that id",
@@ -138,8 +139,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.CIRCLE: Meaning(
         "tasks depend on each other in a circle",
-        "None of them can begin.",
-        'Take one of these dependencies out: sow task set TASK depends_on "…"',
+        "None of them can start.",
+        'Remove one of these dependencies: sow task set TASK depends_on "…"',
     ),
     Kind.UNLISTED_PHASE: Meaning(
         "tasks are in a phase that the project does not list",
@@ -149,8 +150,8 @@ MEANINGS: Mapping[Kind, Meaning] = {
     ),
     Kind.UNKNOWN_PHASE: Meaning(
         "a phase is finished that the project does not list",
-        "It says nothing, and hides that the phase was renamed.",
-        "Correct the name in `finished_phases`, or take it out.",
+        "It has no effect, and hides that the phase was renamed.",
+        "Correct the name in `finished_phases`, or remove it.",
     ),
     Kind.UNKNOWN_ROLE: Meaning(
         "the task is for a role that does not exist",
@@ -158,56 +159,56 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "`sow agent list` shows the roles: sow task set TASK assigned_agent ROLE",
     ),
     Kind.UNKNOWN_CHECK: Meaning(
-        "the task is judged by a check that .sow/config.yaml does not name",
+        "the task has a check that .sow/config.yaml does not define",
         "The task cannot be checked, so a batch stops at it.",
         "Add the check, or correct the task: sow task set TASK checks NAME",
     ),
     Kind.FEEDBACK_MISSING: Meaning(
-        "the state names feedback of which there is no file",
+        "the state names a feedback file that does not exist",
         "The task's agent cannot read it.",
-        "Restore the file with git, or take the entry out.",
+        "Restore the file with git, or remove the entry.",
     ),
     Kind.FEEDBACK_UNNAMED: Meaning(
         "no state names this feedback file",
-        "Nobody is told of it. A verdict that was killed in the middle may have left it.",
+        "No agent gets it. An interrupted verdict may have left it.",
         "Give the verdict again, or remove the file.",
     ),
     Kind.FILE_MISSING: Meaning(
-        "an input or output of the project is no file of the repository",
-        "An approval of it cannot hold, and agents look for it in vain.",
-        "Restore it, or take it off the list: sow output remove PATH",
+        "an input or output of the project is not a file of the repository",
+        "It cannot be approved, and agents cannot find it.",
+        "Restore it, or remove it from the list: sow output remove PATH",
     ),
     Kind.REFERENCE_MISSING: Meaning(
-        "a reference of the task names a file that is not there",
+        "a reference of the task names a file that does not exist",
         "Its prompt tells the agent to open it.",
         'Correct it: sow task set TASK references "…"',
     ),
     Kind.UNKNOWN_REFERENCE: Meaning(
         "the task names a reference that .sow/refs/index.yaml does not have",
         "Its agent works without it.",
-        "Add it (`sow refs add URL --id ID`), or take it out of the task:"
-        ' sow task set TASK references "…"',
+        "Add it (`sow refs add URL --id ID`), or remove it from the task: sow task set TASK"
+        ' references "…"',
     ),
     Kind.APPROVAL_OUTDATED: Meaning(
         "what was approved has changed since",
-        "The approval is not valid any more.",
-        "Look at it, then approve it as it stands now: sow approve WHAT",
+        "The approval is no longer valid.",
+        "Look at it, then approve its current form: sow approve WHAT",
     ),
     Kind.TIMES: Meaning(
         "the times of the task contradict its status",
-        "Whatever counts by these times counts wrong.",
-        "Correct the one or the other in its state.",
-        "A time of completion that is missing is taken from the log's entry of that status.",
+        "Reports that use these times are wrong.",
+        "Correct the status or the times in its state.",
+        "A missing completion time is taken from the log entry of that status.",
     ),
     Kind.SESSION: Meaning(
-        "there are facts of a session, but no session",
-        "Nothing can be resumed; the facts are of a session whose id is gone.",
-        "Restore `session_id` with git, or take `session` out.",
+        "the state describes a session, but has no session id",
+        "The session cannot be resumed without its id.",
+        "Restore `session_id` with git, or remove `session`.",
     ),
     Kind.WRONG_STATE: Meaning(
         "the project is in a state that its type does not have",
         "Every command refuses the project.",
-        "Correct `state` or `type`: docs/lifecycle.md draws each type.",
+        "Correct `state` or `type`: docs/lifecycle.md shows the states of each type.",
     ),
     Kind.STATE_UNMET: Meaning(
         "the project is completed, but its conditions are not met",
@@ -223,17 +224,17 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "an interrupted write has left this file",
         "Nothing reads it.",
         "Remove it.",
-        "It is removed: what it was to become was never there, or is there.",
+        "It is removed. The file that it should replace is intact, or never existed.",
     ),
     Kind.UNFINISHED_IMPORT: Meaning(
         "an import of tasks was interrupted",
-        "The next command that looks for tasks goes on with it, if it can.",
+        "The next command that reads tasks continues it, if it can.",
         "Run `sow task list`, which completes the import. Or remove the file.",
         "The import is completed.",
     ),
     Kind.NO_UNION: Meaning(
-        "git is not told to merge logs by keeping the additions of both sides",
-        "Two branches that have both logged would be in conflict.",
+        "git is not configured to keep the additions of both sides of a log in a merge",
+        "Two branches that both added log entries would conflict.",
         "Add the line `log.md merge=union` to .sow/.gitattributes",
         "The line is added.",
     ),
@@ -243,26 +244,26 @@ MEANINGS: Mapping[Kind, Meaning] = {
         "Correct the file.",
     ),
     Kind.PROMPT: Meaning(
-        "a prompt of the team's own cannot be used, or tells an agent what cannot be done",
-        "The agent does not start, or is refused what it was told to run.",
-        "Correct the text; `sow prompt --check` looks at the prompts alone.",
+        "a prompt of the team's own cannot be used, or tells an agent to do something impossible",
+        "The agent does not start, or sow refuses a command that the prompt tells it to run.",
+        "Correct the text; `sow prompt --check` checks only the prompts.",
     ),
     Kind.ARCHIVE: Meaning(
-        "a project in the archive was not ended, or lies there and is the present one too",
-        "Two branches have ended it and gone on with it.",
+        "a project in the archive was not ended, or is also the current project",
+        "One branch ended it, and another continued it.",
         "Keep one of the two folders.",
     ),
     Kind.MIXED: Meaning(
-        "git has mixed files of another project into an ended one, in whose former place that one"
-        " lies",
-        "Neither of the two is what anybody wrote, and the other one seems to have ended.",
-        "Restore both folders with git, each from a commit that has it whole.",
-        "The ended project is again what it was when it ended, and `.sow/project` has what the side"
-        " of the other project has there.",
+        "a merge has mixed files of another project into an ended one, because both were once"
+        " in the same place",
+        "Both projects are damaged, and the other one seems to have ended.",
+        "Restore both folders with git, each from a commit in which it is complete.",
+        "The ended project is restored to its state at its end, and `.sow/project` to the"
+        " version of the other project's side.",
     ),
     Kind.KNOWLEDGE_MISSING: Meaning(
-        "an entry of the index of knowledge names what is not there",
-        "`sow knowledge show` has nothing to show, and a search does not find its text.",
+        "an entry of the knowledge index names a path that does not exist",
+        "`sow knowledge show` cannot show it, and a search does not find its text.",
         "Correct its path, or remove the entry's file.",
     ),
 }

@@ -122,11 +122,11 @@ def _number(found: Examined, defect: Defect, _: float) -> Iterator[Mended]:
     if defect.path.name == VERSION_FILE:
         highest = highest_number(found.tree)
         raise_version(found.tree.workspace.project_state, highest)
-        yield Mended(defect.path, f"it says {highest} now")
+        yield Mended(defect.path, f"it is {highest} now")
         return
     with locked_once(defect.path.parent):
         _rewrite(defect.path, {})
-    yield Mended(defect.path, "it says its number now")
+    yield Mended(defect.path, "it has its format number now")
 
 
 def _rewrite(path: Path, changes: Changes) -> None:
@@ -154,7 +154,7 @@ def _listed_once(_: Examined, defect: Defect, __: float) -> Iterator[Mended]:
             return
         _rewrite(defect.path, changes)
     fields = ", ".join(keys[-1] for keys in changes)
-    yield Mended(defect.path, f"what stood twice in {fields} stands there once")
+    yield Mended(defect.path, f"duplicate entries in {fields} are removed")
 
 
 def _once(keys: tuple[str, ...], items: object) -> dict[tuple[str, ...], object]:
@@ -233,12 +233,12 @@ def _part(found: Examined, defect: Defect, _: float) -> Iterator[Mended]:
         for name, text in files.items():
             _put(folder / name, text)
     if mixed.present:
-        yield Mended(project, "the project that git took for another one lies here again")
+        yield Mended(project, "the project that git mixed up is restored here")
     for name in mixed.present.keys() - mixed.right.keys():
         strayed = mixed.folder / name
         if _bytes_at(strayed) == mixed.present[name]:
             remove_file(strayed)
-    yield Mended(mixed.folder, "it is what it was when it ended")
+    yield Mended(mixed.folder, "it is restored to its state at its end")
 
 
 def _put(path: Path, text: bytes) -> None:

@@ -155,8 +155,8 @@ def meeting(workspace: Workspace, history: History) -> Defect | None:
         kind=Kind.CONFLICT,
         path=path,
         line=None if conflict is None else conflict.line,
-        what=f"two projects meet, {mine.name!r} is ours and {its.name!r} is theirs, and a branch"
-        " has one",
+        what=f"there are two projects, {mine.name!r} (ours) and {its.name!r} (theirs), but a branch"
+        " can have only one",
         remedy=_choice(history, workspace),
     )
 

@@ -102,6 +102,6 @@ def _files_in(folder: Path) -> dict[str, bytes]:
             if is_leftover(path, False):
                 continue
             if not stat.S_ISREG(path.lstat().st_mode):
-                raise StateError(f"{path} is no file", hint="Move it away, then do it again.")
+                raise StateError(f"{path} is not a file", hint="Move it away, then try again.")
             found[path.relative_to(folder).as_posix()] = read_regular(path, LARGEST)
     return found

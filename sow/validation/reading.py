@@ -217,7 +217,7 @@ class _Reader:
             content = parse_state(text, form, path=path)
         except NewerState as error:
             newest = version.SCHEMA_VERSION
-            what = f"its form is {error.version}, and this sow reads {newest} and older"
+            what = f"its format is {error.version}, but this sow reads only {newest} and older"
             line = _line_of_number(text)
             self._keep(Kind.NEWER, path, line, what)
             return None
@@ -231,7 +231,7 @@ class _Reader:
     def _look_at_number(self, found: StateFile[T]) -> None:
         needed, says = needed_version(found.content), file_version(found.text)
         if needed > says:
-            what = f"it holds what came with form {needed}, and says {says}"
+            what = f"it has a field of format {needed}, but says {says}"
             line = _line_of_number(found.text)
             self._keep(Kind.NUMBER, found.path, line, what, is_mended=True)
 

@@ -48,7 +48,7 @@ def _project_feedback(tree: ProjectTree, state: StateFile[Project]) -> Iterator[
         keys = ("project", "feedback", number)
         if note.id in [earlier.id for earlier in notes[:number]]:
             same = note in notes[:number]
-            what = f"feedback {note.id} stands there twice"
+            what = f"feedback {note.id} is listed twice"
             yield state.defect(Kind.LISTED_TWICE, *keys, what=what, is_mended=same)
         elif note.file not in tree.feedback:
             what = f"there is no file feedback/{note.file}"
@@ -74,7 +74,7 @@ def _task_feedback(folder: TaskFolder, state: StateFile[Task]) -> Iterator[Defec
         keys = ("task", "feedback", number)
         if name and name in named:
             same = entry in entries[:number]
-            what = f"feedback {name} stands there twice"
+            what = f"feedback {name} is listed twice"
             yield state.defect(Kind.LISTED_TWICE, *keys, what=what, is_mended=same)
         elif name and name not in folder.feedback:
             what = f"there is no file feedback/{name}"
@@ -125,12 +125,15 @@ def _listed_file(
     if content is None:
         what = f"the {side} {artifact.path} is no file of this repository"
         remedy = (
-            f"Restore it, or take it off the list: sow {side} remove {shlex.quote(artifact.path)}"
+            f"Restore it, or remove it from the list: sow {side} remove"
+            f" {shlex.quote(artifact.path)}"
         )
         yield state.defect(Kind.FILE_MISSING, *keys, "path", what=what, remedy=remedy)
     elif artifact.approved is not UNSET and artifact.approved.content != content:
         what = f"{artifact.path} has changed since {artifact.approved.by} approved it"
-        remedy = f"Look at it, then approve it as it is: sow approve {shlex.quote(artifact.path)}"
+        remedy = (
+            f"Look at it, then approve its current form: sow approve {shlex.quote(artifact.path)}"
+        )
         yield state.defect(Kind.APPROVAL_OUTDATED, *keys, "approved", what=what, remedy=remedy)
 
 
@@ -151,18 +154,18 @@ def _units(workspace: Workspace, tree: ProjectTree, state: StateFile[Project]) -
         keys = ("project", "units", number)
         folder = folders.get(unit.id)
         if unit.id in [earlier.id for earlier in units[:number]]:
-            what = f"unit {unit.id} stands there twice"
+            what = f"unit {unit.id} is listed twice"
             same = unit in units[:number]
             yield state.defect(Kind.LISTED_TWICE, *keys, what=what, is_mended=same)
         elif folder is None:
-            what = f"unit {unit.id} is approved, and there is no such task"
-            remedy = "Restore the task with git, or take the approval out of `units`."
+            what = f"unit {unit.id} is approved, but there is no such task"
+            remedy = "Restore the task with git, or remove the approval from `units`."
             yield state.defect(Kind.UNKNOWN_TASK, *keys, "id", what=what, remedy=remedy)
         elif folder.state is not None:
             description = folder.folder / "description.md"
             if unit.content != unit_content_at(workspace, folder.state.content, description):
                 what = f"unit {unit.id} has changed since {unit.by} approved it"
-                remedy = f"Look at it, then approve it as it is: sow approve {unit.id}"
+                remedy = f"Look at it, then approve its current form: sow approve {unit.id}"
                 keys = (*keys, "content")  # type: ignore[assignment]
                 yield state.defect(Kind.APPROVAL_OUTDATED, *keys, what=what, remedy=remedy)
 
@@ -176,7 +179,7 @@ def _references(
             path = re.sub(r"(#.*|:[0-9]+(-[0-9]+)?)$", "", text)
             places = (workspace.root, folder.folder, workspace.project)
             if not any(os.path.lexists(place / path) for place in places):
-                what = f"the reference {text} names no file that is there"
+                what = f"the reference {text} names a file that does not exist"
                 remedy = f'Correct it: sow task set {folder.id} references "…"'
                 keys = ("task", "references", number)
                 yield state.defect(Kind.REFERENCE_MISSING, *keys, what=what, remedy=remedy)
@@ -203,12 +206,12 @@ def _is_path(workspace: Workspace, text: str) -> bool:
 def _times(folder: TaskFolder, state: StateFile[Task]) -> Iterator[Defect]:
     task = state.content
     if task.status is TaskStatus.COMPLETED and task.completed_at is UNSET:
-        what = f"task {task.id} is {task.status}, and has no completed_at"
+        what = f"task {task.id} is {task.status}, but has no completed_at"
         is_known = completed_at(folder.folder, task) is not None
         yield state.defect(Kind.TIMES, "task", "status", what=what, is_mended=is_known)
     if task.status not in TERMINAL and task.completed_at is not UNSET:  # older sows: abandoned too
-        what = f"task {task.id} is {task.status}, and has a completed_at"
+        what = f"task {task.id} is {task.status}, but has a completed_at"
         yield state.defect(Kind.TIMES, "task", "completed_at", what=what)
     if task.session is not UNSET and task.session_id is UNSET:
-        what = "there are facts of a session, and no session_id"
+        what = "it describes a session, but has no session_id"
         yield state.defect(Kind.SESSION, "task", "session", what=what)

@@ -106,7 +106,7 @@ class NotYet(StateError):
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} cannot be read, and may refer to the task",
-            hint="Mend that file first, then run `sow validate --fix` again.",
+            hint="Fix that file first, then run `sow validate --fix` again.",
         )
 
 

@@ -160,7 +160,7 @@ def test_what_keeps_a_worker_from_one_batch_for_now_keeps_it_from_no_other(
     monkeypatch.setattr("worker.batch_driver.take_turn", take_turn)
     mine = driver(desk)
     mine.drive()
-    assert f"cannot see to batch {first.batch.id} yet" in caplog.text
+    assert f"cannot advance batch {first.batch.id} yet" in caplog.text
     assert (placed(first), len(placed(second))) == ([], 1)
     assert batch(first).state is BatchState.RUNNING
     prevented.clear()

@@ -63,7 +63,7 @@ def test_work_that_only_the_clone_has_is_brought_first(sow, site, is_committed):
         (path / "late").write_text("late\n")
     assert sow("agent", "review", "010", "--dry-run").code == 4
     first = sow("next").out.splitlines()[0]
-    assert first == "sow clone update 010  # the work of task 010 is in its clone alone"
+    assert first == "sow clone update 010  # the work of task 010 is only in its clone"
     done = sow("clone", "update", "010", "--json")
     hold("clone update", done.lines)
     assert done.code == 0

@@ -94,9 +94,9 @@ def test_a_standard_project_goes_from_start_to_end_with_one_correction(
         "dry_run": False,
     }
     assert next_of(sow) == [guards.ADD_TASK]
-    assert "the review of the whole asks for more: `sow feedback list`" in sow("next").out
+    assert "the project review asks for corrections: `sow feedback list`" in sow("next").out
     sow("task", "add", "Two", "--agent", "implementer")
-    assert next_of(sow)[-1] == "sow approve plan", "approvals are given anew"
+    assert next_of(sow)[-1] == "sow approve plan", "approvals must be given again"
     sow("approve", "plan")
     sow("advance")
     complete(sow, "020")
@@ -186,7 +186,7 @@ def test_a_breakdown_goes_from_start_to_end(sow, agents_may, tmp_path):
     description.write_text("# Second\n\nLarger.\n")
     refused = sow("advance")
     assert refused.code == 4
-    assert "every work unit is approved as it stands" in refused.err
+    assert "every work unit is approved in its current form" in refused.err
     sow("approve", "020")
     sow("project", "publish")
     sow("advance")
@@ -200,7 +200,7 @@ def test_a_refusal_names_each_guard_and_the_command_that_meets_it(sow, agents_ma
     assert (refused.code, refused.out) == (4, "")
     for words in (
         "the project cannot go from planning to executing (execute) yet",
-        "there is a task that has not ended; in the first iteration, or one that is completed",
+        "there is a task that has not ended, or, in the first iteration, one that is completed",
         "sow phase finish discovery",
         "sow approve plan",
     ):
@@ -353,10 +353,10 @@ def test_a_repository_cannot_let_agents_approve(sow, tmp_path):
     (tmp_path / ".sow/config.yaml").write_text("approve: agents\n")
     refused = sow("advance")
     assert refused.code == 3
-    assert "a repository cannot choose this" in refused.err, refused.err
+    assert "a repository cannot set this" in refused.err, refused.err
     first, *rest = sow("next", "--json").lines
     assert (first["by"], first["command"]) == ("person", '"${EDITOR:-vi}" .sow/config.yaml')
-    assert "a repository cannot choose this" in first["why"]
+    assert "a repository cannot set this" in first["why"]
     assert rest, "the rest is named all the same"
 
 
@@ -379,7 +379,7 @@ def test_the_verdict_holds_while_the_work_is_the_same(sow, git, agents_may, tmp_
     (tmp_path / "code.py").write_text("3\n")
     refused = sow("advance", "finalize")
     assert refused.code == 4
-    assert "the work has changed since the whole was judged" in refused.err
+    assert "the work has changed since the project review" in refused.err
     (tmp_path / "code.py").write_text("2\n")
     assert sow("advance", "finalize").code == 0
 
@@ -455,7 +455,7 @@ def test_checks_count_for_the_work_that_they_were_run_on(sow, git, agents_may, t
     record(work_of(tmp_path), False)
     assert next_of(sow) == [
         'sow review correct --project --file "<file>"',
-        'sow task add "<name>" --agent "<role>" --description "<what mends the check>"',
+        'sow task add "<name>" --agent "<role>" --description "<what fixes the check>"',
         "sow project check --wait 100s",
     ]
     record("0" * 64, True)

@@ -43,7 +43,7 @@ def finish_job(place: Path) -> None:
 
 
 def test_it_tells_at_first_what_waits_and_then_what_is_new(place: Path) -> None:
-    assert "plan: nobody has approved" in sow(place, "news", "--session", "a")
+    assert "plan: the plan is not approved" in sow(place, "news", "--session", "a")
     made = (Workspace(place).run, Workspace(place).sessions)
     assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700, 0o700]
     finish_job(place)

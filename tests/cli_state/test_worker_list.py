@@ -52,8 +52,8 @@ def test_nobody_is_called_dead_without_a_proof(staffed):
 
 def test_the_doctor_tells_them_apart_too(staffed):
     report = staffed("doctor").out
-    assert f"On record and dead: {DEAD}\n" in report
-    assert f"Nobody here can tell whether these workers live: {ELSEWHERE}\n" in report
+    assert f"Dead workers: {DEAD}\n" in report
+    assert f"sow cannot see from here whether these workers still run: {ELSEWHERE}\n" in report
 
 
 def test_its_columns_are_as_wide_as_what_stands_in_them(staffed):

@@ -43,11 +43,11 @@ def test_a_file_without_checks_has_none(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "key", "reason"),
     [
-        ("checks:\n  unit: [make]\n", 2, "checks.unit", "it is a command line"),
-        ("checks:\n  unit:\n", 2, "checks.unit", "it is a command line"),
+        ("checks:\n  unit: [make]\n", 2, "checks.unit", "it must be a command line"),
+        ("checks:\n  unit:\n", 2, "checks.unit", "it must be a command line"),
         ("checks:\n  Unit: make\n", 2, "checks.Unit", "lower-case letters"),
         ("checks:\n  ../x: make\n", 2, "checks.../x", "lower-case letters"),
-        ("checks:\n  default: unit\n", 2, "checks.default", "it is a list"),
+        ("checks:\n  default: unit\n", 2, "checks.default", "it must be a list"),
         ("checks:\n  default: [unit]\n", 2, "checks.default", "there is no check unit"),
     ],
 )

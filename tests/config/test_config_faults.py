@@ -134,7 +134,7 @@ FAULTS = {
         executor("claude", "timeout: 0.0s"),
         5,
         "agents.executors.x.timeout",
-        "must be longer than nothing",
+        "must be longer than 0",
         "",
     ),
     "a NUL in an argument": (
@@ -256,7 +256,7 @@ FAULTS = {
         executor("claude", "env:", "  A-B: '1'"),
         6,
         "agents.executors.x.env.A-B",
-        "not a name of a variable",
+        "not a variable name",
         "",
     ),
     "a variable of sow's": (
@@ -270,7 +270,7 @@ FAULTS = {
         executor("claude", "env: {PATH: /bin}"),
         5,
         "agents.executors.x.env.PATH",
-        "would have no effect",
+        "has no effect",
         "",
     ),
 }

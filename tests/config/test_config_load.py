@@ -258,7 +258,7 @@ def test_a_repository_cannot_choose_for_its_users(load, config_path, key):
         2,
         key,
     )
-    assert "a repository cannot choose this" in error.message
+    assert "a repository cannot set this" in error.message
     assert str(config_path) in error.hint
 
 

@@ -82,7 +82,7 @@ def test_loading_takes_the_names_only(load):
 
 
 def test_an_executor_that_is_gone_is_told(path):
-    with pytest.raises(InvalidConfiguration, match="'copilot' is not defined here any more"):
+    with pytest.raises(InvalidConfiguration, match="'copilot' is no longer defined here"):
         read_executor_env(path, "copilot", ENVIRON)
 
 
@@ -95,9 +95,9 @@ def test_a_variable_that_a_ci_service_makes_for_its_job_has_a_remedy_that_works(
     with pytest.raises(InvalidConfiguration) as caught:
         read_executor_env(config_path, "cursor", worker_environment({"CI_JOB_TOKEN": "secret"}))
     assert caught.value.reason == (
-        "CI_JOB_TOKEN is what GitLab CI sets for its own job, and no worker gets it"
+        "GitLab CI sets CI_JOB_TOKEN only for its own job, so no worker gets it"
     )
-    assert "Export its value under a name of your own" in caught.value.hint
+    assert "Export its value under another name" in caught.value.hint
     config_path.write_text("agents:\n  executors:\n    cursor:\n      env: {T: '${MY_TOKEN}'}\n")
     environ = worker_environment({"CI_JOB_TOKEN": "secret", "MY_TOKEN": "secret"})
     assert read_executor_env(config_path, "cursor", environ) == {"T": "secret"}

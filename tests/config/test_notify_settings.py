@@ -57,7 +57,7 @@ def test_what_cannot_be_is_refused_without_a_word_of_the_file(tmp_path, text, ke
 def test_a_repository_cannot_have_it(tmp_path):
     with pytest.raises(InvalidConfiguration) as caught:
         load(tmp_path, repository="notify: {paused: x}")
-    assert "a repository cannot choose this" in caught.value.message
+    assert "a repository cannot set this" in caught.value.message
 
 
 def test_the_command_is_never_shown(tmp_path):

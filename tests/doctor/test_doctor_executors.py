@@ -26,7 +26,7 @@ def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
         "✓ claude-code: logged in, by ANTHROPIC_API_KEY",
         "✓ cursor: its help lists every flag that sow uses",
         f"✓ windsurf: windsurf ({clinic.site.base}/bin/windsurf)",
-        "- No .sow folder here or above: queue, workers and disk were not looked at",
+        "- No .sow folder here or above: queue, workers and disk were not checked",
         "Agents can run here.",
     ):
         assert f"{line}\n" in told.out
@@ -69,14 +69,14 @@ def test_a_configuration_that_cannot_be_used_is_an_error_and_the_rest_goes_on(
     told = clinic.told()
     assert told.code == 1
     assert "✗ Error: Executor types: line 4: agents.executors.x.type" in told.out
-    assert "✓ Locks on it hold (flock)\n" in told.out
+    assert "✓ File locks (flock) work on it\n" in told.out
 
 
 @pytest.mark.parametrize(
     ("script", "fault"),
     [
         ("echo 'node: not found' >&2; exit 127", "ended with exit code 127: node: not found"),
-        ("kill -9 $$", "was killed by signal 9, without a word"),
+        ("kill -9 $$", "was killed by signal 9, without a message"),
     ],
 )
 def test_a_program_that_does_not_run_is_an_error(clinic: Clinic, script: str, fault: str) -> None:
@@ -162,7 +162,7 @@ def login(clinic: Clinic, **env: str) -> tuple[str, bool | None, str]:
 def test_no_sign_of_a_login_is_a_warning_that_says_what_to_do(clinic: Clinic) -> None:
     level, logged_in, text = login(clinic, ANTHROPIC_API_KEY="")
     assert (level, logged_in) == ("warning", False)
-    assert text == "claude-code: nothing here tells of a login"
+    assert text == "claude-code: no login was found"
     assert "Run `claude` in a terminal and log in there" in clinic.told().out
 
 

@@ -62,7 +62,7 @@ def test_locks_that_hold(tmp_path: Path):
 
 def test_locks_that_hold_nobody_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fcntl, "flock", lambda *_: None)
-    assert lock_fault(tmp_path) == "two held it at the same time"
+    assert lock_fault(tmp_path) == "two processes held the lock at the same time"
 
 
 def test_locks_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -80,8 +80,8 @@ def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path, name: str):
     assert not [found for found in examine_filesystem(workspace) if found.level is Level.ERROR]
     (workspace.sow / name).write_text("")
     (fault,) = [found for found in examine_filesystem(workspace) if found.level is Level.ERROR]
-    assert fault.text == f"{workspace.sow / name} is no folder, and agents need one there"
-    assert fault.remedy == "Move it away: sow makes the folder when it needs it."
+    assert fault.text == f"{workspace.sow / name} is not a folder, but agents need one there"
+    assert fault.remedy == "Move it away: sow creates the folder when it needs it."
 
 
 def test_a_link_to_nowhere_is_no_folder_either(tmp_path: Path):

@@ -17,7 +17,7 @@ def test_a_name_that_git_does_not_know_is_told_and_the_remedy_helps(clinic: Clin
     git(clinic.site, "config", "--unset", "user.name")
     found = clinic.one("identity")
     assert found["level"] == "warning"
-    assert "commits that sow makes are by sow <sow@localhost>" in found["text"]
+    assert "sow commits as sow <sow@localhost>" in found["text"]
 
     given = {"GIT_AUTHOR_NAME": "Me", "GIT_AUTHOR_EMAIL": "me@example.org"}
     assert [one for one in clinic.findings(**given) if one["check_name"] == "identity"] == []
@@ -40,4 +40,4 @@ def test_a_partial_clone_is_told_with_its_remote(clinic: Clinic) -> None:
     (site.base / "origin/.sow").rename(site.root / ".sow")
     found = clinic.one("partial")
     assert found["level"] == "note"
-    assert "is fetched from origin" in found["text"]
+    assert "from origin" in found["text"]

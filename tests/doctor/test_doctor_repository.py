@@ -15,7 +15,7 @@ def test_before_the_first_call_there_is_no_queue_and_none_is_made(clinic: Clinic
     clinic.site.project("010")
     told = clinic.told()
     assert told.code == 0
-    assert "- No queue yet: the first call makes it\n" in told.out
+    assert "- No queue yet: the first job creates it\n" in told.out
     assert not (clinic.site.root / ".sow/run/queue.db").exists()
 
 
@@ -26,8 +26,8 @@ def test_a_queue_with_a_worker(clinic: Clinic) -> None:
     assert told.code == 0
     (worker,) = clinic.site.workers()
     for line in (
-        f"✓ The queue's file opens and is sound ({clinic.site.root}/.sow/run/queue.db)",
-        f"✓ Worker {worker['worker']} lives (pid {worker['pid']}, sow {worker['version']})",
+        f"✓ The queue file is intact ({clinic.site.root}/.sow/run/queue.db)",
+        f"✓ Worker {worker['worker']} runs (pid {worker['pid']}, sow {worker['version']})",
         f"✓ Worker {worker['worker']} has the environment of this shell",
     ):
         assert f"{line}\n" in told.out
@@ -90,7 +90,7 @@ def test_what_keeps_jobs_from_running_is_a_warning(clinic: Clinic) -> None:
     told = clinic.told()
     assert told.code == 0
     assert re.search(r"⚠ Warning: The queue has been paused since \d\d:\d\d", told.out)
-    assert "no job stands behind them: 1\n" in told.out
+    assert "they belong to no job: 1\n" in told.out
     assert told.out.endswith(" warnings.\n")
 
 
@@ -102,8 +102,8 @@ def test_a_dead_worker_and_nobody_else(clinic: Clinic) -> None:
     wait_until(lambda: not clinic.site.workers()[0]["alive"], "the worker's death")
     told = clinic.told()
     assert told.code == 0
-    assert f"- On record and dead: {worker['worker']}\n" in told.out
-    assert "- No worker runs; a call starts one\n" in told.out
+    assert f"- Dead workers: {worker['worker']}\n" in told.out
+    assert "- No worker runs; the next call starts one\n" in told.out
     clinic.site.configure({"worker": {"autostart": False}})
     assert "⚠ Warning: No worker runs, and worker.autostart is off\n" in clinic.told().out
 
@@ -114,9 +114,7 @@ def test_a_worker_of_another_version_is_a_warning(clinic: Clinic) -> None:
     change(clinic, "update worker set version = '0.0.9'")
     (worker,) = clinic.site.workers()
     out = clinic.told().out
-    assert (
-        f"⚠ Warning: Worker {worker['worker']} lives (pid {worker['pid']}, sow 0.0.9), and" in out
-    )
+    assert f"⚠ Warning: Worker {worker['worker']} runs (pid {worker['pid']}, sow 0.0.9), and" in out
     assert f"`sow worker stop {worker['worker']}`" in out
 
 
@@ -195,8 +193,8 @@ def test_empty_folders_of_another_branch_are_told(clinic: Clinic) -> None:
             path.unlink()
     told = clinic.told()
     assert "- This branch has no project: " in told.out
-    assert "holds empty folders alone" in told.out
-    assert "`sow project new NAME` begins a project" in told.out
+    assert "has only empty folders" in told.out
+    assert "`sow project new NAME` starts a project" in told.out
 
 
 def test_files_without_a_project_are_told(clinic: Clinic) -> None:
@@ -219,5 +217,5 @@ def test_a_place_for_copies_that_cannot_be_written_is_told_and_hinders_nothing(
     clinic.site.sow("agent", "log", "Did it", "--task", "010")
     assert clinic.site.sow("task", "show", "010", "--json").json["name"] == "Another"
     told = clinic.told()
-    assert "No copies of tasks' states can be kept in " in told.out
-    assert f"Make {git}/sow a folder that you may write in" in told.out
+    assert "sow cannot keep copies of the tasks' states in " in told.out
+    assert f"Make {git}/sow a folder that you can write to" in told.out

@@ -130,7 +130,7 @@ def test_a_worker_killed_at_each_step_tells_nothing_twice(
     workers = [drain(site), drain(site)]
     assert len(told(site)) == times
     assert listed(site) == [("needs_review", "010", state)]
-    warned = sum("may or may not have been told" in worker.said for worker in workers)
+    warned = sum("may or may not have been notified" in worker.said for worker in workers)
     assert warned == (state == "uncertain")
     nothing_is_taken(site)
 
@@ -151,7 +151,7 @@ def test_a_worker_killed_inside_the_command_leaves_it_uncertain_and_within_its_t
     (row,) = site.sow("notify", "list", "--json").json_lines
     assert row["reason"] == f"worker {worker.name} died while the command ran"
     assert len(told(site)) == 1
-    warned = [other for other in others if "may or may not have been told" in other.said]
+    warned = [other for other in others if "may or may not have been notified" in other.said]
     assert len(warned) == 1
     wait_until(lambda: not exists(int(pid.read_text())), "its time was up all the same")
 

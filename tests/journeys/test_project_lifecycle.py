@@ -83,7 +83,7 @@ def test_by_default_an_agents_verdict_waits_for_a_persons(site: Site) -> None:
     site.script([[accepts]], task="020")
     assert site.sow("agent", "review", "--project").code == 0
     refused = site.sow("advance", "finalize", expect=4)
-    assert "an agent has accepted the whole; somebody who may has still to" in refused.err
+    assert "an agent without this right has accepted the project" in refused.err
 
 
 def test_a_reviewer_that_changes_the_work_gives_no_verdict(site: Site) -> None:
@@ -147,7 +147,7 @@ def test_after_corrections_a_second_review_counts_and_the_first_does_not(site: S
     assert (note["text"], note["status"]) == ("The second half is missing.", "open")
     refused = site.sow("advance", expect=4).err
     assert "there is a task that has not ended" in refused
-    assert "nobody has approved the plan as it stands" in refused
+    assert "the plan is not approved in its current form" in refused
     for words in (
         ("task", "add", "Two", "--agent", "implementer"),
         ("approve", "plan"),
@@ -157,7 +157,7 @@ def test_after_corrections_a_second_review_counts_and_the_first_does_not(site: S
         ("advance",),
     ):
         site.sow(*words)
-    assert "nobody has judged the whole yet" in site.sow("advance", "finalize", expect=4).err
+    assert "nobody has reviewed the project yet" in site.sow("advance", "finalize", expect=4).err
     accepts = {"sow": ["review", "accept", "--project", "--summary", "Both halves are there."]}
     site.script([[accepts]], task="040")
     second = site.sow("agent", "review", "--project", "--json").json

@@ -223,7 +223,7 @@ def test_a_worker_in_front_ends_with_what_has_become_of_its_queue(
     _, words = worker.communicate(timeout=240)
     assert worker.returncode == 6, words
     assert "is not a SQLite database; sow did not change it; leaving" in words
-    assert "leaving 1 agents running; their tasks say how they end" in words
+    assert "leaving 1 agents running; their tasks will show how they ended" in words
     assert "Error: the queue file" in words
     assert "mkdir -p" in words
     assert "Traceback" not in words

@@ -121,7 +121,7 @@ def test_a_worker_of_the_first_form_gives_way_to_one_of_this(site: Site, autosta
         site.sow("agent", "spawn", "implementer", "020", "--detach")
     else:
         new = start_worker(site)
-        new.wait_for(f"worker {old.name} is of an older sow; it was asked to leave")
+        new.wait_for(f"worker {old.name} is from an older version of sow; it was asked to stop")
         site.sow("agent", "spawn", "implementer", "020", "--detach")
     assert old.wait() == 0, old.said
     assert re.search(r"leaving \d agents running; the next worker adopts them", old.said), old.said
@@ -151,7 +151,7 @@ def test_a_worker_of_the_first_form_is_asked_once(site: Site) -> None:
     newer = [start_worker(site), start_worker(site)]
     site.sow("agent", "wait", "010", "--wait", "1s", expect=75)
     old.wait_for("draining: waiting for 1 agents")
-    assert sum("it was asked to leave" in one.said for one in newer) == 1
+    assert sum("it was asked to stop" in one.said for one in newer) == 1
     assert "ending" not in old.said.replace("a second signal ends them", "")
     assert exists(run.pid)
     open_gate(site, "go")

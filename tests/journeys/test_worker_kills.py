@@ -247,7 +247,7 @@ def goes_on_with_its_heir(site: Site, stopped: WorkerRun) -> None:
     (site.root / "go").touch()
     assert await_end(site, "010").state is JobState.DONE
     assert stopped.wait() == 0
-    assert "our lock file is gone" in stopped.said
+    assert "our lock file was removed" in stopped.said
     assert "Traceback" not in stopped.said
     is_delivered(site)
 

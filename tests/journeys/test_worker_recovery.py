@@ -255,7 +255,7 @@ def test_a_worker_whose_lock_file_is_gone_leaves_its_agents_to_another(by_hand: 
     workspace.worker_lock(WorkerId(nameless.name)).unlink()
     workers.wake(workspace)
     assert nameless.wait() == 0
-    assert "our lock file is gone" in nameless.said
+    assert "our lock file was removed" in nameless.said
     heir = start_worker(by_hand, "--drain")
     heir.wait_for("adopted: attempt 1")
     assert exists(run.pid)

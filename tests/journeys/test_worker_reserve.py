@@ -69,7 +69,7 @@ def test_nothing_is_taken_and_what_runs_goes_on(site: Site, function: str) -> No
     assert caller.returncode == 0
     assert err.count("Note: nothing is started for now: too little") == 1
     assert of_room(site) == ["short", "roomy"]
-    assert sum("there is room again" in worker.said for worker in workers) == 2
+    assert sum("memory is free again" in worker.said for worker in workers) == 2
     nothing_is_taken(site)
 
 

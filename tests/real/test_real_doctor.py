@@ -27,4 +27,4 @@ def test_every_flag_that_sow_uses_is_in_its_help(sandbox: Sandbox, yolo_mode: bo
 def test_without_a_key_nothing_tells_of_a_login(sandbox: Sandbox) -> None:
     done = sandbox.run("sow", "doctor", "claude-code", environ={"ANTHROPIC_API_KEY": ""})
     assert done.returncode == 0
-    assert "claude-code: nothing here tells of a login" in done.stdout
+    assert "claude-code: no login was found" in done.stdout

@@ -83,13 +83,13 @@ UNIT = {"unit": LINE}
             World(STANDARD, "finalizing", checks=UNIT, checked=("unit",), checked_line="once"),
             "checks_green",
             CHECK,
-            "ran other command lines than those in .sow/config.yaml now",
+            "ran other command lines than .sow/config.yaml has now",
         ),
         (
             World(STANDARD, "finalizing", checks=UNIT, checked=("unit",), checked_line=""),
             "checks_green",
             CHECK,
-            "ran other command lines than those in .sow/config.yaml now",
+            "ran other command lines than .sow/config.yaml has now",
         ),
         (
             World(DESIGN, "finalizing", tasks=(Task("010", phase="documents"),)),
@@ -108,7 +108,7 @@ UNIT = {"unit": LINE}
             World(BREAKDOWN, "publishing", outputs=(Output(DRAFT, approved="now"),)),
             "outputs_kept",
             f"sow output move {DRAFT}",
-            "would go with the project",
+            "would be deleted with the project",
         ),
         (
             World(STANDARD, "finalizing", outputs=(Output("docs/a.md", is_there=False),)),

@@ -303,7 +303,7 @@ FORMS = (
             },
             notify={"done": harm(place)},
         ),
-        "a repository cannot choose this",
+        "a repository cannot set this",
     ),
     Form("`.claude` as a link to the user's", linked(".claude", ".claude"), REFUSED),
     Form(
@@ -323,7 +323,7 @@ FORMS = (
         linked(".sow/prompts/greeting/agent.md", ".ssh/id"),
         OUT,
     ),
-    Form("`.sow/refs` as a link out", linked(".sow/refs"), "it is a link, or no folder"),
+    Form("`.sow/refs` as a link out", linked(".sow/refs"), "it is a symbolic link or not a folder"),
     Form(
         "a reference whose address is a program",
         reference("ext::{}"),

@@ -97,8 +97,8 @@ def test_it_is_shown_to_people(trees, tmp_path: Path, environment) -> None:
     task = expected.path.parent.name
     assert ended.out.splitlines() == [
         f"✗ Error: {place}: it would wait for itself: {task} → {task}",
-        "  None of them can begin.",
-        '  Take one of these dependencies out: sow task set TASK depends_on "…"',
+        "  None of them can start.",
+        '  Remove one of these dependencies: sow task set TASK depends_on "…"',
         "",
         "1 finding.",
     ]

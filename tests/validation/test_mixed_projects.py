@@ -150,7 +150,7 @@ def test_where_two_projects_meet_each_side_is_named_with_its_command(
     found = validate("--fix")
     assert found.kinds == ["conflict"]
     (finding,) = found.record["findings"]
-    assert "'A project' is ours and 'Gamma' is theirs" in finding["what"]
+    assert "'A project' (ours) and 'Gamma' (theirs)" in finding["what"]
     command = "git restore --source=HEAD --staged --worktree .sow/project"
     assert f"`{command}`" in finding["remedy"]
     two.git(*command.split()[1:])

@@ -210,7 +210,7 @@ def test_two_checkouts_that_publish_at_once_open_one_issue_for_each_unit(
     opened = [issue["number"] for issue in issues(site) if issue["state"] == "open"]
     assert opened == [1, 2]
     (closed,) = [issue for issue in issues(site) if issue["state"] == "closed"]
-    assert closed["body"] == "Opened in the same moment as #1, which stays."
+    assert closed["body"] == "Opened at the same time as #1, which stays."
     site.root = other
     assert site.row("task", "show", "020")["metadata"] == {
         "issue": "https://github.com/octo/app/issues/1"

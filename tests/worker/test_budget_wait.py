@@ -51,7 +51,7 @@ def test_it_is_told_once_that_it_waits_and_once_that_it_goes_on(
 ) -> None:
     job = waiting(site)
     assert (job.state, job.held_for) == (JobState.BACKOFF, HeldFor.SHARE)
-    assert "is reserved by what runs" in job.reason
+    assert "is reserved for running jobs" in job.reason
     seq = changes.newest(site.database).seq
     for _ in range(3):
         let_go_on(site.context)

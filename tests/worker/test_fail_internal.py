@@ -151,7 +151,7 @@ def test_words_that_cannot_be_taken_back_become_a_warning(
     in_ending("judge")(monkeypatch)
     monkeypatch.setattr(fail_internal, "take_back_words", fail)
     (warning,) = watched(site, job).warnings
-    assert "what its author says of its own work was not looked at" in warning
+    assert "the status that its author set was not checked" in warning
 
 
 def test_a_job_whose_end_was_asked_for_is_cancelled(site: WatchSite, monkeypatch: Patch) -> None:
@@ -277,7 +277,7 @@ def test_a_bug_with_one_task_keeps_no_worker_from_its_start(
 
     monkeypatch.setattr(recovery, "give_back", first_fails)
     recover(site.context, monitor.Monitor(site.context))
-    assert "its task cannot be given back yet" in caplog.text
+    assert "its task cannot be updated yet" in caplog.text
     assert [site.task(task).status for task in ("010", "020")] == [
         TaskStatus.IN_PROGRESS,
         TaskStatus.FAILED,
@@ -296,5 +296,5 @@ def test_a_bug_with_one_attempt_keeps_no_worker_from_the_others(
     monkeypatch.setattr(recovery, "adopt", first_fails)
     watch = monitor.Monitor(site.context)
     recover(site.context, watch)
-    assert f"job {first.id} cannot be taken up yet" in caplog.text
+    assert f"job {first.id} cannot be recovered yet" in caplog.text
     assert (watch.watches(first.id), watch.watches(second.id)) == (False, True)

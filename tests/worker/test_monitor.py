@@ -651,7 +651,7 @@ def test_a_round_that_fails_as_a_whole_ends_no_watch(
     running.postpone = lambda: next(iter(()))  # type: ignore[method-assign]
     monitor = site.start_monitor()
     monitor.watch(running)
-    wait_until(lambda: "cannot be looked at now; they are in a moment" in caplog.text)
+    wait_until(lambda: "cannot be checked now; sow checks them again soon" in caplog.text)
     site.database.run("drop trigger refusing")
     assert site.ended(job).cause is Cause.MISSING_BINARY
     monitor.stop()
@@ -708,7 +708,7 @@ def test_a_session_is_put_on_record_when_a_broken_state_is_mended(
     site.state_file().write_text("<<<<<<< HEAD\n")
     monitor = site.start_monitor()
     monitor.watch(running)
-    wait_until(lambda: "its session cannot be put on record yet" in caplog.text)
+    wait_until(lambda: "its session cannot be recorded yet" in caplog.text)
     site.state_file().write_bytes(text)
     wait_until(lambda: site.task().session_id == f"{SESSION[:-1]}9")
     assert running.failures == 0

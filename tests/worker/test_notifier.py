@@ -45,7 +45,9 @@ def test_a_bug_while_it_looks_lets_the_worker_leave_and_the_news_be_told_later(
     monkeypatch.setattr(notifications, "claim_next", claim_next)
     fail(site, "010")
     notifier.look()
-    wait_until(lambda: "sow itself failed while it notified" in caplog.text, "the bug is told")
+    wait_until(
+        lambda: "sow itself failed while it sent notifications" in caplog.text, "the bug is told"
+    )
     wait_until(lambda: notifier.is_idle, "the worker may leave")
     notifier.look()
     wait_until(lambda: heard.exists() and heard.stat().st_size > 0, "the news is told")

@@ -54,7 +54,7 @@ def test_a_record_decides_no_argument_and_no_permission(site: WatchSite) -> None
 @pytest.mark.parametrize(
     ("recorded", "words"),
     [
-        (replace(FORGED, name="gone"), "executor 'gone' is not defined here any more"),
+        (replace(FORGED, name="gone"), "executor 'gone' is no longer defined here"),
         (replace(FORGED, type=ExecutorType.COMMAND, command=("./evil",)), "it is claude now"),
         (replace(FORGED, env_names=("KEY",)), "KEY is not set here any more"),
     ],

@@ -129,7 +129,7 @@ def test_a_worker_of_another_machine_whose_file_is_gone_is_left_alone_until_a_pe
         recover_once(site, monitor)
     assert leases.lease_of(site.database, job.id) == lease
     assert [one.id for one in workers.registered(site.database)] == [DEAD]
-    assert caplog.text.count("nobody here can tell whether it lives") == 1
+    assert caplog.text.count("sow cannot see whether it still runs") == 1
     caller = Caller(site.workspace, {}, site.workspace.root)
     declare_gone(caller, site.database, site.get(job))
     recover_once(site, monitor)
@@ -303,7 +303,7 @@ def test_what_died_before_the_machine_was_started_anew_does_not_count(site: Watc
     lost(site, job, boot_id="of another boot")
     ((deaths, excused, reason),) = died(site, job)
     assert (deaths, excused) == (0, 1)
-    assert "does not count, since the machine was started anew" in reason
+    assert "does not count, since the machine was restarted" in reason
 
 
 def test_what_died_together_with_other_jobs_does_not_count(site: WatchSite) -> None:

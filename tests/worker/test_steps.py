@@ -184,7 +184,7 @@ def test_a_clone_off_its_branch_is_red_since_its_branch_is_what_is_merged(
     plain(cloned, "checkout", "-q", "--detach", "HEAD~1")
     job = checks.run("unit")
     assert job.cause is Cause.CHECK_FAILED
-    assert f"is at {tip[:12]}: check the branch out" in job.reason
+    assert f"is at {tip[:12]}. Check out the branch" in job.reason
     assert checks.check()["passed"] is False
     log = checks.site.workspace.attempt(job.id, 1).check_log("unit")
     assert not log.exists(), "nothing was run"
@@ -221,7 +221,7 @@ def test_a_clone_that_is_not_finished_is_not_checked(checks: CheckSite, cloned: 
     write_mark(cloned, mark._replace(stage=Stage.MADE))
     job = checks.place("unit")
     assert checks.start(job) is None
-    assert "there is no whole clone" in checks.site.get(job).reason
+    assert "there is no complete clone" in checks.site.get(job).reason
 
 
 def test_a_copied_checkout_checks_nothing_in_the_originals_clone(
@@ -238,7 +238,7 @@ def test_a_copied_checkout_checks_nothing_in_the_originals_clone(
         path.write_text(json.dumps(moved))
     job = checks.place("unit")
     assert checks.start(job) is None
-    assert "there is no whole clone" in checks.site.get(job).reason
+    assert "there is no complete clone" in checks.site.get(job).reason
 
 
 def test_what_a_setup_has_left_is_no_difference(checks: CheckSite, cloned: Path) -> None:

@@ -90,8 +90,8 @@ def place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
     mark = own_mark(place)
     if mark is None or mark.stage != Stage.WHOLE or not place.root.is_dir():
         raise StateError(
-            f"there is no whole clone of task {task.id} at {place.path}",
-            hint="It is made again, from its branch, when an agent of the task is run.",
+            f"there is no complete clone of task {task.id} at {place.path}",
+            hint="sow makes it again from its branch when an agent of the task runs.",
         )
     noted = main.noted(task)
     clone = ClonePlace(

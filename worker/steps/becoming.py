@@ -36,7 +36,7 @@ def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], 
     try:
         os.chdir(make_ready())
     except Fenced:
-        print("Another worker has settled this attempt meanwhile.", file=sys.stderr)
+        print("Another worker has ended this attempt in the meantime.", file=sys.stderr)
         return 1
     except (SowError, OSError, MemoryError) as error:
         _leave(result_of(error), paths)
@@ -88,5 +88,5 @@ def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: s
         words = "\n".join(f"  {text}" for text in last_lines(paths.setup_log))
         raise SowError(
             f"clones.setup failed ({line}): {how}\n{words}".rstrip(),
-            hint=f"All that it printed is in {paths.setup_log}.",
+            hint=f"Its whole output is in {paths.setup_log}.",
         )

@@ -67,8 +67,8 @@ def off_branch(clone: ClonePlace | None, here: Judged) -> str:
     if tip is None or tip == here.commit:
         return ""
     return (
-        f"the clone has {here.commit[:12]} checked out, and the task's branch {clone.branch} is at"
-        f" {tip[:12]}: check the branch out, with all work on it"
+        f"the clone has {here.commit[:12]} checked out, but the task's branch {clone.branch} is"
+        f" at {tip[:12]}. Check out the branch, with all work on it"
     )
 
 

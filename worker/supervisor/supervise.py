@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
     if was_given_up(folder, attempt):
         return 0
     if was_begun(folder, attempt):
-        sys.stderr.write("this attempt was run before; nothing is started\n")
+        sys.stderr.write("this attempt ran before; nothing is started\n")
         return 1
     supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence, attempt)
     os.close(lock)

@@ -73,7 +73,7 @@ class CheckKind(StepKind):
         except StateError as error:
             if passing_fault(error) is not None:
                 raise
-            tell(job, f"its outcome is not in the project's state: {error.message}")
+            tell(job, f"its result was not written to the project's state: {error.message}")
 
 
 def _base_of(

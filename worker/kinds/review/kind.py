@@ -57,12 +57,15 @@ def changed_meanwhile(context: WorkerContext, running: Running) -> Gathered:
     before = read_record(running.paths.tree_before, Look, limit=LOOK_LIMIT)
     after = look_at_tree(root) if before is not None else None
     if before is None or after is None:
-        untold = f"what has changed in {root} while the reviewer worked there nobody can tell"
+        untold = f"sow cannot tell what changed in {root} while the reviewer worked there"
         return Gathered(warnings=(f"{untold}: there is no commit to compare with",))
     changed = changed_between(before, after)
     if not changed:
         return Gathered()
-    how = f"changed in {root} while the reviewer worked there, by whatever hand, and not undone"
+    how = (
+        f"changed in {root} while the reviewer worked there (by the reviewer or by someone"
+        " else), and not undone"
+    )
     return Gathered(warnings=(f"{how}: {named(changed)}",))
 
 

@@ -42,4 +42,4 @@ def end_review_clone(context: WorkerContext, job: Job, task: Task) -> None:
         main = main_checkout(context.workspace, settings)
         remove_review_clone(review_place(main.place(task), job.id))
     except SowError as error:
-        tell(job, f"its throw-away clone is left for later: {error.message}")
+        tell(job, f"its temporary clone is removed later: {error.message}")

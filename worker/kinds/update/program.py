@@ -54,7 +54,7 @@ def _updated(main: MainCheckout, place: Place) -> StepResult:
     if updated.conflicts:
         return _in_conflict("the project's branch", updated.conflicts)
     if updated.merged is None:
-        reason = "it has all of the project's branch"
+        reason = "it already contains the project's branch"
     else:
         reason = f"{place.branch} is at {updated.commit[:12]}"
     lines = [reason, *(f"Note: {note}" for note in updated.notes)]

@@ -247,7 +247,9 @@ def _puts_back_judgements(running: Running) -> Change:
         back = {name: was for name, (now, was) in found.items() if now != was}
         if back:
             named = ", ".join(back)
-            tell(running.job, f"its author has written {named} into its state; that is put back")
+            tell(
+                running.job, f"its author changed {named} in its state; sow restored the old values"
+            )
         return {name: REMOVE if was is UNSET else was for name, was in back.items()}
 
     return change

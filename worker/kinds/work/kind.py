@@ -209,9 +209,9 @@ def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:
     entry = LogEntry(
         timestamp=format_time(context.now()),
         agent="sow",
-        action=f"Goes on in a new session; {session_id} was lost before its CLI had kept it",
+        action=f"Continues in a new session; {session_id} was lost before its CLI had saved it",
         result="",
-        text="No turn of it had ended in good order. What it did is in the tree.",
+        text="No turn of the old session was completed. Its changes are still in the files.",
     )
     append_entry(find_task(context.workspace, TaskId(job.task_id)).folder, entry)
 
