@@ -341,6 +341,16 @@ def test_an_edit_between_a_kill_and_the_next_try_is_kept_and_named(site):
     assert status(site) == [" M file"]
 
 
+def test_what_is_staged_between_a_kill_and_the_next_try_stays_staged(site):
+    site.commit("file", "one\nmine\nthree\n")
+    merge_killed_at(site, "branch moved")
+    (site.main / "file").write_text("a person's\n")
+    plain(site.main, "add", "file")
+    (site.main / "file").write_text("one\ntwo\nthree\n")
+    assert complete_move(site.repository, "main") == ("file",)
+    assert plain(site.main, "show", ":file") == "a person's"
+
+
 def test_a_commit_between_a_kill_and_the_next_try_stays(site):
     site.commit("file", "one\nmine\nthree\n")
     site.commit("new", "x\n")
