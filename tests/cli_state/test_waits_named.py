@@ -88,7 +88,7 @@ def test_after_two_reviews_in_vain_whoever_reads_judges(begun, tmp_path):
     ]
     assert commands == [[review], [*own, review], [*own, review]]
     assert rows[0]["why"] == (
-        "3 reviews of task 010 have come to nothing: it is not allowed; judge it yourself"
+        "3 reviews of task 010 gave no verdict: it is not allowed; review it yourself"
     )
 
 
