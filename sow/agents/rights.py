@@ -10,7 +10,7 @@ has read, what is not its own.
 Owns the refusal, and which commands a role's CLI is to let it run. Which right a
 command takes is in its row (`sow.commands`). Imports nothing heavy and opens
 nothing, for `sow agent log` and `sow task set` pass through here; who asks is
-`sow.cli.guarding`.
+`sow.cli.lazy`.
 """
 
 from collections.abc import Mapping
