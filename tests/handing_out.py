@@ -3,12 +3,17 @@
 `--dist loadgroup` gives each test away by itself unless a mark names its group, and after each
 test counts through all that were given away: for six thousand tests that takes seven seconds of a
 processor. What takes a moment goes a file at a time, so that what a module makes once is made in
-one process. A journey, or a test of a real agent, takes seconds or minutes, and goes by itself.
+one process. A journey takes seconds or minutes, and goes by itself. Real agents go in two groups.
 """
+
+from zlib import crc32
 
 from xdist.scheduler import LoadGroupScheduling
 
-BY_THEMSELVES = ("tests/journeys/", "tests/real/", "tests/fuzz/", "tests/containers/")
+BY_THEMSELVES = ("tests/journeys/", "tests/fuzz/", "tests/containers/")
+REAL = "tests/real/"
+REAL_AT_ONCE = 2
+"""How many real agents are at work at most: each loads a processor for seconds when it starts."""
 
 
 class ByFile(LoadGroupScheduling):
@@ -18,4 +23,5 @@ class ByFile(LoadGroupScheduling):
         group: str = super()._split_scope(nodeid)
         if group != nodeid or nodeid.startswith(BY_THEMSELVES):
             return group
-        return nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return f"{REAL}{crc32(file.encode()) % REAL_AT_ONCE}" if file.startswith(REAL) else file
