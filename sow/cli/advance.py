@@ -31,15 +31,15 @@ from sow.state.state_errors import NoProject
 
 @click.command()
 @click.argument("event", required=False, shell_complete=completing_names.events)
-@click.option("--list", "lists", is_flag=True, help="Show what may happen, and what is missing.")
+@click.option("--list", "lists", is_flag=True, help="Show the events, and what each still needs.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 @json_option
 def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> None:
     """Move the project to its next state by EVENT, or by the event that is due.
 
-    Each event has guards: what must be true first. A refusal names each that is
-    not met, and the command that meets it. Checks, reviews and merges are jobs
-    that you start; this only changes the state.
+    Each event has conditions. A refusal names each unmet condition, and the
+    command that meets it. Checks, reviews and merges are jobs that you start;
+    this command only changes the state.
 
     Exit: 0 changed, 2 no such event, 4 refused.
     """
@@ -89,7 +89,7 @@ def _chosen(facts: Facts, name: str | None) -> Event:
     if found is None:
         events = ", ".join(event.name for event in next_events(facts)) or "none"
         raise UsageError(
-            f"no event {name or ''} leads on from {facts.state}",
+            f"there is no event {name or ''} in the state {facts.state}",
             hint=f"There is: {events}. `sow advance --list` shows what each of them needs.",
         )
     return found

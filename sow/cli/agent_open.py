@@ -24,9 +24,9 @@ from sow.state.tasks import read_task
 def open_task(task_id: TaskId, as_json: bool) -> int:
     """Continue the session of TASK yourself: its CLI, interactive, on this terminal.
 
-    The task is held meanwhile: nobody else can spawn, resume or end it. A
-    status that is set in the session stays; if none is, the task is left as
-    it was. Nothing is queued, and no worker has a part in it.
+    Meanwhile nobody else can spawn, resume or end the task. A status that you set
+    in the session is kept; otherwise the task stays as it was. Nothing is queued,
+    and no worker is needed.
 
     Exit: 0 when it was closed, 1 where the CLI failed, 4 while a job of the
     task runs, 5 without a session or for a CLI without an interactive mode.
@@ -38,7 +38,7 @@ def open_task(task_id: TaskId, as_json: bool) -> int:
         can_resume = found.session_started and found.status not in ENDED
         raise UsageError(
             "opening a session needs a terminal",
-            hint=f"Call it on one.{words if can_resume else ''}",
+            hint=f"Run it on a terminal.{words if can_resume else ''}",
         )
     config = caller.load_configuration()
     with closing(open_queue(caller.workspace)) as database:

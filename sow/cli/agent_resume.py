@@ -40,7 +40,7 @@ PROMPT = Kind(
 ANSWER = Kind(
     noun="answer",
     command="sow agent answer",
-    empty="Say what the agent has asked for: `sow task log` has its question.",
+    empty="Answer the agent's question: `sow task log` shows it.",
 )
 
 
@@ -69,17 +69,17 @@ def resume(
 ) -> int:
     """Continue the session of TASK with PROMPT (an answer, corrections), and wait.
 
-    PROMPT - reads standard input; --feedback takes the open feedback of the
-    task, --conflict the conflict that `sow clone update` has left in its clone,
-    and PROMPT may add to either. The words are written into the task's log
-    first, so that they survive whatever happens.
+    PROMPT - reads standard input. --feedback hands over the task's open feedback;
+    --conflict hands over the conflict that `sow clone update` left in its clone.
+    PROMPT can be added to each. sow first writes the prompt into the task's log,
+    so that it is never lost.
 
     Exit: as for spawn; 5 where the executor cannot resume or there is no session.
     """
     if feedback and conflict:
         raise UsageError(
             "--feedback and --conflict are both given",
-            hint="Hand over the conflict first: corrections are made on what is merged.",
+            hint="Hand over the conflict first, and the corrections after the merge.",
         )
     caller, task_id, text = _read(PROMPT, words, task_option, file, may_lack=feedback or conflict)
     if feedback:
@@ -103,8 +103,8 @@ def resume(
 def answer(words: tuple[str, ...], task_option: str | None, file: Path | None, **given: Any) -> int:
     """Answer the question of TASK, which is paused: resume it with ANSWER, and wait.
 
-    ANSWER - reads standard input. It is written into the task's log first. A
-    task that is not paused asks nothing; the refusal names what it takes instead.
+    ANSWER - reads standard input. It is written into the task's log first. A task
+    that is not paused has no question; the refusal names the right command.
 
     Exit: as for spawn; 4 where nothing is asked, 5 where the executor cannot resume.
     """

@@ -38,7 +38,7 @@ from sow.terminal_text import printable, readable
 @click.option(
     "--agent", help="The role that reviews (default: reviewer).", shell_complete=completing.roles
 )
-@click.option("--prompt", default="", help="More words for the reviewer.")
+@click.option("--prompt", default="", help="More instructions for the reviewer.")
 @again_option
 @feature_options
 @dry_run_option
@@ -56,10 +56,11 @@ def review_task(
 ) -> int:
     """Have an agent review the work of each TASK, wait, and print its verdict.
 
-    The task keeps its status, and takes no other job meanwhile. With a clone
-    of its own, the reviewer works in a throw-away clone of its last commit;
-    else in the working tree. `sow review show` has the verdict. With --project
-    the whole is reviewed, in the working tree, as a task of the phase `project`.
+    The task keeps its status, and no other job of it can start meanwhile. If the
+    task has its own clone, the reviewer works in a temporary clone of its last
+    commit; otherwise in the working tree. `sow review show` prints the verdict.
+    With --project the whole project is reviewed, in the working tree, as a task
+    of the phase `project`.
 
     Exit: 0 for either verdict, 1 without one, 4 refused, 5 executor missing,
     7 cancelled, 75 still running or held, 130 interrupted (the job goes on).
@@ -67,11 +68,12 @@ def review_task(
     caller = this_caller()
     if whole:
         if tasks or task_options:
-            raise UsageError("--project means no task, and tasks are named", hint="Give either.")
+            raise UsageError("--project and task ids exclude each other", hint="Give either.")
         if dry_run:
             raise UsageError(
                 "--dry-run shows the review of a task, and --project makes a task first",
-                hint="Give either. Its agent begins with `sow prompt guidance/reviewer/base`.",
+                hint="Give only one of them. The reviewer starts with `sow prompt"
+                " guidance/reviewer/base`.",
             )
         request = _of_whole(caller, agent, readable(prompt), again=again, asked=asked)
         return _review_whole(caller, request, options)
@@ -107,7 +109,7 @@ def _review_whole(caller: Caller, request: Request, options: WaitOptions) -> int
             _say_verdict(caller)
         return code
     words = f"task {task.id} has ended without a verdict: `sow task log {task.id}`"
-    click.echo(f"Note: {words}. The same call again asks for one.", err=True)
+    click.echo(f"Note: {words}. Run the same command again to ask for one.", err=True)
     return int(ExitCode.FAILED)
 
 
@@ -117,7 +119,7 @@ def _say_verdict(caller: Caller) -> None:
     if review is not UNSET:
         verdict = "accepted" if review.verdict is ReviewVerdict.ACCEPTED else "to be corrected"
         summary = f": {printable(review.summary)}" if review.summary else ""
-        click.echo(f"  The whole is {verdict}, says {review.by}{summary}")
+        click.echo(f"  The project is {verdict}, says {review.by}{summary}")
 
 
 def _of_whole(caller: Caller, agent: str | None, prompt: str, **given: Any) -> Request:

@@ -38,9 +38,11 @@ class SpawnCommand(click.Command):
     "words", metavar="[AGENT] [TASK]...", nargs=-1, shell_complete=completing.role_or_tasks
 )
 @ids_option
-@click.option("--prompt", default="", help="More words for the agent, after the task's own.")
+@click.option(
+    "--prompt", default="", help=("More instructions for the agent, after the task's own.")
+)
 @click.option("--fresh", is_flag=True, help="Start again with a new session.")
-@click.option("--reassign", is_flag=True, help="Give AGENT a task that names another role.")
+@click.option("--reassign", is_flag=True, help="Assign a task of another role to AGENT.")
 @click.option("--ignore-deps", is_flag=True, help="Run it even if depends_on is not completed.")
 @click.option(
     "--when-ready", is_flag=True, help="Queue it now; start it when depends_on is completed."
@@ -69,13 +71,12 @@ def spawn(
 ) -> int:
     """Start AGENT for each TASK, wait, and print each result.
 
-    AGENT is a role, such as implementer. It may be left out: each task names
-    the role that it is for, and another one is refused without --reassign.
-    Where the project has a plan to approve, tasks of the plan are refused until
-    `sow approve plan && sow advance`.
+    AGENT is a role, such as implementer. Without it each task runs with its own
+    role; another role needs --reassign. If the project has a plan, tasks of the
+    plan are refused until `sow approve plan && sow advance`.
 
-    The agent runs below a worker, not below this command: a call that is
-    killed loses nothing, and the same call again goes on waiting.
+    A worker runs the agent, not this command. If this command is killed, nothing
+    is lost: run it again to continue waiting.
 
     Exit: 0 reported (needs_review, paused, completed), 1 failed, 4 refused,
     5 executor missing or without the session, 7 cancelled, 75 still running
@@ -83,7 +84,7 @@ def spawn(
     """
     if when_ready and ignore_deps:
         raise UsageError(
-            "--when-ready and --ignore-deps are both given", hint="Wait for them, or do not."
+            "--when-ready and --ignore-deps are both given", hint="Give only one of them."
         )
     agent, tasks = _split(words)
     caller = this_caller()

@@ -43,10 +43,10 @@ def wait(
 ) -> int:
     """Wait for the job of each TASK and print how it ended.
 
-    A job that has ended already is printed at once. A task without a job is
-    refused, and the others are waited for. Exit: 75 if any still runs or is held, else 1
-    if any failed, else 4 if one was refused, else 7 if any was cancelled, else
-    0; of one task, the exit code of its own outcome.
+    The result of an ended job is printed at once. A task without a job is
+    refused; the command still waits for the others. Exit: 75 if any still runs or
+    is held, else 1 if any failed, else 4 if one was refused, else 7 if any was
+    cancelled, else 0; of one task, the exit code of its own outcome.
 
     With --any --since it returns at the first change after CURSOR instead, of any
     TASK or, without one, of the project. Exit: 75 while a job of them lives, else 0.

@@ -38,10 +38,11 @@ PLAN = "plan"
 )
 @json_option
 def approve(names: tuple[str, ...], as_json: bool) -> None:
-    """Approve the plan, listed files, or a breakdown's work units, as they stand now.
+    """Approve the plan, listed files, or a breakdown's work units, in their current form.
 
-    An approval holds as long as that is so. By default a person at a terminal
-    approves; `approve: agents` in your own configuration lets an orchestrator.
+    A later change makes an approval invalid. By default only a person at a
+    terminal can approve; `approve: agents` in your own configuration also lets
+    orchestrators approve.
 
     Exit: 0 approved, 4 refused.
     """

@@ -73,13 +73,13 @@ def priority_option(function: F) -> F:
         "--priority",
         type=click.IntRange(-MOST_PRIORITY, MOST_PRIORITY),
         metavar="N",
-        help="Begin before jobs of a lower priority (default: the task's, else 0).",
+        help="Start before jobs of a lower priority (default: the task's, else 0).",
     )(function)
 
 
 def issue_options(function: F) -> F:
     """Give a command `--from-issue` and `--repo`, passed to it as `issue` and `repository`."""
-    words = "An issue of GitHub, by its number or address: its title, and its text quoted."
+    words = "A GitHub issue (number or address): its title, and its text quoted."
     issue = click.option("--from-issue", "issue", metavar="ISSUE", help=words)
     return issue(
         click.option(
@@ -121,9 +121,7 @@ def about_tasks(*task_ids: str) -> None:
 def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:
     """Return the task meant: the argument, else `--id`, else SOW_TASK_ID. Raises UsageError."""
     if argument and option and argument != option:
-        raise UsageError(
-            f"two tasks are named: {argument} and {option}", hint="Name it once, either way."
-        )
+        raise UsageError(f"two tasks are named: {argument} and {option}", hint="Give it only once.")
     task_id = argument or option or environ.get(env_vars.TASK_ID)
     if not task_id:
         raise UsageError(
@@ -161,7 +159,7 @@ def all_or_named(
     if not all_live:
         return named_tasks(arguments, options, caller.environ)
     if arguments or options:
-        raise UsageError("--all names every task, and tasks are named too", hint="Give either.")
+        raise UsageError("--all and task ids exclude each other", hint="Give either.")
     # It reads the queue, which few of these commands need.
     from sow.calls.live_jobs import live_tasks
 
@@ -196,7 +194,7 @@ def read_given(file: Path | None, option: str) -> bytes:
     if len(data) > GIVEN_LIMIT:
         raise UsageError(
             f"{name} holds more than {GIVEN_LIMIT >> 20} MiB",
-            hint="Put it into a file of the repository, and name that file instead.",
+            hint="Put it into a file of the repository, and give its path instead.",
         )
     return data
 

@@ -36,7 +36,7 @@ def _side(context: click.Context) -> "Side":
 @click.command()
 @click.argument("path", shell_complete=completing.files)
 @click.option(
-    "--type", "kind", required=True, help="What it is: design, findings, summary, or another word."
+    "--type", "kind", required=True, help="Its type: design, findings, summary, or another word."
 )
 @json_option
 @click.pass_context
@@ -56,20 +56,22 @@ def add(context: click.Context, path: str, kind: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def remove(context: click.Context, path: str, as_json: bool) -> None:
-    """Take the file PATH off the list; the file itself stays."""
+    """Remove the file PATH from the list; the file itself stays."""
     from sow.state.artifacts import remove_artifact
 
     workspace, side = here(), _side(context)
     inside = os.path.relpath(os.path.realpath(working_folder() / path), workspace.root.resolve())
     removed = remove_artifact(workspace, side, inside, by=author_of(os.environ), now=time.time())
-    _tell(workspace, side, removed, f"{inside} is no {side} of the project now", as_json=as_json)
+    _tell(
+        workspace, side, removed, f"{inside} is no longer an {side} of the project", as_json=as_json
+    )
 
 
 @click.command("list")
 @json_option
 @click.pass_context
 def list_all(context: click.Context, as_json: bool) -> None:
-    """List the files, and who has approved each as it stands now."""
+    """List the files, and who has approved the current form of each."""
     from sow.state.artifacts import listed
     from sow.state.projects import read_project
 
@@ -85,12 +87,12 @@ def list_all(context: click.Context, as_json: bool) -> None:
     "--to",
     "folder",
     shell_complete=completing.files,
-    help="The folder. Default: the settings' for its type, else knowledge/TYPE.",
+    help="The folder. Default: from the settings for its type, else knowledge/TYPE.",
 )
 @json_option
 @click.pass_context
 def move(context: click.Context, path: str, folder: str | None, as_json: bool) -> None:
-    """Move the output PATH to where it outlives the project; its approval stays."""
+    """Move the output PATH to a folder that is kept after the project; its approval stays."""
     from sow.config.artifact_places import check_places
     from sow.config.checks import read_repository
     from sow.state.artifacts import kept_folder, listed, path_inside

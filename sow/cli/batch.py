@@ -100,7 +100,7 @@ def show(name: str | None, as_json: bool) -> None:
 @since_option
 @call_options(None)
 def wait(name: str | None, since: str | None, options: WaitOptions) -> int:
-    """Wait until each task of BATCH has ended or wants a person; without BATCH, of the newest.
+    """Wait until each task of BATCH has ended or needs a person; default: the newest batch.
 
     With --since it returns at the first change after CURSOR instead, with all that changed
     and the next cursor. Exit: as of `sow batch run`.
@@ -144,7 +144,7 @@ def add(name: str, tasks: tuple[str, ...], as_json: bool) -> None:
 @tasks_argument
 @json_option
 def remove(name: str, tasks: tuple[str, ...], as_json: bool) -> None:
-    """Remove each TASK from BATCH; its running job goes on."""
+    """Remove each TASK from BATCH; its running job continues."""
     task_ids = _parsed(tasks)
     with _find(name) as found:
         batch_changes.remove(*found, task_ids)
@@ -164,7 +164,7 @@ def _parsed(tasks: Sequence[str]) -> list[TaskId]:
 @newest_or_named
 @json_option
 def pause(name: str | None, as_json: bool) -> None:
-    """Start no more jobs of BATCH; running jobs go on."""
+    """Start no more jobs of BATCH; running jobs continue."""
     with _find(name) as found:
         batch = found.batch
         state = shown_state(batch_changes.pause(found.database, batch).state)

@@ -51,7 +51,7 @@ from sow.terminal_text import readable
 )
 @before_approval_option
 @feature_options
-@call_options("Return at once; the workers go on.")
+@call_options("Return at once; the workers continue.")
 def run(
     tasks: tuple[str, ...],
     phase: str | None,
@@ -65,15 +65,16 @@ def run(
 ) -> int:
     """Run each TASK in the order of the dependencies, and wait.
 
-    Without a TASK: all that are not finished. The workers drive it, whatever
-    becomes of this command; the same command again waits again. It returns when
-    each task has ended or wants a person, with a table and a line for each such
-    task. What is not given here stands under `batch` in .sow/config.yaml.
-    Tasks of a plan that is not approved and begun are refused, as by `sow agent spawn`.
+    Without a TASK: all unfinished tasks. The workers run the batch, even if this
+    command is killed; run it again to continue waiting. It returns when each task
+    has ended or needs a person. It then prints a table, and a line for each task
+    that needs a person. Default options come from `batch` in .sow/config.yaml.
+    Tasks of a plan that is not approved and started are refused, as by `sow agent
+    spawn`.
 
-    Exit: 0 all done, 1 any failed, blocked, wants a person, or the batch is
+    Exit: 0 all done, 1 any failed, is blocked or needs a person, or the batch is
     paused, 7 cancelled, 75 still running, 130 interrupted. With --detach 0 while
-    it goes on.
+    it continues.
     """
     about_tasks(*tasks)
     caller = this_caller()
@@ -90,7 +91,7 @@ def run(
     with closing(open_queue(caller.workspace)) as database:
         made = make_or_attach(caller, database, wanted)
         if made is None:
-            words = "Nothing to do: no task is left that is not finished, or in a batch."
+            words = "Nothing to do: every task is finished or in a batch already."
             echo_result(NoBatch(), words, as_json=options.as_json)
             return 0
         _tell(made)
@@ -103,13 +104,13 @@ def _stops(*, keep_going: bool, fail_fast: bool) -> bool | None:
     """Return whether the first failure stops the batch; None where the call does not say."""
     if keep_going and fail_fast:
         words = "--keep-going and --fail-fast exclude each other"
-        raise UsageError(words, hint="Name one of them.")
+        raise UsageError(words, hint="Give only one of them.")
     return fail_fast if keep_going or fail_fast else None
 
 
 def _tell(made: Made) -> None:
     if made.attached:
         how = "has ended" if made.batch.state.has_ended else "goes on"
-        click.echo(f"Note: batch {made.batch.id}, which the same call made, {how}", err=True)
+        click.echo(f"Note: batch {made.batch.id}, which the same command made, {how}", err=True)
     for note in made.notes:
         click.echo(f"Note: {note}", err=True)

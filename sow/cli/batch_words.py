@@ -37,7 +37,7 @@ from sow.terminal_text import printable, printable_lines
 
 HEADER = ("TASK", "ROLE", "STATE", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "COST")
 SPARE = ("STATUS", "ROLE")
-ELSEWHERE = "its project is not checked out here; it goes on when it is"
+ELSEWHERE = "its project is not checked out here; it continues when it is"
 
 
 class BatchProgress(LiveView):
@@ -88,7 +88,7 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
                 )
             return show(caller, database, found, options)
         except GONE:
-            words = f"The batch goes on. To wait again: `{_waiting(label, options)}`."
+            words = f"The batch continues. To wait again: `{_waiting(label, options)}`."
             click.echo(f"\nDetached. {words} To end it: `sow batch cancel {label}`.", err=True)
             return int(ExitCode.INTERRUPTED)
 
@@ -166,9 +166,9 @@ def print_batch(detail: BatchDetail) -> None:
     for item in detail.items:
         _print_wish(item)
     if detail.state == "paused":
-        click.echo(f"To let it go on: sow batch resume {_label(detail)}")
+        click.echo(f"To continue it: sow batch resume {_label(detail)}")
     elif detail.state in ("over", "cancelled") and detail.exit_code:
-        click.echo("To do what is left: sow batch run")
+        click.echo("To run the remaining tasks: sow batch run")
     elif detail.state == "running" and not detail.rests and not detail.has_worker:
         click.echo("No worker is alive to drive it. To start one: sow worker --background")
     elif detail.state == "running" and not detail.items:

@@ -36,14 +36,14 @@ def first_of(
     """
     if kind not in (ProjectType.STANDARD, ProjectType.QUICK):
         raise UsageError(
-            f"--from-breakdown begins a standard or a quick project, and --type says {kind}",
+            f"--from-breakdown starts a standard or a quick project, but --type is {kind}",
             hint="Leave --type out.",
         )
     units = read_units(workspace, working_folder(), name)
     for found in units:
         get_agent(found.unit.agent)
         for other in found.dropped:
-            words = f"unit {found.unit.unit} depended on {other}, which is no unit any more"
+            words = f"unit {found.unit.unit} depended on {other}, which no longer exists"
             click.echo(f"Note: {words}", err=True)
     by = author_of(os.environ).agent
     inputs = [
@@ -77,7 +77,7 @@ def taken_from(workspace: Workspace, text: str, repository: str | None) -> Taken
     if repository and named.repository and not _is_same(repository, named.repository):
         raise UsageError(
             f"two repositories are named: {repository} and {named.repository}",
-            hint="Leave --repo out where the issue has its address.",
+            hint="Leave out --repo if you give the issue's address.",
         )
     wanted = named.repository or (readable(repository) if repository else None)
     place = find_place(workspace.root, wanted)

@@ -74,7 +74,7 @@ def call_options(detach: str | None = "Queue it and return at once.") -> Callabl
         command: Any = json_option(with_options)
         if detach is not None:
             command = click.option("--detach", is_flag=True, help=detach)(command)
-        words = "Wait at most this long (90s, 9m); then exit 75 while the job goes on."
+        words = "Wait at most this long (90s, 9m); then exit 75 while the job continues."
         command = click.option("--wait", metavar="TIME", help=f"{words} Also SOW_WAIT.")(command)
         return cast("F", command)
 

@@ -42,7 +42,7 @@ def conclude(database: Database, result: Result, options: WaitOptions) -> int:
     if result.left and options.any_one and codes:
         # On stderr: a last line on stdout is the command of a call that exits with 75.
         words = f"to wait for them: `{_waiting(result.left, options)}`"
-        click.echo(f"Note: the others go on; {words}", err=True)
+        click.echo(f"Note: the others continue; {words}", err=True)
     elif result.left:
         codes += _print_running(result, options)
     return combined_exit_code(codes, refused)

@@ -127,7 +127,7 @@ def _listener(options: WaitOptions, view: WaitingView, *, several: bool) -> List
             click.echo(f"Note: {note}", err=True)
         if found.attached:
             does = "attached to" if options.detach else "waiting for"
-            click.echo(f"Note: {does} job {found.job.id}, which the same call queued", err=True)
+            click.echo(f"Note: {does} job {found.job.id}, which the same command queued", err=True)
 
     def refused(task_id: TaskId, error: SowError) -> None:
         view.clear()

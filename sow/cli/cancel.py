@@ -192,11 +192,12 @@ def cancel_agent(
 ) -> int:
     """End the job of each TASK: at once if it waits, with its whole process tree if it runs.
 
-    Waits up to a minute for each to end. The task is left paused, or as it
-    was if the agent never ran. The jobs that its agent has queued are ended
-    with it, and theirs, each named; not a session that somebody has open on
-    a terminal. A batch that it has made goes on, unless --with-batches ends it. Exit 0 when all are
-    cancelled, 4 when there is nothing to cancel or the agent has reported.
+    Waits up to a minute for each to end. The task is then paused, or as it was if
+    the agent never ran. The jobs that its agent has queued are cancelled too, and
+    the jobs that those have queued; each is named. A session that is open on a
+    terminal is not closed. A batch that the agent has started continues, unless
+    --with-batches ends it. Exit 0 when all are cancelled, 4 when there is nothing
+    to cancel or the agent has reported.
     """
     caller = this_caller()
     task_ids = all_or_named(caller, tasks, task_options, all_live=all_live, and_project=True)
@@ -209,10 +210,10 @@ def cancel_agent(
 def cancel_job(job_id: str, how: How) -> int:
     """End JOB: at once if it waits, with its whole process tree if it runs.
 
-    Waits up to a minute for its end. The same as `sow agent cancel`, for a
-    job by its number; also for one of a project that is not checked out,
-    whose task is given back when it is.
-    Exit 0 when it is cancelled, 4 when it has ended or its agent has reported.
+    Waits up to a minute for its end. The same as `sow agent cancel`, for a job by
+    its number. The job can also be of a project that is not checked out; its task
+    is updated when that project is checked out. Exit 0 when it is cancelled, 4
+    when it has ended or its agent has reported.
     """
     caller = this_caller()
     return _cancel_and_wait(caller, lambda database: find_job(database, job_id), how)

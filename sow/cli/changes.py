@@ -56,10 +56,10 @@ def changes(
 ) -> None:
     """Show what has changed: jobs, their attempts, and the statuses of tasks.
 
-    The oldest comes first. With --json each line has a cursor, which --since
-    takes to continue from there: each change is printed exactly once. If the
-    record was pruned meanwhile, or the queue's file was replaced, a line says
-    so. Changes are kept as long as old jobs are (worker.keep_for).
+    The oldest comes first. With --json each line has a cursor. Give it to --since
+    to continue from there: each change is printed exactly once. If changes were
+    pruned meanwhile, or the queue file was replaced, a line says so. Changes are
+    kept as long as old jobs are (worker.keep_for).
     """
     if since and limit is not None:
         raise click.UsageError("--limit counts from the end, --since from a cursor: give one")
@@ -126,7 +126,7 @@ def _none(*, since: str | None, task: str | None, job: str | None, limit: int | 
     if since:
         return f"No changes{of} since then."
     if limit == 0:
-        return "No changes are shown, for --limit is 0."
+        return "No changes are shown, because --limit is 0."
     if of:
         return f"No changes{of} are on record. `sow changes` shows all."
     return "No changes. They are recorded from the first job on: sow agent spawn implementer 010"

@@ -61,8 +61,8 @@ def project_check(names: tuple[str, ...], again: bool, options: WaitOptions) -> 
     """Run the checks on the project's branch, and print whether they passed.
 
     CHECK is a name below `checks` in .sow/config.yaml; without one the default
-    ones are run, and all where none is the default, in the working tree as it
-    is. No task has a part in it. Refused where another branch is checked out.
+    ones are run, or all if there is no default. They run in the working tree as
+    it is, for no task. Refused if another branch is checked out.
 
     Exit: as of `sow task check`.
     """

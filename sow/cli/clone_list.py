@@ -98,12 +98,12 @@ def refuse_live(main: MainCheckout) -> Callable[[str], None]:
 def list_clones(all_projects: bool, as_json: bool) -> None:
     """List the clones of the project's tasks, and what would be lost with each.
 
-    A clone is whole, unfinished (it is being made, or whoever made it has
-    died), missing (removed; it is made again when its task goes on) or strange
-    (not what sow has made).
+    A clone is whole, unfinished (being made, or the process that made it died),
+    missing (removed; sow makes it again when its task continues) or strange (not
+    made by sow).
 
-    With --all-projects also the clones of projects that have ended, and the
-    branches of their tasks; no project has to be here then.
+    With --all-projects also the clones of ended projects, and the branches of
+    their tasks. This also works without a project here.
     """
     if all_projects:
         _list_all(as_json=as_json)
@@ -164,7 +164,7 @@ def _row(clone: FoundClone) -> tuple[str, ...]:
 @task_argument
 @json_option
 def path(task_id: TaskId, as_json: bool) -> None:
-    """Print where the clone of a task lies: cd "$(sow clone path 010)"."""
+    """Print the path of a task's clone: cd "$(sow clone path 010)"."""
     main = this_checkout()
     found = read_task(main.workspace, task_id)
     place = main.place(found)

@@ -38,15 +38,14 @@ SHOWN = 12
 @click.option(
     "--discard", is_flag=True, help="Remove it even if it holds the only copy of some work."
 )
-@click.option("--project", metavar="ID", help="Of another project: how its id begins, 8 digits.")
+@click.option("--project", metavar="ID", help="Of another project: the first 8 digits of its id.")
 @json_option
 def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None:
     """Remove the clone of a task.
 
-    A clone with work that is uncommitted, not in the repository, or not merged
-    stays, unless --discard is given. The task's branch stays in the repository
-    as far as it was brought there, and the clone is made again from it when the
-    task goes on.
+    A clone with work that is not committed, not in the repository, or not merged
+    is kept, unless --discard is given. The task's branch stays in the repository.
+    The clone is made again from it when the task continues.
     """
     about_tasks(task)
     if project is not None:
@@ -121,15 +120,15 @@ def _place(main: MainCheckout, task: str) -> Place:
 @all_projects_option
 @json_option
 def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:
-    """Remove the clones of tasks that have ended and are merged, or are gone.
+    """Remove the clones of tasks that are ended and merged, or no longer exist.
 
-    A clone that holds work which is nowhere else, or is not merged, stays and is
-    named. What an interrupted making or removing has left goes too, and the
-    throw-away clones of reviews that are over.
+    A clone with work that exists only there, or is not merged, is kept and named.
+    Files that interrupted commands left, and temporary clones of ended reviews,
+    are removed too.
 
-    With --all-projects also those of projects that have ended, and the branches
-    of their tasks whose commits are all on other branches. A branch that holds
-    any other commit stays and is named. No project has to be here then.
+    With --all-projects also those of ended projects, and the branches of their
+    tasks whose commits are all on other branches. A branch with any other commit
+    is kept and named. This also works without a project here.
     """
     branches: tuple[PastBranch, ...] = ()
     if all_projects:
@@ -146,7 +145,10 @@ def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:
         click.echo(f"{_named(gone)} clone {does}: {printable(display_path(gone.path))}")
         _tell_rest(gone, "would go with it" if dry_run else "gone with it")
     for folder in done.swept:
-        click.echo(f"{printable(display_path(folder))} {does}: left by what died or is over")
+        click.echo(
+            f"{printable(display_path(folder))} {does}: left by an interrupted command or"
+            " an ended review"
+        )
     for branch in branches:
         if not branch.reasons:
             click.echo(f"{branch.name} {does}: its commits are on other branches")

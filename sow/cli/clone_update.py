@@ -30,13 +30,13 @@ def update(task_id: TaskId, as_json: bool) -> int:
     """Merge the project's branch into the clone of a task.
 
     Without a conflict the merge is committed on the task's branch. Submodules
-    that are initialised there move along where their commit is on this machine;
-    a note names those that stay. Where the repository has no branch of a task
-    that is needs_review (a worker was killed), what its agent has left in the
-    clone is committed and brought first. A conflict is left in the clone with its
-    marks, for you or for the task's agent to solve; the command of the latter is
-    printed. Refused while a job of the task lives, and where something in the
-    clone is not committed.
+    that are initialised there are updated if their commit is on this machine; a
+    note names the others. If the repository has no branch of a needs_review task
+    (because a worker was killed), sow first commits the agent's work in the clone
+    and fetches it. A conflict is left in the clone with its markers. You or the
+    task's agent can solve it; the command for the agent is printed. Refused while
+    a job of the task has not ended, and if something in the clone is not
+    committed.
 
     Exit: 0 up to date, 4 a conflict or refused.
     """
@@ -80,7 +80,7 @@ def _print(place: Place, updated: Updated, solve: str) -> None:
     for note in updated.notes:
         click.echo(f"Note: {printable(note)}", err=True)
     if updated.merged is None:
-        click.echo(f"{place.task} clone has all of the project's branch.")
+        click.echo(f"{place.task} clone already contains the project's branch.")
     elif not updated.conflicts:
         click.echo(f"{place.task} clone updated: {place.branch} is at {updated.commit[:12]}")
     else:
@@ -88,7 +88,7 @@ def _print(place: Place, updated: Updated, solve: str) -> None:
         for path in updated.conflicts:
             click.echo(f"  {printable(path)}")
         click.echo(
-            f"Solve them in {printable(str(place.path))} and commit, or have the task's agent do"
+            f"Solve them in {printable(str(place.path))} and commit, or let the task's agent do"
             f" it: {solve}",
             err=True,
         )

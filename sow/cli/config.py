@@ -35,8 +35,8 @@ class ConfigGroup(LazyGroup):
 def config() -> None:
     """Choose which CLI plays which role.
 
-    A variable (SOW_AGENTS_IMPLEMENTER=cursor) wins over your config file,
-    and that over the defaults: Claude Code plays every role.
+    A variable (SOW_AGENTS_IMPLEMENTER=cursor) overrides your config file, and
+    that overrides the defaults: Claude Code plays every role.
     """
 
 

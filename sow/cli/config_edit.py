@@ -50,7 +50,7 @@ def find_editor(environ: Mapping[str, str]) -> list[str]:
     except ValueError as error:
         raise NoEditor(f"{variable} cannot be read ({error}): {environ[variable]}") from None
     if shutil.which(argv[0]) is None:
-        raise NoEditor(f"{variable} names a program that is not there: {argv[0]}")
+        raise NoEditor(f"{variable} names a program that does not exist: {argv[0]}")
     return argv
 
 
@@ -75,7 +75,9 @@ def run_editor(argv: list[str], path: Path, environ: Mapping[str, str]) -> None:
             if done.returncode < 0
             else f"ended with exit code {done.returncode}"
         )
-        raise SowError(f"the editor {how}: {shlex.join(command)}", hint="Run the same again.")
+        raise SowError(
+            f"the editor {how}: {shlex.join(command)}", hint="Run the same command again."
+        )
 
 
 def _left_to_the_editor(_signum: int, _frame: object) -> None:
@@ -141,14 +143,14 @@ def _show(findings: list[Finding]) -> None:
 def edit(as_json: bool) -> int:
     """Open your config file in $VISUAL or $EDITOR, and check it afterwards.
 
-    It is made from the template if there is none. Where it is not valid you
-    may edit it again, unless a program reads along (--json).
+    If there is none, sow creates it from the template. If it is not valid, you
+    can edit it again, but not with --json.
 
     Exit: 0 valid; 3 not valid, and left as it is.
     """
     if not is_somebody_there():
         raise UsageError(
-            "editing the config file needs a terminal, and standard input is none",
+            "editing the config file needs a terminal, but standard input is not one",
             hint=f"Write {display_path(user_config_path(os.environ))} yourself, then `sow config"
             " validate`; `sow config"
             " init` makes it from the template.",

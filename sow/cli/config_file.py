@@ -35,7 +35,7 @@ COMMENT_COLUMN = 44
 
 
 @click.command()
-@click.option("--exists", is_flag=True, help="Print true or false: whether the file is there.")
+@click.option("--exists", is_flag=True, help="Print true or false: whether the file exists.")
 @json_option
 def path(exists: bool, as_json: bool) -> None:
     """Print the path of your config file."""
@@ -155,8 +155,8 @@ def _record(configuration: "Configuration") -> dict[str, Any]:
 def init(force: bool, as_json: bool) -> int:
     """Create your config file from a template that explains every setting.
 
-    A file that is there already is overwritten only if you say so, and is
-    kept as a backup beside it.
+    An existing file is overwritten only after you confirm it, and is kept as a
+    backup beside it.
     """
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
@@ -170,7 +170,7 @@ def init(force: bool, as_json: bool) -> int:
         return 0
     click.echo(f"Made {display_path(path)}")
     if backup is not None:
-        click.echo(f"What was there is in {display_path(backup)}")
+        click.echo(f"The old file is in {display_path(backup)}")
     click.echo("Next: sow config edit")
     return 0
 
@@ -181,8 +181,8 @@ def init(force: bool, as_json: bool) -> int:
 def reset(yes: bool, as_json: bool) -> int:
     """Remove your config file and go back to the defaults.
 
-    The file is kept beside it as config.yaml.backup, or under the next name
-    that is free: no older backup is overwritten.
+    A backup is kept as config.yaml.backup, or under the next free name; no older
+    backup is overwritten.
     """
     path = user_config_path(os.environ)
     stands = userfile.exists(path)
@@ -195,7 +195,7 @@ def reset(yes: bool, as_json: bool) -> int:
     elif stands:
         click.echo(f"Removed {display_path(path)}: the defaults are in effect.")
         if backup is not None:
-            click.echo(f"What was there is in {display_path(backup)}")
+            click.echo(f"The old file is in {display_path(backup)}")
     else:
         click.echo(f"There is no {display_path(path)}: the defaults are in effect.")
     return 0

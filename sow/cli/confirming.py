@@ -30,7 +30,8 @@ def confirm(question: str, *, option: str) -> bool:
     """Ask, and return the answer; a mere return means no. Raises UsageError."""
     if not is_somebody_there():
         raise UsageError(
-            f"nobody is here to answer: {question}", hint=f"Add {option} to do it without asking."
+            f"nobody can answer this here: {question}",
+            hint=f"Add {option} to do it without asking.",
         )
     return click.confirm(question, default=False, err=True)
 

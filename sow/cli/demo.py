@@ -72,10 +72,10 @@ task list
 def demo(keep: Path | None, as_json: bool) -> None:
     """Run a whole example in a folder of its own.
 
-    Two agents work in parallel, one is paused and resumed, one is reviewed
-    and resumed with corrections; all are completed. Nothing outside the
-    folder is touched, and no agent CLI is needed. With --json the story is
-    told on stderr, and stdout gets the tasks, one object a line.
+    Two agents work in parallel. One is paused and resumed; one is reviewed and
+    resumed with corrections. All tasks are completed. Nothing outside the folder
+    is changed, and no agent CLI is needed. With --json the steps are printed on
+    stderr, and the tasks on stdout, one object per line.
     """
     folder = _folder(keep)
     environ = _environment(folder)

@@ -85,10 +85,10 @@ def say_detached(caller: Caller, database: Database, course: Course, options: Wa
         again = options.command_for(task_ids, [])
         ends = [f"sow agent cancel {task_id}" for task_id in task_ids]
     if ends:
-        lines = [f"\nDetached; what was queued goes on. To wait again: `{again}`."]
+        lines = [f"\nDetached; the queued jobs continue. To wait again: `{again}`."]
         lines += [f"To end it: `{end}`." for end in ends]
     else:
-        lines = ["\nDetached; nothing was queued that is still to be told."]
+        lines = ["\nDetached; there is no job to wait for."]
     with suppress(OSError):  # the terminal may be gone: that is why we detach
         click.echo("\n".join(lines), err=True)
     return int(ExitCode.INTERRUPTED)

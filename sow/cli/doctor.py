@@ -22,12 +22,12 @@ from sow.findings import Finding, Level, count
 )
 @json_option
 def doctor(executors: tuple[str, ...], as_json: bool) -> int:
-    """Check what agents need to run here: of each EXECUTOR, or of everything.
+    """Check what agents need to run here: for each EXECUTOR, or for all.
 
-    Nothing is changed, no request is made, and no value of a variable is
-    shown. Programs are started for --version and --help only.
+    It changes nothing, makes no network request, and shows no value of a
+    variable. It starts programs only with --version and --help.
 
-    Exit: 0 agents can run; 1 something is in their way.
+    Exit: 0 agents can run; 1 something prevents it.
     """
     here = Surroundings(os.environ, working_folder(), workspace_here(os.environ), utc_now())
     findings: list[Finding] = []

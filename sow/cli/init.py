@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def init(as_json: bool) -> None:
     """Create a .sow folder here, or complete an existing one.
 
-    Existing files do not change. In a fresh clone the references of
-    the index are linked, as `sow refs init` does it.
+    Existing files do not change. In a fresh clone it also links the references,
+    as `sow refs init` does.
     """
     root = _root(working_folder(), os.environ)
     result = init_workspace(root)

@@ -53,9 +53,9 @@ def install_claude(scope: str, move_agents: bool, dry_run: bool, as_json: bool) 
     """Install sow's plugin into Claude Code, or update it.
 
     It brings commands (/sow:start, /sow:status, /sow:review, ...), a skill, a
-    hook that tells at each turn what has ended or waits, and the permission to
-    run sow's commands that lead a project, each by its name. What you have
-    changed of it since stays. Claude Code takes it up at its next start.
+    hook that reports at each turn what has ended or waits, and the permission to
+    run the sow commands that lead a project, each by its name. Your changes to it
+    are kept. Claude Code loads it at its next start.
     """
     folder = root_or_folder(os.environ)
     target = target_of(Scope(scope), folder, os.environ)
@@ -81,7 +81,7 @@ def install_claude(scope: str, move_agents: bool, dry_run: bool, as_json: bool) 
         click.echo(f"Note: {not_trusted(target)}", err=True)
         click.echo(f"  {how_to_trust(target)}", err=True)
     if not dry_run:
-        click.echo("Next: start Claude Code anew, and type /sow:status")
+        click.echo("Next: restart Claude Code, and type /sow:status")
 
 
 @click.command()
@@ -91,7 +91,7 @@ def install_claude(scope: str, move_agents: bool, dry_run: bool, as_json: bool) 
 def uninstall_claude(scope: str, dry_run: bool, as_json: bool) -> None:
     """Remove from Claude Code what `sow install claude` has installed.
 
-    What was there before, and what you have changed since, stays.
+    Files from before, and your changes since, are kept.
     """
     target = target_of(Scope(scope), root_or_folder(os.environ), os.environ)
     done = claude.uninstall(target, os.environ, dry_run=dry_run)
@@ -112,8 +112,8 @@ force_option = click.option(
 def install_agents_md(force: bool, dry_run: bool, as_json: bool) -> None:
     """Describe in AGENTS.md how to use sow, for the CLIs that read that file.
 
-    The text stands between two markers. The same command brings it up to date;
-    a text that was edited is left as it is, and the difference is shown.
+    The text stands between two markers. The same command updates it. If the text
+    was edited, it is not changed, and the difference is shown.
     """
     folder = root_or_folder(os.environ)
     written = write_agents_md(folder, force=force, dry_run=dry_run)
@@ -214,9 +214,9 @@ def _view(
 @click.command()
 @json_option
 def status(as_json: bool) -> int:
-    """Show what `sow install` has installed, where, and whether it is of this version.
+    """Show what `sow install` has installed, where, and whether it is up to date.
 
-    Exit: 0 all that is installed is current; 1 something is amiss.
+    Exit: 0 all is up to date; 1 something is not.
     """
     findings = list(examine_installed(root_or_folder(os.environ), os.environ))
     amiss = count(findings, Level.WARNING)

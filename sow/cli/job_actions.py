@@ -26,9 +26,9 @@ def wait(job_ids: tuple[str, ...], any_one: bool, options: WaitOptions) -> int:
     """Wait for each JOB and print how it ended, whatever kind of job it is.
 
     The same as `sow agent wait`, for jobs by their numbers: also for a check of
-    the project, which is no task's, and for a job that is not its task's last.
-    A job that has ended already is printed at once. Of several, one that is on no
-    record is refused, and the others are waited for.
+    the project, which has no task, and for an older job of a task. The result of
+    an ended job is printed at once. An unknown job is refused; the command still
+    waits for the others.
 
     Exit: as of `sow agent wait`.
     """
@@ -45,11 +45,11 @@ def wait(job_ids: tuple[str, ...], any_one: bool, options: WaitOptions) -> int:
 def retry(job_id: str, fresh: bool, priority: int | None, options: WaitOptions) -> int:
     """Run JOB, which has ended, again: the same verb and text, as a new job.
 
-    Refused where its task has moved on: another job came after it, or the task
-    no longer stands as the job left it. What the task itself does not allow, such
-    as a spawn where a session has started, is refused as ever.
+    Refused if the task has a newer job, or has changed since the job ended. The
+    other rules are the same as always: for example, a task whose session has
+    started cannot be spawned.
 
-    Exit: as of the command that placed the job.
+    Exit: as of the command that queued the job.
     """
     # Of this one command.
     from sow.calls.retrying import request_again
@@ -71,12 +71,12 @@ def retry(job_id: str, fresh: bool, priority: int | None, options: WaitOptions) 
 def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - its being there says it
     """Declare that the agent of JOB has ended, if sow cannot find out.
 
-    That is so where the agent ran in another pid namespace, such as a
-    container that was removed: sow never calls it dead and never signals it.
-    With --gone a worker goes on from what it left, as after any crash. Make
-    sure first: two agents on one session spoil it.
+    This is needed if the agent ran in another pid namespace, such as a removed
+    container: sow never assumes that it is dead, and never signals it. With
+    --gone a worker continues as after a crash. First make sure that the agent no
+    longer runs: two agents would damage their common session.
 
-    Exit: 4 where there is nothing to decide, for sow can tell by itself.
+    Exit: 4 if sow can see by itself whether the agent runs.
     """
     # Of this one command.
     from sow.calls.declare_gone import declare_gone
@@ -89,4 +89,4 @@ def resolve(job_id: str, gone: bool, as_json: bool) -> None:  # noqa: ARG001 - i
         if as_json:
             echo_json_lines(read_views(caller.workspace, database, [job], caller.now()))
         else:
-            click.echo(f"Job {job.id} is taken to be gone; a worker goes on from there.")
+            click.echo(f"Job {job.id} counts as ended; a worker continues from there.")

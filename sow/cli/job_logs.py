@@ -43,9 +43,9 @@ def _log_options(function: F) -> F:
         **others: Any,
     ) -> Any:
         if as_json and (raw or errors):
-            raise click.UsageError("--json tells events; --raw and --stderr are bytes")
+            raise click.UsageError("--json prints events; --raw and --stderr print bytes")
         if since and (raw or errors):
-            raise click.UsageError("--since chooses events; --raw and --stderr are bytes")
+            raise click.UsageError("--since selects events; --raw and --stderr print bytes")
         moment = moment_of(since, utc_now()) if since else None
         options = LogOptions(follow, raw, errors, as_json, attempt, moment)
         return function(options=options, **others)
@@ -55,7 +55,7 @@ def _log_options(function: F) -> F:
         click.option(
             "--since",
             metavar="D",
-            help="Only what is no older, as far as the output tells times: 30m, 2h, or a time.",
+            help="Only events since then, if the output has times: 30m, 2h, or a time.",
         ),
         click.option("--raw", is_flag=True, help="The CLI's own output, byte for byte."),
         click.option("--stderr", "errors", is_flag=True, help="What it wrote to standard error."),
@@ -76,19 +76,18 @@ def _log_options(function: F) -> F:
 def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
     """Print what the agent of each JOB said and did, attempt by attempt.
 
-    Each event is marked by its kind: `>` a tool is called, `<` it has answered
-    (only the first line, where it went well), `!` something keeps the agent,
-    `=` its last word, `-` what its CLI says of itself; what it says itself
-    stands without a mark. The time stands
-    before it where the CLI tells times, and while you follow. Of several jobs
-    each line begins with the job's number and its task.
+    Each event has a mark: `>` a tool call, `<` its result (only the first line if
+    it succeeded), `!` something stops the agent, `=` its last message, `-` a
+    message of its CLI. Text of the agent itself has no mark. A time comes first
+    if the CLI reports times, and while you follow. With several jobs each line
+    starts with the job's number and its task.
 
-    What `clones.setup` has printed stands before it. Standard error tells last
-    how each job ended, if it has.
+    The output of `clones.setup` comes first. At the end, standard error says how
+    each job ended, if it has.
     """
     if len(job_ids) > 1 and (options.raw or options.errors):
         raise click.UsageError(
-            "--raw and --stderr are bytes, without a sign of whose: name one JOB"
+            "--raw and --stderr do not show which job printed what: give one JOB"
         )
     workspace = here()
     first, *others = dict.fromkeys(job_ids)

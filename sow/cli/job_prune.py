@@ -21,12 +21,12 @@ from sow.jobs.pruning import prune as prune_now
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @json_option
 def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: bool) -> None:
-    """Remove the records and output of old jobs, and the logs of workers long gone.
+    """Remove the records and output of old jobs, and old logs of workers.
 
     Jobs of tasks that are neither completed nor abandoned are kept, and so are
-    outcomes that a caller is still owed. What is not given here, the settings
-    worker.keep_for and worker.keep_size say. Sessions and task states are no
-    part of it.
+    results that were not shown yet. Defaults come from the settings
+    worker.keep_for and worker.keep_size. Sessions and task states are never
+    removed.
     """
     caller = this_caller()
     limits = _limits(caller, keep_for, keep_size)

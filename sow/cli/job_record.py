@@ -69,7 +69,7 @@ def _not_a_job_id(text: str) -> StateError:
         f"For the task: `{TASK_COMMANDS[command]} {text}`. " if command in TASK_COMMANDS else ""
     )
     return StateError(
-        f"{text} is written as a task's id; a job's number has no zero in front",
+        f"{text} looks like a task's id: a job's number has no leading zero",
         hint=f"{for_task}`sow job list --task {text}` shows the numbers of its jobs.",
     )
 

@@ -21,7 +21,7 @@ from sow.terminal_text import printable, readable
 DAY = len("2026-01-31")
 MOST_HITS = 20
 kind_option = click.option(
-    "--kind", help="Of this kind alone, such as design, decision, exploration, project."
+    "--kind", help="Only this kind, such as design, decision, exploration, project."
 )
 
 
@@ -31,7 +31,7 @@ kind_option = click.option(
 def list_all(kind: str | None, as_json: bool) -> None:
     """List the documents and the projects that have ended, newest first.
 
-    An ID is that of its entry in .sow/knowledge/index, else its path.
+    The ID is that of the entry in .sow/knowledge/index, or else the path.
     """
     workspace = here()
     known = _known(workspace).items
@@ -57,10 +57,10 @@ def list_all(kind: str | None, as_json: bool) -> None:
 )
 @json_option
 def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) -> None:
-    """Find the documents that hold all WORDS, or words that begin so; the best first.
+    """Find the documents with all WORDS, or words that start with them; best match first.
 
-    Titles and summaries count for more than text. Of a project its log, its
-    tasks and its feedback are looked through.
+    Titles and summaries count more than text. For a project, its log, tasks and
+    feedback are searched.
     """
     # SQLite is loaded for nothing else of this group.
     from sow.knowledge.text_index import search as hits_for
@@ -70,7 +70,7 @@ def search(words: tuple[str, ...], kind: str | None, limit: int, as_json: bool) 
     given = [readable(word) for word in words]
     hits = hits_for(workspace, items, given)
     if not hits and not as_json:
-        click.echo("Nothing holds all these words; fewer words find more.", err=True)
+        click.echo("No document has all these words; fewer words find more.", err=True)
     for hit in hits[:limit]:
         item = hit.item
         if as_json:
@@ -104,7 +104,7 @@ def show(name: str, as_json: bool) -> None:
     item = item_named(_known(workspace), name, _inside(workspace, name))
     if not item.is_here:
         raise StateError(
-            f"{item.id} names {item.path}, and nothing is there",
+            f"{item.id} names {item.path}, which does not exist",
             hint=f"Correct `path` in .sow/knowledge/index/{item.id}.yaml, or remove that file.",
         )
     is_project = (workspace.root / item.path).is_dir()
@@ -139,7 +139,7 @@ def _of_kind(items: Sequence[Item], kind: str | None) -> list[Item]:
 def _nothing(known: Sequence[Item], kind: str | None) -> str:
     """Return why a list is empty: there is nothing at all, or nothing of that kind."""
     if not known or kind is None:
-        return "Nothing yet: a project that is finished adds what it leaves."
+        return "Nothing yet: a finished project adds its documents."
     kinds = ", ".join(sorted({printable(item.kind) for item in known}))
     return f"Nothing of the kind {printable(kind)}; there are: {kinds}."
 

@@ -151,9 +151,9 @@ def show_log(
 ) -> None:
     """Show the logs of the project and of its tasks, the oldest entry first.
 
-    They hold what agents and people have logged (`sow agent log`), every change
-    of a task's status and of the project's state, and the end of every job. A
-    log that cannot be read is named, and hides no other.
+    The logs have the entries of agents and people (`sow agent log`), each change
+    of a task's status and of the project's state, and the end of each job. A log
+    that cannot be read is named; the others are still shown.
     """
     about_tasks(*([task] if task else []))
     workspace = here()
@@ -171,7 +171,7 @@ def show_log(
         if errors:
             raise errors[0]
         if not entries and not as_json:
-            click.echo("Nothing is logged that was asked for.", err=True)
+            click.echo("No log entry matches.", err=True)
         return
     follower = LogFollower(workspace, wanted, _note)
     entries = follower.new()

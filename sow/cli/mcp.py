@@ -77,7 +77,7 @@ def _is_elsewhere(root: Path, environ: Mapping[str, str], folder: Path) -> bool:
     type=click.Choice(["orchestrator", "all"]),
     default="orchestrator",
     show_default=True,
-    help="What is offered: what leads a project from its beginning to its end, or all.",
+    help="The tools to offer: those that lead a project from start to end, or all.",
 )
 @click.option("--list", "lists", is_flag=True, help="Print the tools, and exit.")
 @json_option
@@ -85,10 +85,9 @@ def _is_elsewhere(root: Path, environ: Mapping[str, str], folder: Path) -> bool:
 def mcp(context: click.Context, bound: str, which: str, lists: bool, as_json: bool) -> None:
     """Serve sow's commands as tools to an MCP client, on standard input and output.
 
-    The client starts it, in a folder of the repository (docs/mcp.md says how),
-    and it ends with its client; what was queued goes on. To an agent that sow
-    has started it offers the reports on its own task only, unless its role
-    orchestrates.
+    The client starts it in a folder of the repository (see docs/mcp.md). It ends
+    with its client; queued jobs continue. An agent that sow has started gets only
+    the tools that report on its own task, unless its role orchestrates.
     """
     from sow.calls.recorded_agent import agent_by_record
     from sow.cli.mcp_tools import tools_for

@@ -25,23 +25,23 @@ def merge(
 ) -> int:
     """Merge the work of each TASK into the project's branch: all of them, or none.
 
-    A task is merged that is completed, or accepted at its last commit, which
-    completes it. A task comes after those that it depends on. The result is
-    computed beside the working tree; the check that clones.merge_check names is
-    run on it, then the branch moves, and the files of the working tree that the
-    merge touches follow. The clones of merged tasks are removed.
+    A task can be merged if it is completed, or accepted at its last commit; the
+    merge then completes it. Tasks are merged after those that they depend on. sow
+    computes the result outside the working tree, and runs the check
+    clones.merge_check on it. Then it moves the branch, and updates the changed
+    files of the working tree. The clones of merged tasks are removed.
 
-    With --rebase a task's merges and what brings nothing are left out; where
-    its commits do not come to the files of its merge, it is refused.
+    --rebase leaves out merge commits and empty commits. A task is refused if its
+    rebased commits give other files than its merge.
 
-    A conflict, a red check, and a file that is changed in the working tree
-    change nothing.
+    If there is a conflict, a red check, or a local change in a file of the merge,
+    nothing is changed.
 
     Exit: 0 merged, 1 the check is red, 4 a conflict or refused, 7 cancelled,
     75 still running or held (`sow trust`), 130 interrupted.
     """
     if squash and rebase:
-        raise UsageError("--squash and --rebase exclude each other", hint="Name one of them.")
+        raise UsageError("--squash and --rebase exclude each other", hint="Give only one of them.")
     way = MergeWay.SQUASH if squash else MergeWay.REBASE if rebase else MergeWay.MERGE
     about_tasks(*tasks)
     caller = this_caller()

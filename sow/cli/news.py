@@ -21,14 +21,18 @@ BEGINNING = "SessionStart"
 
 
 @click.command()
-@click.option("--session", default="terminal", help="Whose news: any name. Default: terminal.")
+@click.option(
+    "--session",
+    default="terminal",
+    help=("The name of the reading session: any name. Default: terminal."),
+)
 @click.option("--hook", is_flag=True, help="Read the session from a hook's JSON on standard input.")
 @json_option
 def news(session: str, hook: bool, as_json: bool) -> None:
     """Print what has ended, or waits for you, since the last call for this session.
 
-    At first it prints all that waits. Without anything new it prints nothing;
-    inside an agent that sow has started it never prints anything.
+    The first call prints all that waits. If nothing is new, it prints nothing.
+    Inside an agent that sow has started it never prints anything.
     """
     begins = False
     if hook:

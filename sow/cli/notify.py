@@ -32,7 +32,7 @@ def list_notifications(limit: int, as_json: bool) -> None:
     """
     database = open_existing_queue(here())
     found = notifications.recent(database, limit) if database is not None else []
-    none = "Nothing was told. `sow notify test` tries your commands."
+    none = "No notifications yet. `sow notify test` runs your commands."
     echo_list([_record(each) for each in found], HEADER, _row, none=none, as_json=as_json)
 
 
@@ -63,7 +63,7 @@ def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
 @click.argument("event", required=False, type=click.Choice([event.value for event in NotifyEvent]))
 @json_option
 def test(event: str | None, as_json: bool) -> int:
-    """Run the command of EVENT, or each of your commands, with an invented event.
+    """Run the command of EVENT, or each of your commands, with a test event.
 
     The JSON on their standard input has `test: true`. Nothing is recorded.
     Exit code 1: a command has failed.

@@ -26,10 +26,10 @@ def create(
 ) -> None:
     """Open a pull request for the finished project of this branch, with its report.
 
-    The branch has to be on GitHub as it is here; push it first, for sow pushes
-    nothing. The report says what was done, which documents there are and how
-    the whole was judged; it closes the issues that project and tasks came from.
-    Called again it shows the one that is open.
+    Push the branch first: it must be on GitHub as it is here, and sow never
+    pushes. The report lists the work, the documents and the project review. It
+    closes the issues that the project and its tasks came from. If a pull request
+    is open already, that one is shown.
 
     Exit: 0 open, 4 refused: nothing is finished, not pushed, or GitHub cannot be asked.
     """
@@ -63,11 +63,13 @@ def create(
 
 
 @click.command("status")
-@click.option("--branch", metavar="BRANCH", help="Whose. Default: the one that is checked out.")
+@click.option(
+    "--branch", metavar="BRANCH", help=("The branch. Default: the one that is checked out.")
+)
 @repository_option
 @json_option
 def status(branch: str | None, repository: str | None, as_json: bool) -> None:
-    """Show where the branch's newest pull request stands: its state, reviews and checks.
+    """Show the branch's newest pull request: its state, reviews and checks.
 
     It is open, draft, merged or closed.
 

@@ -252,10 +252,10 @@ def _show_found(caller: Caller, found: Placed, *, as_json: bool, detach: bool) -
         known = {"verb": job.verb.value, "agent": job.agent, "executor": job.agents_executor.name}
         echo_json({"task": job.task_id, **known, "job": job.id, **nothing})
     elif found.owed:
-        anew = f"; `{found.anew_with}` would run it anew" if found.anew_with else ""
-        click.echo(f"Would print the outcome of job {job.id}, which the same call queued{anew}")
+        anew = f"; `{found.anew_with}` would run it again" if found.anew_with else ""
+        click.echo(f"Would print the outcome of job {job.id}, which the same command queued{anew}")
     else:
-        click.echo(f"Would wait for job {job.id}, which the same call queued")
+        click.echo(f"Would wait for job {job.id}, which the same command queued")
 
 
 def _show(preview: Preview, would: str, *, as_json: bool) -> None:

@@ -35,15 +35,15 @@ TYPES = ("standard", "exploration", "design", "breakdown", "quick")
     "--type",
     "kind",
     type=click.Choice(TYPES),
-    help="Default: as the branch is called (explore/, design/, breakdown/), else standard."
-    " quick: tasks alone, no plan to approve.",
+    help="Default: by the branch's name (explore/, design/, breakdown/), else standard. quick:"
+    " only tasks, no plan to approve.",
 )
 @click.option(
     "--from-breakdown",
     "breakdown",
     metavar="FOLDER",
     shell_complete=completing_names.breakdowns,
-    help="Begin with the work units that a breakdown has published there, as tasks.",
+    help="Start with the work units that a breakdown has published there, as tasks.",
 )
 @issue_options
 @json_option
@@ -60,16 +60,16 @@ def new(
 ) -> None:
     """Start the project NAME on this branch.
 
-    With --from-issue NAME may be left out: it is the issue's title then. What
-    the issue says is quoted behind the description.
+    With --from-issue NAME is optional: its default is the issue's title. The text
+    of the issue is quoted after the description.
 
-    In a standard project no agent begins a task before the plan is approved:
-    add tasks, then `sow approve plan && sow advance`. A quick one has tasks
-    alone: each may begin at once.
+    In a standard project no task starts before the plan is approved: add tasks,
+    then `sow approve plan && sow advance`. A quick project has only tasks: each
+    can start at once.
 
-    With --from-breakdown it is a standard or a quick one, and its first tasks
-    are the work units in FOLDER, below .sow/knowledge/breakdown/: names, roles,
-    descriptions, ids and what depends on what.
+    With --from-breakdown a standard or quick project gets the work units in
+    FOLDER, below .sow/knowledge/breakdown/, as its first tasks: with names,
+    roles, descriptions, ids and dependencies.
     """
     import uuid
 
@@ -122,7 +122,7 @@ def _first_command(kind: "ProjectType", *, has_tasks: bool) -> str:
     if has_tasks or kind not in ("standard", "quick"):
         return "sow next"
     add = "sow task add NAME --agent implementer"
-    plan = "when all are there: sow approve plan && sow advance"
+    plan = "when all tasks are added: sow approve plan && sow advance"
     return f"{add}; {plan}" if kind == "standard" else add
 
 
@@ -151,7 +151,8 @@ def status(as_json: bool) -> None:
 def set_field(field: str, value: str, as_json: bool) -> None:
     """Set one FIELD of the project: name, description, branch or metadata.KEY.
 
-    The branch is what tasks begin at and are merged into. Set it after a rename (`git branch -m`).
+    Tasks start from this branch and are merged into it. Set it after a rename
+    (`git branch -m`).
     """
     from sow.reports.project_views import project_view
     from sow.state.projects import change_project
@@ -161,7 +162,7 @@ def set_field(field: str, value: str, as_json: bool) -> None:
     is_metadata = field.startswith("metadata.") and len(field) > len("metadata.")
     settable = ("name", "description", "branch", "metadata.KEY")
     if field not in settable[:-1] and not is_metadata:
-        raise RefusedField(field, "a project keeps it, or has no such field", settable)
+        raise RefusedField(field, "this field cannot change, or does not exist", settable)
     text = readable(value)
     if field == "branch":
         _refuse_no_branch(text)

@@ -31,7 +31,7 @@ from sow.terminal_text import printable
 MOST_NAMED = 5
 
 remove_option = click.option(
-    "--remove", is_flag=True, help="Archive nothing: git's history alone has it then."
+    "--remove", is_flag=True, help="Archive nothing: only git's history has it then."
 )
 
 
@@ -41,8 +41,8 @@ remove_option = click.option(
 def finish(remove: bool, as_json: bool) -> None:
     """End the completed project, and move its folder to .sow/knowledge/projects/.
 
-    The branch is free for the next one. Called by an agent of the project's
-    own, the end is recorded, and a worker carries it out once that job has ended.
+    The branch can then get a new project. If an agent of the project runs this
+    command, the end is recorded, and a worker ends the project after that job.
 
     Exit: 0 ended or recorded, 4 refused: not completed, a task was added or
     reopened since, or a job lives.
@@ -57,7 +57,8 @@ def finish(remove: bool, as_json: bool) -> None:
 def abandon(remove: bool, as_json: bool) -> None:
     """End a project in any state; it is archived as abandoned.
 
-    Branches and clones of its tasks stay, and are named: `sow clone prune --all-projects`.
+    Branches and clones of its tasks are kept and named. Clean up: `sow clone
+    prune --all-projects`.
 
     Exit: 0 ended or recorded, 4 refused: a job lives.
     """
@@ -72,7 +73,7 @@ def _refuse_undone(caller: Caller) -> None:
     undone = left_undone(now.facts)
     if undone and now.project is not None and now.project.ending is UNSET:
         raise StateError(
-            "the project is completed, and work was added to it since", hint=missing_words(undone)
+            "the project was completed, but work was added to it since", hint=missing_words(undone)
         )
 
 

@@ -30,7 +30,7 @@ GITHUB = "github"
     "--to",
     "elsewhere",
     type=click.Choice([GITHUB]),
-    help="Open an issue for each unit as well, with your own gh; each once.",
+    help="Also open one issue for each unit, with your own gh.",
 )
 @click.option("--repo", "repository", metavar="OWNER/NAME", help="Where. Default: as gh sees it.")
 @click.option(
@@ -43,9 +43,10 @@ def publish(
     """Write the approved work units of a breakdown as files into .sow/knowledge/breakdown/.
 
     `sow project new NAME --from-breakdown FOLDER` begins a project with them.
-    With --to github each is an issue as well, in the order of what depends on
-    what. A unit that is one already stays it, and what it says there is left
-    as people may have changed it. The same call again goes on where one ended.
+    With --to github sow also opens an issue for each unit, in the order of the
+    dependencies. If a unit has an issue already, sow keeps that issue and does
+    not change its text. After an interruption run the same command again to
+    continue.
 
     Exit: 0 written, 4 refused: there is no unit, one is not approved in
     its current form, or GitHub cannot be asked.

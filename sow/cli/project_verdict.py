@@ -32,7 +32,7 @@ def accept_whole(summary: str, *, as_json: bool) -> None:
     work = _work(caller, by)
     project = lifecycle.accept_whole(caller.workspace, work, summary, by=by, now=caller.now())
     _complete_own_task(caller, by)
-    _print(project, "The whole is accepted", as_json=as_json)
+    _print(project, "The project is accepted", as_json=as_json)
 
 
 def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
@@ -44,7 +44,7 @@ def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
         caller.workspace, work, summary, findings, by=by, now=caller.now()
     )
     _complete_own_task(caller, by)
-    words = f"Corrections of the whole are asked for, in feedback {number}\n  sow advance correct"
+    words = f"Corrections of the project are requested in feedback {number}\n  sow advance correct"
     _print(project, words, as_json=as_json)
 
 

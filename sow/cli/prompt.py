@@ -51,12 +51,12 @@ NARROWEST_FIRST = (Given.TASK, Given.PROJECT, Given.HERE, Given.WORKSPACE)
 def prompt(path: str | None, as_list: bool, where: bool, check: bool, as_json: bool) -> int:
     """Print what you need to know now, or the prompt called PATH.
 
-    Without PATH it goes by who asks: an agent gets its task, what was asked of
-    it, its feedback and its role's guidance; whoever else asks leads the
-    project, and gets where it stands and what there is to do.
+    Without PATH it depends on the caller. An agent gets its task, its
+    instructions, its feedback and its role's guidance. Any other caller leads the
+    project, and gets its state and what to do next.
 
-    A team's own text in .sow/prompts/PATH.md takes the place of sow's own; one
-    in .sow/prompts/PATH.add.md comes after it.
+    A team's own text in .sow/prompts/PATH.md replaces sow's text; one in
+    .sow/prompts/PATH.add.md is added after it.
     """
     _refuse_two_questions(path, as_list, where, check)
     if as_list:

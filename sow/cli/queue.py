@@ -59,7 +59,7 @@ def status(as_json: bool) -> None:
 @click.command()
 @json_option
 def pause(as_json: bool) -> None:
-    """Let workers start no more jobs. Running agents go on; calls wait."""
+    """Let workers start no more jobs. Running agents continue; calls wait."""
     caller = this_caller()
     database = open_queue(caller.workspace)
     was_paused = control.paused_since(database) is not None
@@ -76,7 +76,7 @@ def resume(as_json: bool) -> None:
     database = open_queue(caller.workspace)
     was_paused = control.unpause(database)
     workers.wake(caller.workspace)
-    words = "The queue goes on." if was_paused else "The queue was not paused."
+    words = "The queue continues." if was_paused else "The queue was not paused."
     echo_result({"paused_since": None, "was_paused": was_paused}, words, as_json=as_json)
 
 

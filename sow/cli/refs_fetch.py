@@ -36,13 +36,13 @@ from sow.terminal_text import readable
 @click.option("--link", metavar="NAME", help="Its name in .sow/refs. Default: the id.")
 @click.option("--branch", metavar="BRANCH", help="Follow this branch. Default: the remote's own.")
 @click.option("--tag", metavar="TAG", help="Use this tag.")
-@click.option("--path", metavar="FOLDER", help="Link this folder of it only.")
+@click.option("--path", metavar="FOLDER", help="Link only this folder of it.")
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in ReferenceKind]),
     default=ReferenceKind.KNOWLEDGE.value,
     show_default=True,
-    help="Whether it says how to do something, or is code to look at.",
+    help="Instructions for how to do something, or example code.",
 )
 @click.option("--tags", multiple=True, metavar="WORD", help="Words to find it by: style,python.")
 @click.option("--description", default="", help="What it is for; agents see this.")
@@ -64,14 +64,12 @@ def add(
 ) -> None:
     """Fetch the repository at URL, and link it into .sow/refs.
 
-    URL is https, ssh or file, or a folder of this machine. Nothing of the
-    repository ever runs here. The same call twice is one reference.
+    URL is https, ssh or file, or a folder of this machine. sow never runs
+    anything of the repository. The same command twice adds one reference.
     """
     workspace = here()
     if branch is not None and tag is not None:
-        raise UsageError(
-            "--branch and --tag are both given", hint="One of the two decides what is linked."
-        )
+        raise UsageError("--branch and --tag are both given", hint="Give only one of them.")
     source = source_from(url, working_folder())
     path = path.rstrip("/") if path is not None else None
     name = name if name is not None else _default_id(source, path)
@@ -102,12 +100,10 @@ def add(
     click.echo(f"Reference {reference.id} {done}: {how} .sow/refs/{reference.link} ({at})")
     echo_left_out(facts.left_out)
     if not added.is_new and _has_other_words(given, reference):
-        click.echo(
-            "Note: what its entry says of it stays; change that in .sow/refs/index.yaml", err=True
-        )
+        click.echo("Note: its entry was not changed; edit it in .sow/refs/index.yaml", err=True)
     if is_of_this_machine(source) and added.is_new:
         click.echo(
-            "Note: the address is a folder of this machine; elsewhere nobody can restore it.",
+            "Note: the address is a folder of this machine; other machines cannot fetch it.",
             err=True,
         )
 
@@ -161,9 +157,9 @@ def _failed_view(reference: Reference, error: SowError) -> ReferenceFailed:
 def update(ids: tuple[str, ...], as_json: bool) -> int:
     """Update all references, or these, to their remotes.
 
-    One that has diverged is set to the remote, and that is said.
+    One that has diverged is set to the remote, with a note.
 
-    Exit: 0 all of them are; 1 one could not be.
+    Exit: 0 all were updated; 1 one could not be.
     """
     workspace = here()
     references = references_named(read_index(workspace), ids)
@@ -175,8 +171,8 @@ def update(ids: tuple[str, ...], as_json: bool) -> int:
 def init(as_json: bool) -> int:
     """Link all references that are missing on this machine, as in a fresh clone.
 
-    What is linked stays as it is. What this machine has fetched already is
-    linked without asking the remote.
+    Existing links stay as they are. What this machine has already fetched is
+    linked without the network.
 
     Exit: 0 all are linked; 1 one could not be.
     """

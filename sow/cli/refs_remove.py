@@ -37,9 +37,9 @@ def remove(name: str, as_json: bool) -> None:
     click.echo(f"Reference {name} removed")
     if not removed.was_linked:
         link = removed.reference.link
-        click.echo(f"Note: .sow/refs/{link} is not of sow's making, and stays", err=True)
+        click.echo(f"Note: .sow/refs/{link} was not created by sow, and is kept", err=True)
     if not removed.is_forgotten:
-        click.echo(f"Note: what was fetched stays: {_users(removed)}", err=True)
+        click.echo(f"Note: the fetched files are kept: {_users(removed)}", err=True)
     if tasks:
         click.echo(
             f"Note: {', '.join(tasks)} {'names' if len(tasks) == 1 else 'name'} it still, and"
@@ -54,8 +54,8 @@ def remove(name: str, as_json: bool) -> None:
 def prune(dry_run: bool, as_json: bool) -> None:
     """Remove from the cache what no repository of this machine uses any more.
 
-    A repository that is gone, or whose index no longer names a reference,
-    does not use it. Works anywhere.
+    A repository uses a reference while the repository exists and its index names
+    the reference. Works in any folder.
     """
     count = 0
     for done in prune_cache(now=time.time(), dry_run=dry_run):

@@ -100,10 +100,10 @@ HEADER = ("ID", "KIND", "HERE", "COMMIT", "SOURCE")
 @click.command("list")
 @json_option
 def list_all(as_json: bool) -> None:
-    """List the references of the index, and what of each is on this machine.
+    """List the references of the index, and their state on this machine.
 
-    One is linked, copied, missing (`sow refs init` links it), or strange:
-    something else lies in its place. No remote is asked.
+    A reference is linked, copied, missing (`sow refs init` links it), or strange
+    (something else is in its place). No remote is contacted.
     """
     workspace = here()
     views = [

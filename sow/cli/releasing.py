@@ -26,7 +26,7 @@ def release_and_say() -> None:
         released = release_ready(caller.workspace, database, now=caller.now())
         for job_id in released:
             task_id = jobs.get_job(database, job_id).task_id
-            click.echo(f"Note: task {task_id} waits for nothing any more: job {job_id}", err=True)
+            click.echo(f"Note: task {task_id} no longer waits: job {job_id}", err=True)
         if released:
             ensure_worker(caller, database)
 

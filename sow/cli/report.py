@@ -48,13 +48,13 @@ WIDTH = 80
 def report(name: str | None, html: Path | None, opens: bool, as_json: bool) -> None:
     """Show what ran when, what waited for what, and where the time went.
 
-    On a terminal in text; with --html as a page to send around. It tells of every
-    attempt, of the critical path, and of each task what it waited for, what it
-    used, what was denied to its agents, its log and what it changed.
+    It prints text, or with --html writes a page that you can send to others. It
+    shows each attempt and the critical path. For each task it shows what it
+    waited for and used, what its agents were denied, its log and its changes.
     """
     if opens and not is_somebody_there():
         raise UsageError(
-            "--open shows the page to a person, and nobody is at a terminal here",
+            "--open needs a person at a terminal, but there is no terminal here",
             hint="Write it into a file: sow report --html report.html",
         )
     found, figures = _report(name)
@@ -129,7 +129,7 @@ def _place(html: Path | None) -> Path:
     path = Path(os.path.normpath(working_folder() / html))
     if not path.parent.is_dir():
         raise UsageError(
-            f"there is no folder {path.parent}", hint="Name a file in a folder that is there."
+            f"there is no folder {path.parent}", hint="Give a file in an existing folder."
         )
     return path
 
@@ -148,7 +148,7 @@ def _refuse_foreign(path: Path) -> None:
         begins = ""
     if begins != MARK:
         raise UsageError(
-            f"{path} is there, and it is no report",
+            f"{path} exists, but it is not a report",
             hint="Name another file, or remove that one first.",
         )
 

@@ -44,7 +44,7 @@ def accept(
     whole: bool,
     as_json: bool,
 ) -> None:
-    """Accept the work of TASK, or with --project the whole, as it stands now.
+    """Accept the current work of TASK, or with --project of the whole project.
 
     The task keeps its status, unless --complete completes it.
     """
@@ -104,7 +104,7 @@ def correct(
     """Ask for corrections of TASK; they become its next feedback file.
 
     `sow agent resume TASK --feedback` hands them to its author. With --project
-    they are of the whole, and become feedback on the project.
+    they are for the whole project, and become its feedback.
     """
     from sow.calls.batch_touch import touch_batch
     from sow.calls.judging import judgement_of
@@ -128,8 +128,8 @@ def correct(
     )
     touch_batch(caller, judged)
     line = (
-        f"Task {task_id}: corrections asked for by {judgement.by}, in feedback/{written.name}\n"
-        f"  sow agent resume {task_id} --feedback"
+        f"Task {task_id}: corrections requested by {judgement.by}, in feedback/{written.name}\n "
+        f" sow agent resume {task_id} --feedback"
     )
     echo_result(_view(judged), line, as_json=as_json)
 
@@ -138,7 +138,7 @@ def correct(
 @task_argument
 @json_option
 def show(task_id: TaskId, as_json: bool) -> None:
-    """Show the last verdict on TASK, what became of the feedback, and what the newest one says."""
+    """Show the last verdict on TASK, the state of its feedback, and the newest feedback."""
     from sow.state.tasks import read_task
     from sow.state.verdicts import last_findings
 
@@ -150,9 +150,7 @@ def show(task_id: TaskId, as_json: bool) -> None:
 
 def _refuse_task(task: str | None, task_option: str | None, *, is_completed: bool = False) -> None:
     if task or task_option or is_completed:
-        raise UsageError(
-            "--project means no task, and a task is named or to be completed", hint="Give either."
-        )
+        raise UsageError("--project excludes a task and --complete", hint="Give either.")
 
 
 def _one_text(text: str, option: str) -> str:

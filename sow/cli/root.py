@@ -21,7 +21,9 @@ PLAIN_WORDS = {
 }
 """What click says in the words of a programmer, and what we say for it."""
 
-LACKS_MEMORY = "End what takes it, then run the same again: what sow has written down stands."
+LACKS_MEMORY = (
+    "End the programs that use it, then run the same command again. sow's records are intact."
+)
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -86,7 +88,7 @@ def _run(arguments: Sequence[str]) -> int:
         if error.filename is not None:
             return _show_file(error, as_json=as_json)
         message = f"cannot write to standard output: {error.strerror}"
-        show_failure(message, "What was done stands.", ExitCode.FAILED, as_json=False)
+        show_failure(message, "The command's changes were kept.", ExitCode.FAILED, as_json=False)
         return int(ExitCode.FAILED)
     except MemoryError:
         show_failure(OUT_OF_MEMORY, LACKS_MEMORY, ExitCode.FAILED, as_json=as_json, about=about)
@@ -145,7 +147,7 @@ def _show_file(error: OSError, *, as_json: bool) -> int:
     """Show what the system says of a file or folder that no command expects to be so."""
     show_failure(
         f"{error.filename} cannot be used: {(error.strerror or str(error)).lower()}",
-        "Make it what it should be, readable and writable; `sow doctor` shows what else is odd.",
+        "Make it readable and writable. `sow doctor` shows other problems.",
         ExitCode.STATE,
         as_json=as_json,
     )
@@ -163,7 +165,7 @@ def _show_bug(error: Exception, *, as_json: bool) -> int:
         traceback.print_exception(error, file=file)
     show_failure(
         words_of_bug(error),
-        f"This is a bug. The whole story is in {file.name}",
+        f"This is a bug. Details are in {file.name}",
         ExitCode.FAILED,
         as_json=as_json,
     )

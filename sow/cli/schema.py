@@ -15,8 +15,8 @@ from sow.schema.catalogue import descriptions, json_schema
 def schema(words: tuple[str, ...], as_json: bool) -> None:
     """Print the JSON Schema called NAME; without NAME, list them.
 
-    A file has one word (sow schema task). What a command prints with --json
-    has the command's words (sow schema task show), an error the word error.
+    For a file give one word (sow schema task). For the --json output of a command
+    give its words (sow schema task show), for errors the word error.
     """
     if words:
         click.echo(json.dumps(json_schema(" ".join(words)), indent=None if as_json else 2))

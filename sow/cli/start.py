@@ -47,11 +47,11 @@ def start(
 ) -> int:
     """Start an orchestrator's session for this project on this terminal.
 
-    It opens the CLI that is bound to the role `orchestrator`, tells it what
-    `sow next` says, and lets it run the commands that an orchestrator needs;
-    GOAL is its first message. With --headless it is a task of the phase
-    `project` instead, spawned as a job: wait for it, answer and resume it as
-    any other. The same call again goes on with it.
+    It opens the CLI that is bound to the role `orchestrator`, gives it the output
+    of `sow next`, and lets it run the commands that an orchestrator needs. GOAL
+    is its first message. With --headless it runs as a job of a task in the phase
+    `project` instead: wait for it, answer and resume it like any other task. The
+    same command again continues it.
 
     Exit: 0 when the session was closed, 1 where the CLI failed, 5 for a CLI
     without an interactive mode; with --headless as for `sow agent spawn`.
@@ -83,8 +83,8 @@ def _refuse_agents(caller: Caller) -> None:
     if caller.job_id is not None:
         job_id = caller.job_id
         raise StateError(
-            f"the agent of job {job_id} begins no other orchestrator",
-            hint="What is to be done is a task: `sow task add`, then `sow agent spawn`.",
+            f"the agent of job {job_id} cannot start another orchestrator",
+            hint="Add the work as a task: `sow task add`, then `sow agent spawn`.",
         )
 
 
@@ -130,7 +130,7 @@ def _on_terminal(opening: Opening, *, as_json: bool) -> int:
     if not is_somebody_there():
         raise UsageError(
             "a session needs a terminal",
-            hint="Call it on one; `sow start --headless` runs an orchestrator as a job.",
+            hint="Run it on a terminal; `sow start --headless` runs an orchestrator as a job.",
         )
     code = run_opening(opening)
     name = opening.executor.name
@@ -153,7 +153,7 @@ def _show(opening: Opening, *, as_json: bool) -> None:
         )
         echo_json(view)
         return
-    click.echo("Would begin an orchestrator's session on this terminal")
+    click.echo("Would start an orchestrator's session on this terminal")
     click.echo(f"Executor: {opening.executor.name}")
     click.echo(f"Command: {shlex.join(launch.argv)}")
     click.echo(f"Folder: {launch.cwd}")

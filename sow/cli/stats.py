@@ -69,7 +69,7 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(costs)
     elif not costs.groups and not project:
-        words = "There is no project here, whose use this would be: `sow job list` has all jobs."
+        words = "There is no project here. `sow job list` shows all jobs."
         click.echo(words, err=True)
     elif not costs.groups:
         click.echo("No agent has used anything" + (" since then." if since else " yet."), err=True)
@@ -96,8 +96,8 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
 def stats(since: str | None, by: str, as_json: bool) -> None:
     """Show how the jobs of agents went: success, iterations, retries, time, tokens, cost.
 
-    Of all projects of this checkout, those that have ended too. All of this is kept
-    when the records of old jobs are pruned.
+    It covers all projects of this checkout, also ended ones. These numbers are
+    kept when the records of old jobs are pruned.
     """
     now = utc_now()
     workspace = here()

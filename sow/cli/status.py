@@ -73,9 +73,9 @@ def steps_here(now: Situation) -> Sequence[Step]:
 def show_next(as_json: bool) -> None:
     """Print what to do next, one command a line, the most sensible first.
 
-    Each is right at this moment: run the first, then ask again. What stands in
-    <…> is yours to fill in; what follows # says why. A line that begins with #
-    is for a person: ask one to run its command in a terminal.
+    Run the first command, then run `sow next` again. Replace each <…>; the text
+    after # is the reason. A line that begins with # is for a person: ask one to
+    run its command in a terminal.
     """
     steps = steps_here(look_here())
     if as_json:
@@ -165,7 +165,7 @@ def _head(status: Status, at: float, paint: Paint) -> Iterator[str]:
     if status.description:
         yield printable(status.description.strip().partition("\n")[0])
     if status.end_asked_for:
-        yield f"It is to be {status.end_asked_for}; a worker carries that out."
+        yield f"It is to be {status.end_asked_for}; a worker does this."
     way = " > ".join(f"[{word}]" if word == status.state else word for word in status.states)
     yield f"State:    {way}"
     yield from _phases(status)
@@ -228,7 +228,7 @@ def _event(status: Status) -> Iterator[str]:
     if status.event is None:
         return
     if not status.unmet:
-        yield f"To come:  {status.target}, and all is ready for it"
+        yield f"To come:  {status.target}, and all conditions are met"
     for number, unmet in enumerate(status.unmet):
         label = f"{'':10}and " if number else f"To come:  {status.target}, once "
         yield f"{label}{unmet.sentence}"
@@ -278,8 +278,8 @@ def _step(step: StepView, columns: int | None) -> str:
 def status(as_json: bool) -> None:
     """Show where the project stands, what runs, what waits for whom, and what to do next.
 
-    On a terminal as much as fits on it; `sow task list`, `sow job list` and `sow next`
-    have the rest. What cannot be read is named, and the rest is shown.
+    On a terminal it shows as much as fits; `sow task list`, `sow job list` and
+    `sow next` show the rest. What cannot be read is named, and the rest is shown.
     """
     now, at = look_here(closely=True), utc_now()
     found = status_of(now, steps_here(now), at=at)

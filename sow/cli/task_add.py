@@ -85,8 +85,8 @@ def add(
 ) -> None:
     """Add the task NAME to the project.
 
-    With --from-issue NAME may be left out: it is the issue's title then. What
-    the issue says is quoted behind the description.
+    With --from-issue NAME is optional: its default is the issue's title. The text
+    of the issue is quoted after the description.
     """
     workspace = here()
     names = [item for text in checks for item in parse_list(readable(text))]

@@ -42,13 +42,14 @@ from sow.yamlfile.rendering import render_entries
 )
 @json_option
 def import_file(file: Path, new_phase: bool, priority: int | None, as_json: bool) -> None:
-    """Add and change tasks as FILE says; - is standard input. All of it is done, or nothing.
+    """Add and change the tasks in FILE (- is standard input): all of them, or none.
 
-    FILE is YAML, a list of tasks, or JSON, a task a line. A task has key, name,
-    agent, description, depends_on (keys or ids), checks, references, priority and
-    phase; a new one needs key, name and agent. What is left out stays as it is. By its
-    key a task is known again: the same file once more changes what is otherwise
-    in it, of tasks that have not begun, and names the others.
+    FILE is a YAML list of tasks, or JSON with one task per line. A task has key,
+    name, agent, description, depends_on (keys or ids), checks, references,
+    priority and phase; a new one needs key, name and agent. Fields that are left
+    out stay as they are. sow finds a task again by its key: import an edited file
+    to change the tasks that were not started. Started tasks that differ are named
+    and not changed.
     """
     text = read_given(file, "FILE")
     workspace = here()
@@ -111,7 +112,9 @@ def _print(planned: Sequence[Planned]) -> None:
             case "changed":
                 click.echo(f"{named}: changed: {fields}")
             case "kept":
-                click.echo(f"{named}: left as it is, for it has begun; the file differs: {fields}")
+                click.echo(
+                    f"{named}: not changed, because it was started; the file differs: {fields}"
+                )
     count = Counter(map(_result, planned))
     words = {"added": "added", "changed": "changed", "unchanged": "unchanged", "kept": "left"}
     click.echo(", ".join(f"{count[word]} {shown}" for word, shown in words.items() if count[word]))
@@ -120,7 +123,7 @@ def _print(planned: Sequence[Planned]) -> None:
 @click.command()
 @json_option
 def export(as_json: bool) -> None:
-    """Print the tasks of the project as YAML, or with --json as an object a line.
+    """Print the tasks of the project as YAML, or with --json as one object per line.
 
     `sow task import` reads both. An unchanged file changes nothing.
     """
@@ -143,7 +146,7 @@ def export(as_json: bool) -> None:
 def remove(tasks: tuple[str, ...], task_options: tuple[str, ...], as_json: bool) -> int:
     """Remove each TASK, with its folder, if it never ran and no other depends on it.
 
-    A task that has begun is not removed: use `sow task abandon`.
+    A task that was started is not removed: use `sow task abandon`.
     """
     workspace = here()
     named = named_tasks(tasks, task_options, os.environ)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sow.schema.task import Task
 
 SHARED = (
-    "Task {task} has no clone of its own: this is what differs from the last commit in {root}, "
-    "whoever changed it. sow cannot tell whose it is."
+    "Task {task} has no clone of its own: these are all differences from the last commit in"
+    " {root}. sow cannot tell who made them."
 )
 
 
@@ -31,7 +31,9 @@ SHARED = (
 @task_argument
 @click.option("--stat", is_flag=True, help="A line for each file, instead of the patch.")
 @click.option("--name-only", is_flag=True, help="Only the names of the files.")
-@click.option("-z", "ends_in_nul", is_flag=True, help="A NUL after each name, and no other change.")
+@click.option(
+    "-z", "ends_in_nul", is_flag=True, help=("End each name with a NUL, and print it unchanged.")
+)
 @json_option
 def diff(
     task_id: TaskId,
@@ -42,18 +44,18 @@ def diff(
 ) -> None:
     """Print what TASK has changed, as a patch.
 
-    With a clone of its own that is what its commits change: not what its
-    dependencies or the project's branch brought, and nothing below
-    .sow/project. What its agent has not committed yet is not in it. Without a
-    clone it is all that differs from the last commit in the working tree, all
-    tasks' changes together; a patch then leaves out files that are new to git,
-    which --name-only lists: a name a line, with a space for what would steer a
-    terminal or end the line, or with -z each as it is.
+    If the task has its own clone, the patch has the changes of its commits,
+    without those of its dependencies and of the project's branch, without files
+    below .sow/project, and without uncommitted changes. Without a clone it has
+    all differences between the working tree and the last commit, of all tasks
+    together. The patch then leaves out files that are new to git; --name-only
+    lists them too. It prints one name per line, with control characters replaced
+    by spaces; -z prints the names unchanged.
     """
     if stat and name_only:
         raise UsageError("--stat and --name-only are given both", hint="Give either.")
     if ends_in_nul and (as_json or not name_only):
-        raise UsageError("-z is for names alone", hint="Give --name-only with it, and no --json.")
+        raise UsageError("-z needs --name-only", hint="Give --name-only with it, and no --json.")
     # git and the clones are needed by few commands
     from sow.state.tasks import read_task
 
@@ -77,8 +79,8 @@ def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) ->
         main = main_checkout(workspace, known_settings(workspace))
     except NoRepository as error:
         raise StateError(
-            f"{error.message}: nothing there tells what was changed",
-            hint=f"What its agents say that they did: sow task log {task.id}",
+            f"{error.message}: sow cannot tell what was changed",
+            hint=f"Its agents' own reports: sow task log {task.id}",
         ) from error
     place = main.place(task)
     facts = place.since(place.base or task.clone.base)
@@ -132,7 +134,7 @@ def _notes(workspace: "Workspace", task: "Task", change: "TaskChange") -> list[s
         notes.append(f"It touches files that steer agents or machines: {listed}")
     if change.state_files:
         listed = ", ".join(map(printable, change.state_files))
-        notes.append(f"Left out, for it is sow's own: {listed}")
+        notes.append(f"Left out, because sow owns these files: {listed}")
     if change.taking:
-        notes.append(f"To take it all the same: `{change.taking}`")
+        notes.append(f"To include them: `{change.taking}`")
     return notes

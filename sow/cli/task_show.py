@@ -42,7 +42,7 @@ SPARE = ("ITERATION", "PHASE", "UPDATED")
 @click.command("list")
 @click.option("--status", help="Only tasks of this status.", shell_complete=completing.statuses)
 @click.option("--phase", help="Only tasks of this phase.", shell_complete=completing.phases)
-@click.option("--ready", is_flag=True, help="Only tasks that can begin.")
+@click.option("--ready", is_flag=True, help="Only tasks that can start.")
 @click.option("--waiting", is_flag=True, help="Only tasks that wait for others.")
 @click.option(
     "--blocked",
@@ -55,8 +55,8 @@ def list_all(
 ) -> None:
     """List the tasks of the project, with what each waits for.
 
-    Tasks whose state cannot be read are left out, and the first of them is
-    the error at the end.
+    Tasks whose state cannot be read are left out; the error at the end names the
+    first of them.
     """
     from sow.reports.task_views import listed_view
     from sow.state.fields import parse_status

@@ -26,10 +26,10 @@ from sow.trust.accepted import CommandLine, accept, command_lines, is_accepted, 
 def trust(yes: bool, as_json: bool) -> int:
     """Show the command lines in .sow/config.yaml that sow would run, and accept them.
 
-    They run as you: with your files, your keys, your network. sow runs none of
-    them before you have accepted its text here, nor after that text was
-    changed; jobs that need it are held until then. What an accepted command
-    runs in turn (a Makefile, say) is not looked at.
+    They run as you: with your files, your keys, your network. sow runs a command
+    line only after you have accepted its exact text here; jobs that need it are
+    held until then. sow does not check what an accepted command itself runs, such
+    as a Makefile.
 
     Exit: 0 accepted or nothing to accept, 1 declined.
     """
@@ -54,16 +54,16 @@ def trust(yes: bool, as_json: bool) -> int:
     if lines:
         click.echo("They were accepted before." if was_accepted else "Accepted.")
     if released:
-        click.echo(f"Goes on: job {', '.join(map(str, released))}")
+        click.echo(f"Continues: job {', '.join(map(str, released))}")
     return 0
 
 
 def _show(caller: Caller, lines: tuple[CommandLine, ...]) -> None:
     path = os.path.relpath(caller.workspace.repository_config)
     if not lines:
-        click.echo(f"There is nothing to accept: {path} holds no command line.")
+        click.echo(f"There is nothing to accept: {path} has no command line.")
         return
-    click.echo(f"{path} holds these command lines, which run as you:")
+    click.echo(f"{path} has these command lines, which run as you:")
     echo_table(("SETTING", "COMMAND"), [(line.key, printable(line.run)) for line in lines])
 
 

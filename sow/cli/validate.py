@@ -22,7 +22,7 @@ from sow.validation.history import History
 from sow.validation.kinds import Defect, Kind
 from sow.validation.mending import Mended, NotMended, mend
 
-FIX = "Mend it: `sow validate --fix`"
+FIX = "Fix it: `sow validate --fix`"
 README = "README.md"
 
 
@@ -31,13 +31,13 @@ README = "README.md"
 @click.option("--fix", is_flag=True, help="Fix unambiguous problems and list each fix.")
 @json_option
 def validate(paths: tuple[Path, ...], fix: bool, as_json: bool) -> int:
-    """Check the whole of .sow, or what lies at PATH in it: each file, and what refers to others.
+    """Check all files of .sow, or those at PATH in it, and their references to each other.
 
-    State files, settings, logs, feedback, prompts and archived projects are
-    read; nothing is changed without --fix. Marks that git has left in a file
-    are told, and tasks that two people have both added under one id.
+    It reads state files, settings, logs, feedback, prompts and archived projects,
+    and changes nothing without --fix. It also reports conflict markers of git,
+    and tasks that two people added under the same id.
 
-    Exit: 0 nothing is wrong, 1 something is.
+    Exit: 0 nothing is wrong, 1 something is wrong.
     """
     workspace = here()
     wanted = [_inside(workspace, path) for path in paths] or [workspace.sow]
@@ -67,8 +67,8 @@ def _inside(workspace: Workspace, path: Path) -> Path:
     sow = Path(os.path.realpath(workspace.sow))
     if not real.is_relative_to(sow):
         raise UsageError(
-            f"{readable(str(path))} does not lie in {workspace.sow}",
-            hint="Name files or folders of it, such as .sow/project; without any, all is checked.",
+            f"{readable(str(path))} is not in {workspace.sow}",
+            hint="Give files or folders in it, such as .sow/project, or none to check all.",
         )
     return workspace.sow / real.relative_to(sow)
 
@@ -79,7 +79,7 @@ def _refuse_nothing(wanted: Sequence[Path], defects: Sequence[Defect]) -> None:
         if not os.path.lexists(path) and not any(_is_within(each.path, [path]) for each in defects):
             raise UsageError(
                 f"{readable(str(path))}: there is no such file or folder",
-                hint="Name what lies in .sow, such as .sow/project; without any, all is checked.",
+                hint="Give files or folders in .sow, such as .sow/project, or none to check all.",
             )
 
 
@@ -166,7 +166,7 @@ def _show(
     for failure in failed:
         click.echo(f"Not fixed {_name(workspace, failure.path)}: {readable(failure.error.message)}")
     if to_add:
-        click.echo("Git still holds these files for unsolved; tell it, then commit: git add .sow")
+        click.echo("Git still lists these files as unmerged; to tell git and commit: git add .sow")
     echo_findings([_finding(workspace, each) for each in defects])
     if not defects:
         click.echo(f"Nothing is wrong in {', '.join(readable(str(path)) for path in wanted)}.")
@@ -174,7 +174,7 @@ def _show(
     number, fixable = len(defects), sum(each.is_mended for each in defects)
     words = f"{number} finding{'' if number == 1 else 's'}"
     click.echo(
-        f"\n{words}" + (f", {fixable} of which `sow validate --fix` mends." if fixable else ".")
+        f"\n{words}" + (f", {fixable} of which `sow validate --fix` fixes." if fixable else ".")
     )
 
 

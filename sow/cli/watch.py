@@ -51,17 +51,17 @@ AGENTS_SECONDS = 60.0
 )
 @json_option
 def watch(plain: bool, since: str | None, wait: str | None, as_json: bool) -> int:
-    """Show live what all agents do, on one screen that you leave open.
+    """Show live what all agents do, on one screen.
 
-    Tasks and jobs stand below their batch or phase: what each agent does now,
-    since when, why it waits and until when, what it has used. Keys follow an
+    Tasks and jobs are listed below their batch or phase: what each agent does,
+    since when, why it waits and until when, and what it has used. Keys follow an
     agent, answer, resume, accept, cancel, retry, open its session and pause the
-    queue; each shows the command that it runs, and `?` shows all of them.
+    queue. Each key shows the command that it runs; `?` lists all keys.
 
-    With --plain or --wait, and where there is no terminal, or a dumb one: how each job at work
-    stands, then a line with its time for each change that matters, until a
-    signal ends it or the time is up; then the last line is the command that
-    goes on, with --since. With --json what the screen would show, once.
+    With --plain or --wait, or without a full terminal, it prints the state of
+    each running job, then one line for each change that matters, until a signal
+    ends it or the time is up. The last line is then the command that continues,
+    with --since. With --json it prints once what the screen would show.
     """
     lines = [name for name, given in (("plain", plain), ("since", since), ("wait", wait)) if given]
     if lines and as_json:
@@ -167,7 +167,7 @@ def _is_any_live(workspace: Workspace) -> bool:
 def _print_standings(workspace: Workspace, failing: FailingRequests) -> None:
     database = open_existing_queue(workspace)
     if database is None:
-        click.echo("Nothing was ever queued here; what happens from now on is shown.", err=True)
+        click.echo("Nothing was queued here yet; changes from now on are shown.", err=True)
         return
     with closing(database):
         live = active_jobs(database)
@@ -178,7 +178,7 @@ def _print_standings(workspace: Workspace, failing: FailingRequests) -> None:
             _echo(Happening(now, job.task_id, standing(job, words_of(job, around, now))), now)
             failing.tell(job, around.activity, now)  # the line has told it
         if not live:
-            click.echo("Nothing is at work; what happens from now on is shown.", err=True)
+            click.echo("Nothing runs; changes from now on are shown.", err=True)
 
 
 def standing(job: Job, words: str) -> str:

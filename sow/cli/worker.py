@@ -42,9 +42,9 @@ def worker(
 ) -> None:
     """Take jobs from the queue and run their agents.
 
-    The first INT, TERM or HUP: take nothing new, leave the agents running,
-    go. They are adopted by the next worker. The second: end the agents and
-    queue their jobs again as resumes.
+    On the first INT, TERM or HUP it takes no new job and exits; its agents
+    continue, and the next worker adopts them. On the second it ends the agents
+    and queues their jobs again as resumes.
     """
     if ctx.invoked_subcommand is not None:
         return

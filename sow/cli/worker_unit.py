@@ -95,7 +95,7 @@ def _refuse_unfit(text: str) -> None:
     if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF or ord(char) == 127 for char in text):
         path = text
         raise StateError(
-            f"no service can be made for {path!r}: it has a character that no such file can hold",
+            f"no service can be made for {path!r}: it has a character that is not allowed there",
             hint="Move the workspace to a path without line breaks and control characters.",
         )
 
@@ -116,8 +116,8 @@ def _quoted(text: str) -> str:
 def unit(launchd: bool, as_json: bool) -> None:
     """Print a systemd user unit that starts a worker of this checkout after a reboot.
 
-    Nothing is written or started. The first lines of the unit say what to do
-    with it; --json tells the same, and where the file belongs.
+    It writes and starts nothing. The first lines of the unit say how to use it;
+    --json prints the same, and the file's path.
     """
     workspace = here()
     record = _launchd(workspace) if launchd else _systemd(workspace)

@@ -23,11 +23,12 @@ from sow.schema.job import WorkerRecord
 @click.command()
 @json_option
 def list_workers(as_json: bool) -> None:
-    """List the workers on record: what they run, and whether they live.
+    """List the known workers: what they run, and whether they are alive.
 
-    STATE is `unverifiable` where nothing proves a worker dead or alive: one of another
-    machine, say. SLOTS is counted as `sow queue status` counts: an agent that waits for a job
-    that it has started is among the JOBS, and holds no slot meanwhile.
+    STATE is `unverifiable` if sow cannot see whether the worker is alive, for
+    example on another machine. SLOTS are counted as in `sow queue status`: an
+    agent that waits for a job that it has started is among the JOBS, but uses no
+    slot.
     """
     workspace = this_caller().workspace
     database = open_existing_queue(workspace)
@@ -83,7 +84,7 @@ STOP_SECONDS = 30.0
 )
 @json_option
 def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
-    """Ask workers to leave (all, or those named). Their agents go on and are adopted."""
+    """Ask workers to stop (all, or those named). Their agents continue and are adopted."""
     workspace = this_caller().workspace
     database = open_existing_queue(workspace)
     found = [] if database is None else workers.registered(database)
@@ -122,7 +123,7 @@ def _await_leave(workspace: Workspace, leaving: list[WorkerRecord]) -> None:
     while any(workers.is_alive(workspace, worker.id) for worker in leaving):
         if time.monotonic() > deadline:
             raise QueueError(
-                f"workers have not left within {STOP_SECONDS:.0f} s",
-                hint="`sow worker list` shows them, `sow worker logs` what they say.",
+                f"workers have not stopped within {STOP_SECONDS:.0f} s",
+                hint="`sow worker list` shows them; `sow worker logs` shows their logs.",
             )
         time.sleep(0.02)

@@ -74,6 +74,6 @@ def fit_text(name: str, text: str) -> str:
 def fit_word(name: str, text: str) -> str:
     """Return a client's text if it can be an argument of a process. Raises UnfitText."""
     if len(fit_text(name, text).encode()) > WORD_LIMIT:
-        hint = "Put it into a file of the repository, and name that file instead."
+        hint = "Put it into a file of the repository, and give its path instead."
         raise UnfitText(name, f"it is longer than {WORD_LIMIT} bytes", hint)
     return text

@@ -37,7 +37,7 @@ def words_of(job: Job, around: Surroundings, now: float) -> str:
 def _in_the_way(job: Job, around: Surroundings) -> str:
     match obstacle_of(job, around):
         case Obstacle.PAUSED:
-            return "the queue is paused (`sow queue resume` lets it go on)"
+            return "the queue is paused (`sow queue resume` continues it)"
         case Obstacle.NO_WORKER:
             return "no worker runs (`sow worker` starts one)"
         case Obstacle.SHORT:

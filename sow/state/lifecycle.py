@@ -258,7 +258,7 @@ def accept_whole(
     review = ProjectReview(
         verdict=ReviewVerdict.ACCEPTED, by=by.agent, at=moment(now), work=work, summary=summary
     )
-    entries = _entry("The whole is accepted", APPROVAL, by, now=now, text=summary)
+    entries = _entry("The project is accepted", APPROVAL, by, now=now, text=summary)
     fields = {"review": as_written(review)}
     return change_project(workspace, lambda _: fields, now=now, entries=entries)
 
@@ -285,7 +285,7 @@ def correct_whole(
         return {"feedback": [*there, note], "review": as_written(review)}
 
     def entries() -> list[LogEntry]:
-        words = f"Corrections of the whole are asked for, in feedback {number}"
+        words = f"Corrections of the project are requested in feedback {number}"
         text = findings.decode("utf-8", "replace")
         return [change_entry(words, APPROVAL, by, now=now, text=text)]
 

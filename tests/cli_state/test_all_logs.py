@@ -101,7 +101,7 @@ def test_log_refuses(told, options, code, message):
 
 
 def test_an_empty_story_says_so(begun):
-    assert begun("log") == (0, "", "Nothing is logged that was asked for.\n")
+    assert begun("log") == (0, "", "No log entry matches.\n")
 
 
 @pytest.mark.slow

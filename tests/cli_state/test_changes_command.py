@@ -125,7 +125,7 @@ def test_what_was_pruned_and_another_file_are_said(tried: Sow, tmp_path: Path) -
     [
         (("--since", "x"), 2, "not a cursor: 'x'"),
         (("--since", "0123456789ab-1", "-n", "1"), 2, "--limit counts from the end"),
-        (("--job", "010"), 4, "written as a task's id"),
+        (("--job", "010"), 4, "looks like a task's id"),
         (("--job", "x"), 4, "not a job id"),
         (("--task", "x"), 4, "not a task id"),
     ],
@@ -147,4 +147,4 @@ def test_without_a_queue_it_makes_none(begun: Sow, tmp_path: Path) -> None:
 def test_a_limit_of_none_says_nothing_of_the_record(tried: Sow) -> None:
     done = tried("changes", "--limit", "0")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "No changes are shown, for --limit is 0.\n"
+    assert done.err == "No changes are shown, because --limit is 0.\n"

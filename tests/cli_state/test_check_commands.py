@@ -93,8 +93,7 @@ def test_a_check_takes_no_slot_of_an_agent_and_is_told_beside_them(checked, tmp_
 
 def test_trust_without_a_command_line(begun):
     assert (
-        begun("trust").out
-        == "There is nothing to accept: .sow/config.yaml holds no command line.\n"
+        begun("trust").out == "There is nothing to accept: .sow/config.yaml has no command line.\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_the_projects_branch_is_brought_in(sow, site):
     assert plain(path, "rev-parse", "HEAD^") == made
     assert site.tip(site.branch()) == tip, "people see it in the repository"
     again = sow("clone", "update", "010")
-    assert again == (0, "010 clone has all of the project's branch.\n", "")
+    assert again == (0, "010 clone already contains the project's branch.\n", "")
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
@@ -184,7 +184,7 @@ def test_the_same_call_is_the_same_job_though_the_conflict_is_solved_meanwhile(
     plain(apart.path, "commit", "-q", "-a", "--no-edit")
     done = sow(*words)
     assert done.code == 0
-    assert "which the same call queued" in done.err
+    assert "which the same command queued" in done.err
 
 
 def test_without_a_conflict_nothing_is_asked(sow, site, apart):

@@ -65,7 +65,7 @@ def test_units_become_tasks_with_what_depends_on_what(published, tmp_path) -> No
 def test_what_is_dropped_is_told_and_a_path_will_do(published, tmp_path) -> None:
     folder = folder_of(tmp_path).relative_to(tmp_path)
     made = published("project", "new", "Move", "--from-breakdown", str(folder), "--phase", "later")
-    assert "unit 030 depended on 020, which is no unit any more" in made.err
+    assert "unit 030 depended on 020, which no longer exists" in made.err
     assert (tmp_path / ".sow/project/phases/later/tasks/030").is_dir()
 
 
@@ -94,7 +94,7 @@ def test_what_is_not_there_names_what_is(published, tmp_path) -> None:
     refused = published("project", "new", "Move", "--from-breakdown", "small")
     assert (refused.code, folder_of(tmp_path).name in refused.err) == (4, True)
     other = published("project", "new", "M", "--type", "design", "--from-breakdown", "x")
-    assert (other.code, "begins a standard or a quick project" in other.err) == (2, True)
+    assert (other.code, "starts a standard or a quick project" in other.err) == (2, True)
 
 
 def test_a_unit_that_is_called_otherwise_has_one_file(sow, tmp_path, monkeypatch) -> None:

@@ -188,7 +188,7 @@ def test_only_what_is_no_older_is_shown(records: Records, sow: Sow) -> None:
     ("words", "error"),
     [
         (("--since", "soon"), "--since: not a length of time, and not a time: 'soon'"),
-        (("--since", "1h", "--raw"), "--since chooses events"),
+        (("--since", "1h", "--raw"), "--since selects events"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -493,7 +493,7 @@ def test_a_completed_project_is_not_finished_with_a_task_that_was_added_since(so
     sow("task", "add", "Late", "--agent", "implementer")
     refused = sow("project", "finish")
     assert refused.code == 4
-    assert "the project is completed, and work was added to it since" in refused.err
+    assert "the project was completed, but work was added to it since" in refused.err
     assert "every task is completed or abandoned: ready: 010" in refused.err
     assert next_of(sow) == ["sow agent spawn 010 --wait 100s"]
     sow("task", "abandon", "010")

@@ -148,6 +148,6 @@ def test_a_log_that_is_no_file_hides_no_task(begun, tmp_path):
 def test_a_role_that_there_is_not_is_refused_and_one_that_has_logged_nothing_is_not(begun):
     refused = begun("log", "--agent", "implementor")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "Error: unknown agent: implementor")
-    assert begun("log", "--agent", "tester").err == "Nothing is logged that was asked for.\n"
+    assert begun("log", "--agent", "tester").err == "No log entry matches.\n"
     begun("agent", "log", "Looked", "--task", "010", "--agent", "me")
     assert begun("log", "--agent", "me", "--since", "0s").code == 0

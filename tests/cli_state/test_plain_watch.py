@@ -60,7 +60,7 @@ def test_all_of_a_queue_that_is_made_later_is_told(
         watch.watch_in_lines(Caller(workspace, {}, workspace.root), None, None)
     out, err = capsys.readouterr()
     assert out.endswith("  010   implementer is queued for claude-code (job 1)\n")
-    assert err.startswith("Nothing was ever queued here")
+    assert err.startswith("Nothing was queued here yet")
 
 
 def test_when_its_time_is_up_it_names_the_command_that_goes_on_and_misses_nothing(

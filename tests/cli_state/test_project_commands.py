@@ -54,9 +54,8 @@ def test_new_project(sow, tmp_path):
     sow("init")
     done = sow("project", "new", "Sign-in", "--description", "For all")
     assert done.out == (
-        "Project Sign-in begun in .sow/project\n"
-        "Next: sow task add NAME --agent implementer;"
-        " when all are there: sow approve plan && sow advance\n"
+        "Project Sign-in begun in .sow/project\nNext: sow task add NAME --agent implementer;"
+        " when all tasks are added: sow approve plan && sow advance\n"
     )
     record = sow("project", "status", "--json").json
     assert uuid.UUID(record["project"])

@@ -86,7 +86,7 @@ def test_it_is_refused_as_the_call_is(sow):
 def test_the_same_call_before_is_told(sow):
     assert sow("agent", "review", "010", "--detach").code == 0
     again = sow("agent", "review", "010", "--dry-run")
-    assert again.out == "Would wait for job 1, which the same call queued\n"
+    assert again.out == "Would wait for job 1, which the same command queued\n"
     assert sow("agent", "review", "010", "--prompt", "Else.", "--dry-run").code == 4
     record = json.loads(sow("agent", "review", "010", "--dry-run", "--json").out)
     assert (record["job"], record["argv"]) == (1, None)

@@ -93,7 +93,7 @@ def test_what_it_cannot_do_it_says(begun, as_agent) -> None:
     assert "more than 100 kB" in begun("start", "x" * 200_000, "--dry-run").err
     as_agent(role="orchestrator")
     refused = begun("start", "--headless")
-    assert (refused.code, "begins no other orchestrator" in refused.err) == (4, True)
+    assert (refused.code, "cannot start another orchestrator" in refused.err) == (4, True)
 
 
 def test_a_cli_without_an_interactive_mode_is_told(begun, tmp_path, monkeypatch) -> None:

@@ -28,8 +28,8 @@ def test_an_import_says_what_it_made(begun: Callable[..., Any], file: str, state
     Path(file).write_text(FILE.replace("Sign in", "Log in").replace("priority: 3", "priority: 4"))
     done = begun("task", "import", file)
     assert done.out == (
-        "Task 030 (login): left as it is, for it has begun; the file differs: name\n"
-        "Task 040 (search): changed: priority\n1 changed, 1 left\n"
+        "Task 030 (login): not changed, because it was started; the file differs: name\nTask 040"
+        " (search): changed: priority\n1 changed, 1 left\n"
     )
     shown = begun("task", "import", file, "--json").lines
     assert [(each["result"], each["fields"]) for each in shown] == [

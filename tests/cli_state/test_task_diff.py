@@ -120,7 +120,7 @@ def test_without_a_clone_it_says_how_far_it_can_know(repository, begun):
     done = begun("task", "diff", "020")
     assert done.code == 0
     assert "-two\n+2\n" in done.out
-    assert "cannot tell whose it is" in done.err
+    assert "cannot tell who made them" in done.err
     assert begun("task", "diff", "020", "--name-only").out == "file\nnew\n"
     shown = begun("task", "diff", "020", "--json")
     hold("task diff", shown.lines)

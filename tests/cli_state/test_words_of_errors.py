@@ -44,8 +44,8 @@ def test_a_shortage_of_memory_is_no_bug(begun: Sow, monkeypatch: pytest.MonkeyPa
     done = begun("task", "list")
     assert (done.code, done.err) == (
         1,
-        "Error: the machine is short of memory\n\n"
-        "End what takes it, then run the same again: what sow has written down stands.\n",
+        "Error: the machine is short of memory\n\nEnd the programs that use it, then run the"
+        " same command again. sow's records are intact.\n",
     )
 
 

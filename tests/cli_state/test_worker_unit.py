@@ -78,9 +78,9 @@ def test_systemd_takes_the_unit_of_any_folder(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\udcffb"])
 def test_a_path_that_no_such_file_can_hold_is_refused(tmp_path, name):
-    with pytest.raises(StateError, match=": it has a character that no such file can hold"):
+    with pytest.raises(StateError, match=": it has a character that is not allowed there"):
         systemd_unit(tmp_path / name, ARGV, {}, ["how"])
-    with pytest.raises(StateError, match=": it has a character that no such file can hold"):
+    with pytest.raises(StateError, match=": it has a character that is not allowed there"):
         launchd_list(tmp_path / name, ARGV, {}, tmp_path / "log")
 
 

@@ -86,7 +86,7 @@ def test_an_editor_that_fails_is_told(anywhere):
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [("no-such-program -x", "names a program that is not there"), ("ed 'x", "cannot be read")],
+    [("no-such-program -x", "names a program that does not exist"), ("ed 'x", "cannot be read")],
 )
 def test_an_editor_that_cannot_be_run_is_told(anywhere, value, reason):
     done = anywhere.sow("config", "edit", answers="", EDITOR=value)

@@ -38,7 +38,7 @@ def test_without_a_terminal_nothing_is_asked_and_nothing_is_done(anywhere, verb,
     anywhere.write("# mine\n")
     refused = anywhere.sow("config", verb)
     assert refused.code == 2
-    assert refused.err.startswith("Error: nobody is here to answer: ")
+    assert refused.err.startswith("Error: nobody can answer this here: ")
     assert option in refused.err
     assert anywhere.config.read_text() == "# mine\n"
     assert list(anywhere.config.parent.iterdir()) == [anywhere.config]
@@ -76,7 +76,7 @@ def test_reset_removes_the_file_and_never_overwrites_a_backup(anywhere):
         done = anywhere.sow("config", "reset", answers="y\n")
         assert done.out == (
             "Removed ~/.config/sow/config.yaml: the defaults are in effect.\n"
-            f"What was there is in ~/.config/sow/config.yaml.{name}\n"
+            f"The old file is in ~/.config/sow/config.yaml.{name}\n"
         )
         assert not anywhere.config.exists()
         assert stat.S_IMODE((folder / f"config.yaml.{name}").stat().st_mode) == 0o640

@@ -17,7 +17,7 @@ def test_a_key_that_is_refused_pauses_the_batch_and_a_resume_goes_on(site: Site)
         "Batch 1 is paused (jobs 1, 2, 3 failed for the same reason: the CLI is not logged in"
         in first.out
     )
-    assert "To let it go on: sow batch resume 1" in first.out
+    assert "To continue it: sow batch resume 1" in first.out
     begun = [job.id for job in of_batch(site) if job.started_at is not None]
     assert begun == [1, 2, 3], "the brake holds before the next one begins"
     for task in TASKS:

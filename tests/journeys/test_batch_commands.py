@@ -25,7 +25,7 @@ def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
     open_gate(site, "go")
     shown = site.sow("batch", "wait", "night", expect=1)
     assert "Batch 1 night is paused (a person has paused it)" in shown.out
-    assert "To let it go on: sow batch resume night" in shown.out
+    assert "To continue it: sow batch resume night" in shown.out
     assert len(read_runs(site.root)) == 1
     assert site.task("010")["status"] == "needs_review", "an author's word is no verdict here too"
     site.sow("batch", "resume", "night")

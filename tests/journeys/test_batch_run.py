@@ -24,7 +24,7 @@ def test_tasks_are_done_in_the_order_of_their_dependencies(site: Site) -> None:
     assert order[3:] == ["040"]
     again = site.sow("batch", "run")
     assert again.out == done.out
-    assert again.err == "Note: batch 1, which the same call made, has ended\n"
+    assert again.err == "Note: batch 1, which the same command made, has ended\n"
 
 
 def test_an_author_s_own_completed_waits_for_a_person(site: Site) -> None:

@@ -80,7 +80,7 @@ def test_a_call_that_attaches_says_for_which_job_it_waits(site: Site) -> None:
     await_waiters(site, "010")
     open_gate(site, "go")
     out, err = caller.communicate(timeout=240)
-    assert besides_news(err) == "Note: waiting for job 1, which the same call queued\n"
+    assert besides_news(err) == "Note: waiting for job 1, which the same command queued\n"
     assert (caller.returncode, out.startswith("010 needs_review")) == (0, True)
 
 
@@ -220,7 +220,7 @@ def test_a_resume_that_is_interrupted_meanwhile_names_nothing_to_wait_for(site: 
     await_waiters(site, "010")
     _, err = end(caller, signal.SIGINT)
     assert caller.returncode == 130
-    assert err == "\nDetached; nothing was queued that is still to be told.\n"
+    assert err == "\nDetached; there is no job to wait for.\n"
     open_gate(site, "exit")
     await_state(site, "010", JobState.DONE)
     assert len(all_jobs(site)) == 1

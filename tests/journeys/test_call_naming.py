@@ -97,7 +97,7 @@ def test_a_zero_padded_number_is_never_a_jobs(site: Site) -> None:
     }
     for words, instead in commands.items():
         refused = site.sow(*words, "010", expect=4)
-        assert "010 is written as a task's id; a job's number has no zero in front" in refused.err
+        assert "010 looks like a task's id: a job's number has no leading zero" in refused.err
         assert refused.err.count(f"`{instead}`") == 1
     assert "10" in running
     assert not any(job.cancel_requested_at for job in all_jobs(site))

@@ -404,7 +404,7 @@ def test_detach_of_several_exits_by_the_first_that_was_refused(site: Site) -> No
     assert "no job was queued for task 010" in both.err
     attached = site.sow("agent", "spawn", "implementer", "020", "--detach")
     assert attached.out.startswith("020 ")
-    assert "attached to job 2, which the same call queued" in attached.err
+    assert "attached to job 2, which the same command queued" in attached.err
     open_gate(site, "other")
     await_end(site, "020")
 
@@ -435,7 +435,7 @@ def test_the_option_that_is_named_for_a_spawn_whose_session_has_started_runs_it(
     owed_spawn(site)
     refused = site.sow(*SPAWN, "--detach", expect=4)
     assert "To run it again, add --fresh.\n" in refused.err
-    assert "; `--fresh` would run it anew" in site.sow(*SPAWN, "--dry-run").out
+    assert "; `--fresh` would run it again" in site.sow(*SPAWN, "--dry-run").out
     assert "; `--fresh` runs it anew: 010 needs_review (spawn" in site.sow(*SPAWN).out
     assert site.sow(*SPAWN, "--fresh").out.startswith("010 needs_review (spawn")
     assert len(read_runs(site.root)) == 2

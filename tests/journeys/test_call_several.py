@@ -296,7 +296,7 @@ def test_any_says_how_to_wait_for_the_others(site: Site) -> None:
     first = site.sow(*WAIT, *TASKS, "--any")
     assert first.out.startswith("010 needs_review")
     assert besides_news(first.err) == (
-        "Note: the others go on; to wait for them: `sow agent wait 020 030 --any`\n"
+        "Note: the others continue; to wait for them: `sow agent wait 020 030 --any`\n"
     )
     open_gate(site, "go")
     assert besides_news(site.sow(*WAIT, "020", "030").err) == ""

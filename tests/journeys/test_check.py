@@ -19,7 +19,7 @@ def test_a_check_outlives_its_caller_and_its_worker(site: Site) -> None:
     caller = site.start("task", "check", "010")
     await_state(site, "010", JobState.HELD)
     assert "`sow trust` shows them and asks" in site.sow("job", "explain", "1").out
-    assert site.sow("trust", "--yes").out.endswith("Goes on: job 1\n")
+    assert site.sow("trust", "--yes").out.endswith("Continues: job 1\n")
 
     runs = site.root / "runs"
     wait_until(runs.exists, what="the check runs")

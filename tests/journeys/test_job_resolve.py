@@ -79,7 +79,7 @@ def test_it_is_shown_and_left_alone(doubtful: Site) -> None:
 
 def test_resolved_it_goes_on_in_its_session(doubtful: Site) -> None:
     told = doubtful.sow(*RESOLVE)
-    assert told.out == "Job 1 is taken to be gone; a worker goes on from there.\n"
+    assert told.out == "Job 1 counts as ended; a worker continues from there.\n"
     assert "no worker runs" in told.err
     drain(doubtful)
     assert await_end(doubtful, "010").state is JobState.DONE

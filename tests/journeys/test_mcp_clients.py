@@ -329,7 +329,8 @@ def test_a_server_that_cannot_write_to_its_client_says_so_and_ends(site: Site) -
     _, err = server.communicate(json.dumps(HELLO) + "\n", timeout=240)
     assert server.returncode == 1
     assert err == (
-        "Error: cannot write to standard output: No space left on device\n\nWhat was done stands.\n"
+        "Error: cannot write to standard output: No space left on device\n\nThe command's"
+        " changes were kept.\n"
     )
 
 

@@ -304,4 +304,4 @@ def test_trying_a_command(site: Site) -> None:
     assert "brake: failed after" in both.out
     assert "exit code 4\n  out of order\n" in both.out
     assert "notify.budget is not set" in site.sow("notify", "test", "budget", expect=3).err
-    assert "Nothing was told" in site.sow("notify", "list").err
+    assert "No notifications yet" in site.sow("notify", "list").err

@@ -58,7 +58,7 @@ def test_a_review_of_the_whole_without_a_verdict_is_told_and_exits_with_1(site: 
     assert "sow review accept --project" in ended.err
     second = site.sow("agent", "review", "--project")
     assert second.out.startswith("020 completed")
-    assert second.out.endswith("  The whole is accepted, says reviewer: Good.\n")
+    assert second.out.endswith("  The project is accepted, says reviewer: Good.\n")
 
 
 def test_no_review_of_the_whole_is_begun_for_a_preview_or_by_a_wrong_budget(
@@ -162,7 +162,7 @@ def test_after_corrections_a_second_review_counts_and_the_first_does_not(site: S
     site.script([[accepts]], task="040")
     second = site.sow("agent", "review", "--project", "--json").json
     assert (second["task"], second["status"]) == ("040", "completed")
-    commit(site, "the whole is accepted")
+    commit(site, "the project is accepted")
     assert site.sow("advance", "--json").json["state"] == "finalizing"
     assert site.sow("next").out.startswith("sow feedback settle 001")
     site.sow("feedback", "settle", "001")

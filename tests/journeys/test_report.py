@@ -74,13 +74,13 @@ def test_a_file_that_is_no_report_is_left_alone(site: Site) -> None:
     site.project("010")
     (site.root / "notes.html").write_text("<p>My own</p>")
     refused = site.sow("report", "--html", "notes.html", expect=2)
-    assert "it is no report" in refused.err
+    assert "it is not a report" in refused.err
     assert (site.root / "notes.html").read_text() == "<p>My own</p>"
     os.mkfifo(site.root / "pipe.html")
-    assert "it is no report" in site.sow("report", "--html", "pipe.html", expect=2).err
+    assert "it is not a report" in site.sow("report", "--html", "pipe.html", expect=2).err
     missing = site.sow("report", "--html", "no/such/page.html", expect=2)
     assert "there is no folder" in missing.err
-    assert "nobody is at a terminal" in site.sow("report", "--open", expect=2).err
+    assert "needs a person at a terminal" in site.sow("report", "--open", expect=2).err
     assert "no batch nightly" in site.sow("report", "--batch", "nightly", expect=4).err
 
 

@@ -231,7 +231,7 @@ def test_a_dry_run_in_the_place_of_a_live_job(site: Site) -> None:
     refused = site.sow(*call, "--prompt", "another", "--dry-run", expect=4)
     assert refused.err.startswith("Error: task 010 has a job that has not ended: job 1 (")
     same = site.sow(*call, "--dry-run")
-    assert same.out == "Would wait for job 1, which the same call queued\n"
+    assert same.out == "Would wait for job 1, which the same command queued\n"
     told = site.sow(*call, "--dry-run", "--json").json
     assert (told["task"], told["job"], told["argv"]) == ("010", 1, None)
     open_gate(site, "go")
@@ -248,8 +248,8 @@ def test_a_dry_run_leaves_an_owed_outcome_owed(site: Site) -> None:
     await_end(site, "010")
     shown = site.sow(*call, "--dry-run").out
     assert shown == (
-        "Would print the outcome of job 1, which the same call queued; "
-        "`--fresh` would run it anew\n"
+        "Would print the outcome of job 1, which the same command queued; `--fresh` would run it"
+        " again\n"
     )
     assert site.sow(*call).out.startswith("outcome of job 1, which ended ")
     assert len(read_runs(site.root)) == 1

@@ -65,7 +65,9 @@ def test_layers_are_imported_spawned_once_and_run_in_order(site: Site) -> None:
     exported = site.sow("task", "export").out
     assert site.sow("task", "import", "-", stdin=exported).out == "12 unchanged\n"
     again = site.sow("task", "import", str(write(site, [entry("t0-0", name="Other")])))
-    assert "Task 010 (t0-0): left as it is, for it has begun; the file differs: name" in again.out
+    assert (
+        "Task 010 (t0-0): not changed, because it was started; the file differs: name" in again.out
+    )
 
 
 @pytest.mark.parametrize("tasks", [0, 20, 45])

@@ -47,7 +47,7 @@ def test_where_nothing_was_ever_queued_it_waits_for_what_comes(site: Site) -> No
     log = site.base / "watched"
     with log.open("w") as out:
         watcher = site.start("watch", "--plain", stdout=out, stderr=out)
-    wait_until(lambda: "Nothing was ever queued here" in log.read_text(), "it waits")
+    wait_until(lambda: "Nothing was queued here yet" in log.read_text(), "it waits")
     site.script([good()])
     site.sow("agent", "spawn", "implementer", "010")
     wait_until(lambda: "implementer starts (job 1)" in log.read_text(), "what came")

@@ -86,7 +86,7 @@ def test_the_command_that_completes_the_last_dependency_lets_it_go_on(site: Site
     assert job_of(site, "020").state is JobState.HELD
     site.sow("worker", "stop")
     done = site.sow("task", "set", "010", "status", "completed")
-    assert "task 020 waits for nothing any more: job 1" in done.err
+    assert "task 020 no longer waits: job 1" in done.err
     assert await_end(site, "020").state is JobState.DONE
 
 
@@ -146,7 +146,7 @@ def test_a_dependency_in_vain_is_told_and_each_command_frees_the_job(site: Site)
     site.sow("agent", "spawn", "020", "--ignore-deps")
     assert order(site) == ["020"]
     done = site.sow("task", "set", "030", "depends_on", "")
-    assert "task 030 waits for nothing any more" in done.err
+    assert "task 030 no longer waits" in done.err
     assert await_end(site, "030").state is JobState.DONE
 
 

@@ -196,7 +196,7 @@ def test_what_an_entry_names_cannot_lead_out_of_the_repository(site: KnowledgeSi
         "link.md": False
     }
     assert site.rows("knowledge", "search", "walrus") == []
-    assert "nothing is there" in site.sow("knowledge", "show", "by-link", code=4)
+    assert "does not exist" in site.sow("knowledge", "show", "by-link", code=4)
     findings = json.loads(validated(site))["findings"]
     kinds = {Path(found["path"]).stem: found["kind"] for found in findings}
     assert kinds == {"by-link": "knowledge-missing", **{f"bad-{n}": "form" for n in range(5)}}

@@ -136,7 +136,7 @@ def test_shown_by_id_by_its_beginning_and_by_path(filled, site: KnowledgeSite) -
     site.finish()
     assert "2 entries begin with" in site.sow("knowledge", "show", "project-sign", code=4)
     (site.workspace.root / "docs/x.md").unlink()
-    assert "nothing is there" in site.sow("knowledge", "show", shown["id"], code=4)
+    assert "does not exist" in site.sow("knowledge", "show", shown["id"], code=4)
 
 
 def test_a_name_that_is_no_utf8_is_found_listed_and_shown(filled) -> None:

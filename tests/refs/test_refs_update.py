@@ -124,7 +124,7 @@ def test_what_another_reference_uses_stays_and_is_no_other_repository(
     for name in ("first", "second", "third", "fourth"):
         site.good("refs", "add", remote.url, "--id", name)
     ended = site.good("refs", "remove", "first")
-    assert ended.err == "Note: what was fetched stays: another reference here uses it\n"
+    assert ended.err == "Note: the fetched files are kept: another reference here uses it\n"
     assert site.json("refs", "remove", "second")["others"] == []
     others = [RefSite.begun(tmp_path / name) for name in ("b", "c")]
     for other in others:

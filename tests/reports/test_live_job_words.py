@@ -89,7 +89,7 @@ def test_of_a_real_queue_the_same_is_told(workspace: Workspace, database: Databa
 
     assert standing() == "no worker runs (`sow worker` starts one)"
     control.pause(database, now=NOW)
-    assert standing() == "the queue is paused (`sow queue resume` lets it go on)"
+    assert standing() == "the queue is paused (`sow queue resume` continues it)"
     jobs.change_job(database, job.id, state=JobState.BACKOFF, retry_at=NOW + 90, reason="a\nb")
     assert standing() == "again in 1m30s: a"
     jobs.change_job(database, job.id, state=JobState.DONE)

@@ -39,12 +39,12 @@ def test_the_findings_come_in_the_order_of_the_files(two_findings, call) -> None
         "✗ Error: .sow/.config.yaml.12-0123456789ab.tmp, line 1: an interrupted write has left"
         " .config.yaml.12-0123456789ab.tmp",
         "  Nothing reads it.",
-        "  Mend it: `sow validate --fix`",
+        "  Fix it: `sow validate --fix`",
         f"✗ Error: {TASKS}/010/state.yaml, line 9: task 010 depends on 990, which does not exist",
         "  A task that waits for it would never be ready.",
         "  Correct the id, or remove it: `sow task list` shows the tasks.",
         "",
-        "2 findings, 1 of which `sow validate --fix` mends.",
+        "2 findings, 1 of which `sow validate --fix` fixes.",
     ]
 
 
@@ -83,7 +83,7 @@ def test_paths_are_taken_from_where_one_stands(two_findings, call) -> None:
 def test_a_path_outside_is_a_slip(workspace: Workspace, call, path: str) -> None:
     ended = call(path)
     assert ended.code == 2
-    assert "does not lie in" in ended.err
+    assert "is not in" in ended.err
 
 
 def test_a_path_of_nothing_is_a_slip_and_what_was_checked_is_named(two_findings, call) -> None:
@@ -125,7 +125,7 @@ def test_git_is_to_be_told_what_is_solved(workspace, git, commit, call) -> None:
     git("merge", "-q", "theirs", code=1)
     ended = call("--fix")
     assert ended.code == 0
-    advice = "Git still holds these files for unsolved; tell it, then commit: git add .sow"
+    advice = "Git still lists these files as unmerged; to tell git and commit: git add .sow"
     assert advice in ended.out.splitlines()
     git("add", ".sow")
     git("commit", "-q", "-m", "both")

@@ -55,7 +55,7 @@ def test_an_error_of_its_own_is_told_as_that_of_any_command(
     (story,) = tmp_path.glob("sow-error-*.txt")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        f"Error: sow itself failed: [b]by zero\n\nThis is a bug. The whole story is in {story}\n"
+        f"Error: sow itself failed: [b]by zero\n\nThis is a bug. Details are in {story}\n"
     )
     assert "in fail" in story.read_text()
 
