@@ -130,7 +130,7 @@ def test_what_another_reference_uses_stays_and_is_no_other_repository(
     for other in others:
         other.good("refs", "add", remote.url)
     ended = site.good("refs", "remove", "third")
-    assert "stays: 2 other repositories of this machine use it" in ended.err
+    assert "kept: 2 other repositories of this machine use it" in ended.err
     assert site.json("refs", "remove", "fourth")["others"] == [str(each.root) for each in others]
 
 
