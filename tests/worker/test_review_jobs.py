@@ -275,7 +275,7 @@ def test_in_a_root_without_git_it_is_told_that_nobody_can_tell(rooted: ReviewSit
     job = rooted.place()
     (rooted.home.top / ".git").rename(rooted.folder / "away")
     (warning,) = rooted.run(job).warnings
-    assert "nobody can tell: there is no commit to compare with" in warning
+    assert "there is no commit to compare with" in warning
 
 
 def settle_on(site: ReviewSite, **clones: str) -> None:
