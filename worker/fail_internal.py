@@ -21,7 +21,7 @@ from sow.terminal_text import readable
 from worker.attempt_processes import remove_fence
 from worker.context import WorkerContext, logger
 from worker.job_end import end_unwritten
-from worker.kinds.work.end import take_back_words
+from worker.kinds.work.end import undo_own_verdicts
 from worker.next_step import with_gathered
 from worker.running import Running
 
@@ -41,7 +41,7 @@ def fail_internal(context: WorkerContext, running: Running, error: Exception) ->
         remove_fence(running)
     job = jobs.get_job(context.database, running.job.id)
     number = running.attempt.number
-    warnings = (*_warnings_of(running, job), *_take_back_words(context, running, job))
+    warnings = (*_warnings_of(running, job), *_undo_own_verdicts(context, running, job))
     words = readable(words_of_bug(error))[:LONGEST_REASON]
     verdict = Verdict(Cause.INTERNAL, f"{words}\nThe result of its attempt was not evaluated.")
     with leases.under(context.database, running.lease):
@@ -58,8 +58,8 @@ def fail_internal(context: WorkerContext, running: Running, error: Exception) ->
     )
 
 
-def _take_back_words(context: WorkerContext, running: Running, job: Job) -> Sequence[str]:
-    """Take back what an author may not say of its own work; return what a person has to know.
+def _undo_own_verdicts(context: WorkerContext, running: Running, job: Job) -> Sequence[str]:
+    """Undo what an author may not say of its own work; return what a person has to know.
 
     A batch would merge a task whose author has written `completed` or a review by hand.
     """
@@ -68,7 +68,7 @@ def _take_back_words(context: WorkerContext, running: Running, job: Job) -> Sequ
     try:
         if not context.state.is_of(job.project_id):
             raise StateError("its project is not checked out")
-        take_back_words(context, running, job)
+        undo_own_verdicts(context, running, job)
     except (leases.Fenced, QueueError):
         raise
     except Exception as error:

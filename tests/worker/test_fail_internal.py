@@ -149,7 +149,7 @@ def test_words_that_cannot_be_taken_back_become_a_warning(
 ) -> None:
     job = ended_attempt(site)
     in_ending("judge")(monkeypatch)
-    monkeypatch.setattr(fail_internal, "take_back_words", fail)
+    monkeypatch.setattr(fail_internal, "undo_own_verdicts", fail)
     (warning,) = watched(site, job).warnings
     assert "the status that its author set was not checked" in warning
 

@@ -82,10 +82,10 @@ def persist_session(context: WorkerContext, running: Running) -> None:
     )
 
 
-def take_back_words(context: WorkerContext, running: Running, job: Job) -> None:
-    """Take back of the task's state what its author may not say of its own work. Raises Fenced."""
-    own_word = _authors_word(context, running, job)
-    change = both(_puts_back_judgements(running), own_word)
+def undo_own_verdicts(context: WorkerContext, running: Running, job: Job) -> None:
+    """Undo in the task's state what an author may not say of its own work. Raises Fenced."""
+    awaiting = _completed_awaits_review(context, running, job)
+    change = both(_restored_judgements(running), awaiting)
     change_under_lease(context, job, running.lease, change)
 
 
@@ -120,12 +120,12 @@ def _follow(
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
-    _take_back(context, running, job)
+    _mark_if_pending(context, running, job)
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
     session = both(session, _tells_files(running))
-    session = both(session, _puts_back_judgements(running))
-    own_word = _authors_word(context, running, job)
+    session = both(session, _restored_judgements(running))
+    awaiting = _completed_awaits_review(context, running, job)
     result = running.gathering.result if running.gathering is not None else None
     is_done = following.step is Step.DONE
     is_old = False
@@ -136,7 +136,7 @@ def _follow(
 
     def change(task: Task) -> Mapping[str, Any]:
         _refuse_outdated(context, job, verdict, following.step, task)
-        word = own_word(task)
+        word = awaiting(task)
         counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
         match following.step:
             case Step.CANCEL:
@@ -174,7 +174,7 @@ def _tells_files(running: Running) -> Change:
     return lambda _: fields
 
 
-def _authors_word(context: WorkerContext, running: Running, job: Job) -> Change:
+def _completed_awaits_review(context: WorkerContext, running: Running, job: Job) -> Change:
     """Return the change that makes an author's own `completed` wait for a review, where one is due.
 
     `sow task set` does the same at once; here it is done for an author that has
@@ -226,14 +226,14 @@ def _refuse_outdated(
         refuse_raised(context, job, verdict)
 
 
-def _take_back(context: WorkerContext, running: Running, job: Job) -> None:
+def _mark_if_pending(context: WorkerContext, running: Running, job: Job) -> None:
     """See to it that what is written next may follow the task's status."""
     if read_task(context.workspace, TaskId(job.task_id)).status is TaskStatus.PENDING:
         started = running.output.seen.has_begun
         mark_again(context, job, running.lease, running.session_id, started=started)
 
 
-def _puts_back_judgements(running: Running) -> Change:
+def _restored_judgements(running: Running) -> Change:
     """Return the change that puts back what an author has written of these by hand.
 
     While an author's job lives, nobody judges, checks or merges its task.
