@@ -235,7 +235,7 @@ while True:
         open_queue(workspace).close()
     except QueueError as error:
         refused += 1
-        assert "call again" in error.hint, error.hint
+        assert "run the command again" in error.hint, error.hint
         version = int.from_bytes(workspace.queue_db.read_bytes()[60:64], "big")
         assert form <= version < FORMAT, version  # each step by itself, and none back
         form = version
