@@ -11,12 +11,12 @@ FIGURE = """
     import sys
     from pathlib import Path
 
-    from worker import reserve
+    from worker import capacity
 
     def figure(*_):
         return int(Path("free").read_text())
 
-    reserve.{function} = figure
+    capacity.{function} = figure
     from sow.cli.root import run
 
     sys.exit(run(["worker"]))
@@ -78,7 +78,7 @@ def test_nothing_switches_it_off(site: Site) -> None:
     site.project("010")
     set_free(site, 0)
     text = FIGURE.format(function="free_disk").replace(
-        "reserve.free_disk = figure", "reserve.free_disk = reserve.free_memory = figure"
+        "capacity.free_disk = figure", "capacity.free_disk = capacity.free_memory = figure"
     )
     start_worker(site, program=write_program(site, "figure.py", text))
     site.sow("agent", "spawn", "implementer", "010")
@@ -92,5 +92,5 @@ def test_a_disk_that_never_has_enough_holds_a_real_worker(site: Site) -> None:
     site.project("010")
     worker = start_worker(site)
     site.sow("agent", "spawn", "implementer", "010", "--detach")
-    worker.wait_for("nothing is started: too little disk space is free in")
+    worker.wait_for("sow starts no jobs now: too little disk space is free in")
     assert await_state(site, "010", JobState.QUEUED)
