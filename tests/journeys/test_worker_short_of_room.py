@@ -112,7 +112,7 @@ def test_a_worker_short_of_open_files_takes_fewer_jobs_and_fails_none(site: Site
     queue_tasks(site, *tasks, concurrency=12)
     program = write_program(site, "short.py", SHORT.format(soft=22, hard=22))
     worker = start_worker(site, program=program)
-    worker.wait_for("this machine is short of open files; running up to")
+    worker.wait_for("this machine is short of open files; until that changes")
     (site.root / "go").touch()
     is_delivered(site, *tasks)
     assert worker.said.count("this machine is short of") == 1
