@@ -147,7 +147,7 @@ def test_a_kind_is_its_files_a_word_a_row_and_its_cases(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-2000:]
     assert "failed" not in ended.stdout
