@@ -17,9 +17,6 @@ PhaseName = NewType("PhaseName", str)
 ProjectId = NewType("ProjectId", str)
 """A UUID, made by `sow project new`."""
 
-SessionId = NewType("SessionId", str)
-"""Whatever an executor calls its conversation; opaque."""
-
 JobId = NewType("JobId", int)
 """The row id of a job; grows, never reused within one `.sow/run`."""
 

@@ -52,7 +52,7 @@ def among(column: str, words: Iterable[StrEnum]) -> str:
     """Return the condition that a column holds one of these words.
 
     SQLite uses a partial index only where a query repeats the index's condition
-    word for word; `overview.ACTIVE` does so for the live states.
+    word for word; `database.ACTIVE` does so for the live states.
     """
     return f"{column} in ({', '.join(repr(word.value) for word in words)})"
 

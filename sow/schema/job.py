@@ -82,7 +82,6 @@ class HeldFor(StrEnum):
 
 
 FINAL_STATES = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELLED})
-LIVE_STATES = tuple(state for state in JobState if not state.is_final)
 WAITING_STATES = (JobState.QUEUED, JobState.BACKOFF, JobState.PARKED)
 """Those in which a job has a row in the queue and waits for its turn, or for its time."""
 

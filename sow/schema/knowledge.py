@@ -14,7 +14,6 @@ from sow.lifecycle.stages import ProjectType
 from sow.schema.project import EndingWord, ProjectIdText
 from sow.schema.task import Moment
 
-ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,159}$(?!\n)"
 PATH_PATTERN = r"^(?!/)(?!(.*/)?\.\.?(/|$))(?!(.*/)?\.git(/|$))(?!\.sow/run(/|$))[^\x00-\x1f\x7f]+$"
 
 KindText = Annotated[

@@ -13,7 +13,7 @@ from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
-from sow.schema.task import Task, TaskState, TaskStatus
+from sow.schema.task import Task, TaskState
 from sow.state.authors import SOW, Author
 from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.due_entries import owed
@@ -23,13 +23,12 @@ from sow.state.state_errors import Misplaced, UnknownPhase
 from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
 from sow.state.status_entries import status_entry
 from sow.state.status_notes import note_status
-from sow.state.transitions import FieldChanges, enter, moment
+from sow.state.transitions import FieldChanges, moment
 from sow.state.transitions import reopen as reopened
 from sow.state.version import check_version
 
 __all__ = [
     "TaskPlace",
-    "abandon",
     "add_task",
     "all_places",
     "change_task",
@@ -221,22 +220,6 @@ def next_id(taken: Iterable[str]) -> TaskId:
     return TaskId(f"{highest // ID_STEP * ID_STEP + ID_STEP:03d}")
 
 
-def abandon(
-    workspace: Workspace,
-    task_id: str,
-    *,
-    now: float,
-    keep_session: bool = False,
-    by: Author = SOW,
-) -> Task:
-    """Take the task to `abandoned`. Raises StateError and what `change_task` does."""
-
-    def change(task: Task) -> FieldChanges:
-        return enter(task, TaskStatus.ABANDONED, now=now, keep_session=keep_session)
-
-    return change_task(workspace, task_id, change, now=now, by=by)
-
-
 def reopen(
     workspace: Workspace,
     task_id: str,
@@ -245,7 +228,7 @@ def reopen(
     check: Callable[[], None] = lambda: None,
     by: Author = SOW,
 ) -> Task:
-    """Make a completed or abandoned task pending. Raises StateError as `abandon` does.
+    """Make a completed or abandoned task pending. Raises StateError and what `change_task` does.
 
     `check` is called under the task's lock, and raises where that must not be now.
     """

@@ -78,7 +78,7 @@ def read_tree(workspace: Workspace, hold: Hold = unheld) -> Tree:
             project = reader.project(workspace.project)
             reader.look_for_import(workspace.import_journal)
     archives = [
-        ProjectTree(folder=tree.folder, state=tree.state, tasks=tree.tasks, is_archived=True)
+        ProjectTree(folder=tree.folder, state=tree.state, tasks=tree.tasks)
         for folder in reader.folders(workspace.archive)
         if holds_files(folder)
         for tree in [reader.project(folder)]

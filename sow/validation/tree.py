@@ -61,7 +61,6 @@ class ProjectTree(Struct, frozen=True):
     state: StateFile[Project] | None = None
     feedback: Sequence[str] = ()
     tasks: Sequence[TaskFolder] = ()
-    is_archived: bool = False
 
 
 class Tree(Struct, frozen=True):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from clones.clone_site import plain
-from clones.making_site import bring, commit, make_home
+from clones.making_site import abandon, bring, commit, make_home
 
 from sow.clones.locks import gone_path
 from sow.clones.made_by_setup import ready_clone
@@ -14,7 +14,6 @@ from sow.clones.past_projects import prune_past
 from sow.clones.record import note_clone, record_clone
 from sow.config.clones import CloneSettings
 from sow.state.projects import new_project
-from sow.state.tasks import abandon
 
 pytestmark = pytest.mark.slow  # process after process
 NOON = 1_769_860_800.0
@@ -32,7 +31,7 @@ def home(tmp_path, monkeypatch):
         record_clone(made.workspace, mark, now=NOON)
         commit(made.place(task).path, f"of-{task}", "work\n", f"Work of {task}")
         bring(made, task)
-        abandon(made.workspace, task, now=NOON)
+        abandon(made.workspace, task)
     plain(made.top, "merge", "-q", "--no-edit", made.place("010").branch)
     (made.place("030").path / "later").write_text("later\n")
     return made

@@ -15,8 +15,10 @@ from sow.clones.place import Place, place_of
 from sow.config.clones import CloneSettings
 from sow.git.repository import Repository, repository_of
 from sow.paths import Workspace
+from sow.schema.task import TaskStatus
 from sow.state.projects import new_project, read_project
-from sow.state.tasks import add_task, read_task
+from sow.state.tasks import add_task, change_task, read_task
+from sow.state.transitions import enter
 from sow.state.workspace_init import init_workspace
 
 NOON = 1_769_860_800.0
@@ -112,6 +114,13 @@ def bring(home: Home, task: str = "010", *, words: tuple[str, ...] = ()) -> str:
     ref = f"refs/heads/{place.branch}"
     plain(home.top, *words, "fetch", "-q", str(place.path), f"+{ref}:{ref}")
     return plain(home.top, "rev-parse", ref)
+
+
+def abandon(workspace: Workspace, task: str) -> None:
+    """Abandon a task, as `sow task abandon` writes it."""
+    change_task(
+        workspace, task, lambda found: enter(found, TaskStatus.ABANDONED, now=NOON), now=NOON
+    )
 
 
 def beside(place: Place) -> list[str]:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.lost_work import FORMS, add_submodule, initialise, repository
-from clones.making_site import bring, commit, make_home
+from clones.making_site import abandon, bring, commit, make_home
 from proving import drawn
 
 from sow.clones.listing import removal_risks_of
@@ -18,12 +18,11 @@ from sow.clones.record import note_clone
 from sow.clones.removal import prune_clones, remove_clone
 from sow.errors import StateError
 from sow.git.view import View
-from sow.state.tasks import abandon, list_tasks
+from sow.state.tasks import list_tasks
 
 pytestmark = pytest.mark.slow  # process after process
 ALONE = ("-c", "fetch.recurseSubmodules=false")
 ANSWER = View.answer
-NOON = 1_769_860_800.0
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_work_of_every_form_keeps_the_clone_and_is_named(home, form):
         remove_clone(main_of(home), home.place(), discard=False)
     assert words in caught.value.message
     assert "--discard" in caught.value.hint
-    abandon(home.workspace, "010", now=NOON)
+    abandon(home.workspace, "010")
     done = prune_clones(main_of(home), list_tasks(home.workspace))
     assert [each.task for each in done.kept] == ["010"]
     assert any(words in reason for reason in done.kept[0].reasons)
@@ -131,8 +130,8 @@ def test_a_version_in_the_index_alone_is_told_and_keeps_no_clone(home):
     names = ["removed", "replaced", "staged"]
     below = [f"{top}/{name}" for top in ("box.local", "tree.local") for name in names]
     assert sorted(found.inventory.staged) == sorted([*names, *below])
-    (told,) = (words for words in found.goes_along if words.startswith("staged"))
-    assert told.startswith("staged versions that are in no file: removed, replaced, staged")
+    (reason,) = (words for words in found.goes_along if words.startswith("staged"))
+    assert reason.startswith("staged versions that are in no file: removed, replaced, staged")
 
 
 def test_a_staged_file_that_is_there_or_was_committed_is_not_told_twice(home):
@@ -314,7 +313,7 @@ def test_whatever_a_clone_holds_no_removal_loses_what_it_does_not_name(home, see
         assert all(name in named for name in expected.rpartition(": ")[2].split(", ")), form
     with pytest.raises(StateError, match="the clone of task"):
         remove_clone(main_of(home), home.place(), discard=False)
-    abandon(home.workspace, "010", now=NOON)
+    abandon(home.workspace, "010")
     assert prune_clones(main_of(home), list_tasks(home.workspace)).removed == ()
     assert removal_risks_of(main_of(home), home.place()) == found
     assert remove_clone(main_of(home), home.place(), discard=True).reasons == found.reasons

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from clones.clone_site import make_hostile, plain, traces
 from clones.lost_work import repository
-from clones.making_site import NOON, beside, bring, commit, make_home
+from clones.making_site import NOON, abandon, beside, bring, commit, make_home
 
 from sow.clones.listing import removal_risks_of
 from sow.clones.locks import LinkedFolder, draft_path, gone_path
@@ -15,7 +15,7 @@ from sow.clones.main_checkout import main_checkout
 from sow.clones.removal import prune_clones, remove_clone
 from sow.clones.throw_away_clone import remove_review_clone, review_place, sweep_reviews
 from sow.errors import StateError
-from sow.state.tasks import abandon, change_task, list_tasks
+from sow.state.tasks import change_task, list_tasks
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -78,9 +78,9 @@ def test_no_name_of_what_would_be_lost_steers_a_terminal_or_begins_a_line(home):
     inner = home.place().path / "in\x1b]0;harm\x07\nner"
     repository(inner, "file")
     (home.place().path / "new\x1b[2J\ndone").write_text("new\n")
-    told = reasons(home)
-    assert len(told) == 2
-    assert all(words.isprintable() for words in told), told
+    shown = reasons(home)
+    assert len(shown) == 2
+    assert all(words.isprintable() for words in shown), shown
 
 
 def test_work_hidden_in_the_clones_index_is_seen(home):
@@ -205,7 +205,7 @@ def test_pruning_takes_what_has_ended_and_is_merged(home):
     complete(home, "010")
     tip = commit(home.place("020").path, "b", "not merged\n")
     bring(home, "020")
-    abandon(home.workspace, "020", now=NOON)
+    abandon(home.workspace, "020")
     tasks = list_tasks(home.workspace)
 
     dry = prune_clones(main_of(home), tasks, dry_run=True)

@@ -21,7 +21,6 @@ from sow.state.state_errors import (
     UnknownTask,
 )
 from sow.state.tasks import (
-    abandon,
     add_task,
     change_task,
     find_task,
@@ -38,6 +37,12 @@ NOON = 1_769_860_800.0
 
 def add(workspace, name="A task", **options):
     return add_task(workspace, name=name, agent="implementer", now=NOON, **options)
+
+
+def abandon(workspace, task_id, *, now):
+    return change_task(
+        workspace, task_id, lambda task: enter(task, TaskStatus.ABANDONED, now=now), now=now
+    )
 
 
 def state_file(workspace, task_id="010") -> Path:
