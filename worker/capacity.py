@@ -78,7 +78,7 @@ class Reserve:
             words = "sow starts no jobs now: %s; %s is free"
             logger.warning(words, self._short_of, round_size(free))
         else:
-            logger.info("enough disk space and memory is free again; jobs are started")
+            logger.info("enough disk space and memory is free again; sow starts jobs")
 
     def _record(self) -> None:
         """Have the worker's record say it. What cannot be written now is written later."""

@@ -30,8 +30,8 @@ WITH_REASON: dict[str, str] = {
     ChangeKind.HELD: "held",
     ChangeKind.WARNING: ChangeKind.WARNING.value,
     ChangeKind.STALLED: "no sign of life",
-    ChangeKind.SHORT: "nothing is started",
-    ChangeKind.ROOMY: "jobs are started again; it was",
+    ChangeKind.SHORT: "sow starts no jobs now",
+    ChangeKind.ROOMY: "sow starts jobs again; it was",
 }
 
 

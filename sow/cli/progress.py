@@ -105,7 +105,7 @@ class WaitingView(LiveView):
             self._say(job.id, reason, f"job {job.id} is held: {reason}")
         short_of = workers.short_of(self.database, self.workspace)
         if waiting or not short_of:
-            self._say("short", short_of, f"nothing is started for now: {short_of}")
+            self._say("short", short_of, f"sow starts no jobs now: {short_of}")
         for job_id in self._known.fresh:
             for words in warnings_of(self.database, job_id):
                 self._say((job_id, words), words, words)

@@ -36,7 +36,7 @@ def status(as_json: bool) -> None:
                 "queue",
                 f"{shown_state('paused')} since {times.of_record(paused)}" if paused else "open",
             ),
-            *[("nothing starts", words) for words in record["short_of"]],
+            *[("starts no jobs", words) for words in record["short_of"]],
             ("workers", str(alive) if alive else "none (a call starts one)"),
             ("slots taken", f"{slots} ({executors})" if executors else slots),
             (

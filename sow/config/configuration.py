@@ -38,9 +38,9 @@ class WorkerSettings(msgspec.Struct, frozen=True):
     keep_bytes: int
     """How much disk space their output may take; the oldest goes first."""
     min_free_disk_bytes: int
-    """With less free disk space nothing is started; 0: whatever is free."""
+    """With less free disk space sow starts no jobs; 0: whatever is free."""
     min_free_memory_bytes: int
-    """With less free memory nothing is started; 0: whatever is free."""
+    """With less free memory sow starts no jobs; 0: whatever is free."""
 
 
 class Binding(msgspec.Struct, frozen=True):

@@ -126,7 +126,7 @@ def _worker() -> Iterator[str]:
         ("idle_exit", f'"{idle_exit}"', "How long such a worker waits for work"),
         ("keep_for", f'"{keep_for}"', "How long records and output are kept"),
         ("keep_size", f'"{write_size(DEFAULT_WORKER.keep_bytes)}"', "Disk space for that output"),
-        ("min_free_disk", f'"{min_disk}"', "With less free space, nothing starts"),
+        ("min_free_disk", f'"{min_disk}"', "With less free space sow starts no jobs"),
         ("min_free_memory", f'"{min_memory}"', "The same for memory; 0B: no limit"),
     ):
         yield _line(f"#   {key}: {value}", comment)

@@ -50,7 +50,7 @@ def _beginning(job: Job, times: Times) -> str:
 
 
 def _attempt(attempt: Attempt, times: Times) -> list[str]:
-    did = "began" if attempt.cause in NO_AGENT_YET else kind_of(attempt).deed
+    did = "began" if attempt.cause in NO_AGENT_YET else kind_of(attempt).did
     begun = attempt.started_at or attempt.created_at
     which = f"Attempt {attempt.number} {did} at"
     if attempt.cause is None:
@@ -187,7 +187,7 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
                 " waits, unless worker.autostart is false."
             )
         case Obstacle.SHORT:
-            return f"nothing is started for now: {around.short_of}. It goes on by itself."
+            return f"sow starts no jobs now: {around.short_of}. It goes on by itself."
         case Obstacle.CHECKS_FULL:
             return (
                 f"it starts when another job without an agent ends: {around.running_alike} run, and"

@@ -41,7 +41,7 @@ class ChangeKind(StrEnum):
     STATUS = "status"
     """A task has another status, or the same one in another iteration."""
     SHORT = "short"
-    """Workers take nothing for now: too little disk space or memory is free."""
+    """sow starts no jobs now: too little disk space or memory is free."""
     ROOMY = "roomy"
     """They take jobs again, or the last worker that did not has gone."""
     VERDICT = "verdict"

@@ -42,7 +42,7 @@ def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
     if crew.paused_since:
         yield "the queue is paused", NOTE
     if crew.short_of:
-        yield f"nothing is started: {crew.short_of}", BAD
+        yield f"sow starts no jobs now: {crew.short_of}", BAD
 
 
 def keys_text(row: Row | None, crew: Crew) -> Text:

@@ -33,8 +33,8 @@ def set_free(site: Site, megabytes: int) -> None:
 
 
 def of_room(site: Site) -> list[str]:
-    told = [change["kind"] for change in site.sow("changes", "--json").json_lines]
-    return [kind for kind in told if kind in ("short", "roomy")]
+    kinds = [change["kind"] for change in site.sow("changes", "--json").json_lines]
+    return [kind for kind in kinds if kind in ("short", "roomy")]
 
 
 @pytest.mark.parametrize("function", sorted(SETTINGS))
@@ -55,7 +55,7 @@ def test_nothing_is_taken_and_what_runs_goes_on(site: Site, function: str) -> No
         worker.wait_for(f"worker.{SETTINGS[function]}: 700MB); 699.0 MB is free")
     status = site.sow("queue", "status", "--json").json
     assert [SETTINGS[function] in words for words in status["short_of"]] == [True]
-    assert "nothing starts" in site.sow("queue", "status").out
+    assert "starts no jobs" in site.sow("queue", "status").out
     assert "It goes on by itself" in site.sow("job", "explain", "2").out
     open_gate(site, "first")
     assert await_end(site, "010").state is JobState.DONE
@@ -67,9 +67,9 @@ def test_nothing_is_taken_and_what_runs_goes_on(site: Site, function: str) -> No
     set_free(site, 780)
     _, err = caller.communicate(timeout=240)
     assert caller.returncode == 0
-    assert err.count("Note: nothing is started for now: too little") == 1
+    assert err.count("Note: sow starts no jobs now: too little") == 1
     assert of_room(site) == ["short", "roomy"]
-    assert sum("memory is free again" in worker.said for worker in workers) == 2
+    assert sum("memory is free again" in worker.log_text for worker in workers) == 2
     nothing_is_taken(site)
 
 
