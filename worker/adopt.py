@@ -91,32 +91,32 @@ def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:
     job = jobs.get_job(context.database, lease.job_id)
     excuse = excuse or excuse_by_others(context, job.id)
     now = context.now()
-    following = after_death(
+    next_step = after_death(
         job,
         most=context.configuration.retry_worker_deaths,
         excused=bool(excuse),
         now=now,
         jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
     )
-    if following.step is Step.FAIL:
-        deaths = job.worker_deaths + following.worker_deaths
+    if next_step.step is Step.FAIL:
+        deaths = job.worker_deaths + next_step.worker_deaths
         error = SowError(
             f"set aside: its worker died {deaths} times in a row before it could start"
         )
         fail_before_start(context, job, lease, error, cause=Cause.WORKER_DIED)
         return
-    retry_at = following.retry_at
+    retry_at = next_step.retry_at
     if job.waits_since <= now:  # else the clock was set back, and what it says of then is void
         retry_at = max(job.retry_at, retry_at)
     try:
         leases.requeue(
             context.database,
             lease,
-            state=JobState.BACKOFF if following.retry_at > now else JobState.QUEUED,
+            state=JobState.BACKOFF if next_step.retry_at > now else JobState.QUEUED,
             retry_at=retry_at,
             now=now,
-            worker_deaths=job.worker_deaths + following.worker_deaths,
-            excused_deaths=job.excused_deaths + following.excused_deaths,
+            worker_deaths=job.worker_deaths + next_step.worker_deaths,
+            excused_deaths=job.excused_deaths + next_step.excused_deaths,
         )
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)

@@ -61,7 +61,9 @@ class BatchDriver:
         if (upto, project) == (self._looked_up_to, self._project):
             return
         for _ in range(MOST_ROUNDS):
-            waiting = batch_news.pending(database, ProjectId(project), self._context.skipped.skip)
+            waiting = batch_news.pending(
+                database, ProjectId(project), self._context.reported_once.skip
+            )
             if not waiting:
                 batch_news.pass_over(database, ProjectId(project), upto)
                 self._settle_ended(ProjectId(project))
@@ -77,7 +79,9 @@ class BatchDriver:
     def _settle_ended(self, project_id: ProjectId) -> None:
         """Put on record how batches have ended whose canceller did not live to say it."""
         database = self._context.database
-        for batch in batch_summaries.unsettled(database, project_id, self._context.skipped.skip):
+        for batch in batch_summaries.unsettled(
+            database, project_id, self._context.reported_once.skip
+        ):
             work = self._work(batch)
             if work is not None:
                 settle(work, self._seen)

@@ -151,7 +151,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         if data is None:
             if self.look_round is not None:
                 self.look_round()
-            bell.wait(self._patience())
+            bell.wait(self._wait_seconds())
             data = self._claim(claims)
         return data
 
@@ -172,7 +172,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
             now=now,
         )
 
-    def _patience(self) -> float:
+    def _wait_seconds(self) -> float:
         now = utc_now()
         retry_at = leases.next_retry_at(self.database, now=now)
         return FALLBACK_SECONDS if retry_at is None else min(FALLBACK_SECONDS, retry_at - now)

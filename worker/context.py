@@ -22,8 +22,8 @@ from sow.terminal_text import readable
 logger = logging.getLogger("sow.worker")
 
 
-class Skipped:
-    """What was left aside so far."""
+class ReportedOnce:
+    """What sow ignores or cannot repair, each reported once in the log."""
 
     def __init__(self) -> None:
         self.workers: set[WorkerId] = set()
@@ -60,9 +60,9 @@ class WorkerContext:
         return GuardedState(self.workspace)
 
     @cached_property
-    def skipped(self) -> Skipped:
-        """What recovery leaves aside, and has said so."""
-        return Skipped()
+    def reported_once(self) -> ReportedOnce:
+        """What recovery ignores; the log says each thing once."""
+        return ReportedOnce()
 
     def now(self) -> float:
         """Return the time, in seconds since the epoch."""

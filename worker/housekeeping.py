@@ -102,7 +102,7 @@ class Housekeeping:
         except QueueChanged as error:
             self._departure.without_queue(error)
 
-    def heed_failures(self) -> None:
+    def advance_failed_batches(self) -> None:
         """Take the turns of batches in which a job has failed; elsewhere there is no hurry."""
         if batch_news.has_new_failure(self._context.database):
             self.drive_batches()
@@ -193,7 +193,7 @@ class Housekeeping:
         self._is_swept, self._sweep_after = True, time.monotonic() + SWEEP_SECONDS
         self._sweeper.begin(thorough=thorough)
 
-    def _leave_if_idle(self, patience: float) -> None:
+    def _leave_if_idle(self, idle_timeout: float) -> None:
         project = ProjectId(project_id_at(self._context.workspace.root))
         is_busy = self._monitor.count or not self._notifier.is_idle
         if is_busy or workers.has_work(self._context.database, project):
@@ -201,7 +201,7 @@ class Housekeeping:
             return
         now = time.monotonic()
         self._idle_since = self._idle_since or now
-        if now - self._idle_since < patience:
+        if now - self._idle_since < idle_timeout:
             return
         give_back_tasks(self._context)
         end_recorded(self._context)

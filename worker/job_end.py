@@ -199,7 +199,7 @@ def follow(
     job: Job,
     lease: Lease,
     verdict: Verdict,
-    following: Next,
+    next_step: Next,
     status: TaskStatus | None,
     spent: dict[str, Any],
 ) -> bool:
@@ -207,9 +207,9 @@ def follow(
 
     `status` is how its task stands now; `tell_of_end` comes after the commit.
     """
-    state = FINAL_STATES_OF.get(following.step)
+    state = FINAL_STATES_OF.get(next_step.step)
     if state is None:
-        _again(context, job, lease, verdict, following, spent)
+        _again(context, job, lease, verdict, next_step, spent)
         return False
     end(context, lease, state, verdict, status, **spent)
     return True
@@ -220,20 +220,20 @@ def _again(
     job: Job,
     lease: Lease,
     verdict: Verdict,
-    following: Next,
+    next_step: Next,
     spent: dict[str, Any],
 ) -> None:
     now = context.now()
-    parked = following.step is Step.PARK
-    waits = following.retry_at > now
+    parked = next_step.step is Step.PARK
+    waits = next_step.retry_at > now
     state = JobState.PARKED if parked else JobState.BACKOFF if waits else JobState.QUEUED
-    when = f"again in {format_duration(following.retry_at - now)}" if waits else ""
+    when = f"again in {format_duration(next_step.retry_at - now)}" if waits else ""
     tell(job, f"{verdict.cause}: {first_line(verdict.reason)}; {state} {when}".rstrip())
     leases.requeue(
         context.database,
         lease,
         state=state,
-        retry_at=following.retry_at,
+        retry_at=next_step.retry_at,
         now=now,
         cause=verdict.cause,
         reason=verdict.reason,

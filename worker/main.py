@@ -116,7 +116,7 @@ class WorkerProcess:
             self.room,
             self.departure,
             self.notifier,
-            idle_exit_seconds=_patience(options, configuration.worker.idle_exit_seconds),
+            idle_exit_seconds=_idle_timeout(options, configuration.worker.idle_exit_seconds),
         )
 
     def _make_consumer(self, claims: Claims) -> Consumer:
@@ -204,7 +204,7 @@ class WorkerProcess:
 
     def _may_take(self) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one."""
-        self.housekeeping.heed_failures()
+        self.housekeeping.advance_failed_batches()
         return self.reserve.allows_another()
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
@@ -254,7 +254,7 @@ class WorkerProcess:
         doorbell.ring(self.bell.path)
 
 
-def _patience(options: WorkerOptions, idle_exit_seconds: float) -> float | None:
+def _idle_timeout(options: WorkerOptions, idle_exit_seconds: float) -> float | None:
     """Return how long a worker stays without work; None: until it is told to leave."""
     if options.drain:
         return 0.0

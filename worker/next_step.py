@@ -157,32 +157,32 @@ def _session_lost(running: Running, verdict: Verdict) -> Verdict:
     return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
 
 
-def tries_after(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+def tries_after(job: Job, running: Running, verdict: Verdict, next_step: Next) -> dict[str, Any]:
     """Return what the step adds to the job's tries, whatever its kind."""
     tries: dict[str, Any] = {
         "settled": running.attempt.number,
-        "retries": job.retries + following.retries,
-        "worker_deaths": job.worker_deaths + following.worker_deaths,
-        "excused_deaths": job.excused_deaths + following.excused_deaths,
+        "retries": job.retries + next_step.retries,
+        "worker_deaths": job.worker_deaths + next_step.worker_deaths,
+        "excused_deaths": job.excused_deaths + next_step.excused_deaths,
     }
-    if following.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
+    if next_step.step in (Step.RETRY, Step.PARK) and verdict.cause not in PROVES_NO_LIFE:
         tries["worker_deaths"] = tries["excused_deaths"] = 0
     return tries
 
 
-def spent_by(job: Job, running: Running, verdict: Verdict, following: Next) -> dict[str, Any]:
+def spent_by(job: Job, running: Running, verdict: Verdict, next_step: Next) -> dict[str, Any]:
     """Return what the step adds to the accounts of an agent's job."""
     seen = running.output.seen
-    spent = tries_after(job, running, verdict, following)
-    if verdict.cause in SESSION_UNKNOWN and following.step is Step.RETRY:
+    spent = tries_after(job, running, verdict, next_step)
+    if verdict.cause in SESSION_UNKNOWN and next_step.step is Step.RETRY:
         lost = running.attempt.session_id or ""
         if _has_started(running):
             spent["warnings"] = (*job.warnings, warning_of_loss(lost))
-    if following.step is Step.FAIL:
+    if next_step.step is Step.FAIL:
         for feature in worker_features():
             spent |= feature.on_end(job, verdict)
-    if following.correction:
-        spent["corrections"] = (*job.corrections, following.correction)
+    if next_step.correction:
+        spent["corrections"] = (*job.corrections, next_step.correction)
     if seen.denied_tools:
         spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
     result = running.gathering.result if running.gathering is not None else None

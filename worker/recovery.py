@@ -36,7 +36,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     from the others.
     """
     records = {
-        record.id: record for record in workers.registered(context.database, context.skipped.skip)
+        record.id: record
+        for record in workers.registered(context.database, context.reported_once.skip)
     }
     dead = _proved_dead(context, records)
     for worker_id in dead:
@@ -46,17 +47,17 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         try:
             _replace(context, worker_id, monitor, excuse)
         except OSError as error:
-            context.skipped.tell(
+            context.reported_once.tell(
                 f"worker {worker_id} is dead; its files cannot be removed: {error}"
             )
     for lease in leases.leases_of(context.database, context.worker_id):
         if not monitor.watches(lease.job_id):
             with _boundary(lease.job_id):
                 _take_up_again(context, lease, monitor)
-    for job in jobs.held_by_callers(context.database, context.skipped.skip):
+    for job in jobs.held_by_callers(context.database, context.reported_once.skip):
         with _boundary(job.id):
             _see_to_caller(context, job)
-    for job in jobs.without_row(context.database, context.skipped.skip):
+    for job in jobs.without_row(context.database, context.reported_once.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
     log_ends(context.workspace, context.database)
@@ -78,7 +79,7 @@ def end_recorded(context: WorkerContext) -> None:
 
 def give_back_tasks(context: WorkerContext) -> None:
     """Give back the tasks of jobs that have ended, where whoever ended the job died before."""
-    for job in jobs.owing(context.database, context.skipped.skip):
+    for job in jobs.owing(context.database, context.reported_once.skip):
         try:
             done = give_back(context.workspace, context.database, job, now=context.now())
         except StateError as error:
@@ -101,14 +102,14 @@ def _proved_dead(
     """
     known = set(records) | leases.lease_owners(context.database)
     known |= set(worker_locks(context.workspace.workers))
-    known -= {context.worker_id, *context.skipped.workers}
+    known -= {context.worker_id, *context.reported_once.workers}
     dead = []
     for worker_id in sorted(known):
         life = workers.life_of(context.workspace, worker_id, records.get(worker_id))
         if life is Life.DEAD:
             dead.append(worker_id)
         elif life is Life.UNVERIFIABLE:
-            context.skipped.tell(
+            context.reported_once.tell(
                 f"worker {worker_id}: sow cannot see whether it still runs, so its jobs are not"
                 " touched. If it no longer runs, `sow job resolve JOB --gone` continues a job"
                 " that it had"

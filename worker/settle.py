@@ -40,13 +40,13 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     for _ in range(MOST_JUDGEMENTS):
         job = jobs.get_job(context.database, running.job.id)
         verdict = concluded or kind.judge(context, running, job, exit_facts)
-        following = kind.decide(context, running, job, verdict)
+        next_step = kind.decide(context, running, job, verdict)
         _record_ending(context, running, kind, exit_facts, verdict)
         for feature in worker_features():
             feature.on_settled(context, job)
         running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
-            kind.write(context, running, job, verdict, following)
+            kind.write(context, running, job, verdict, next_step)
         except Outdated:
             concluded = None
         else:

@@ -70,7 +70,7 @@ def look_at_running(
     # First: nothing below may keep it from the agent.
     if not running.asked_to_end and leases.end_is_asked(context.database, running.job.id):
         ask_to_end(running)
-    _keep_going(running, now=time.monotonic())
+    _resume_stopped(running, now=time.monotonic())
     running.output.read_for(reading_seconds)
     _end_if_overdue(context, running)
     note_quiet(context, running)
@@ -80,7 +80,7 @@ def look_at_running(
     running.note_usage_so_far(context.database)
 
 
-def _keep_going(running: Running, *, now: float) -> None:
+def _resume_stopped(running: Running, *, now: float) -> None:
     """Continue its supervisor if it was stopped, or kill it. `now` is monotonic."""
     supervisor = running.attempt.supervisor
     if supervisor is None or not process_facts.is_stopped(supervisor):
@@ -156,14 +156,14 @@ def overdue(
         took = format_duration(limits.timeout_seconds)
         return _by_result(running) if concluded else _timed_out(took)
     hangs = concluded and (not running.output.seen.background or has_reported())
-    patience = _patience(limits, in_batch=running.job.batch is not None, hangs=hangs)
-    _look(running, now, min(patience, QUIET_SECONDS))
-    if _quiet(running, now) >= min(patience, QUIET_SECONDS) and waits_for_own():
+    quiet_limit = _quiet_limit(limits, in_batch=running.job.batch is not None, hangs=hangs)
+    _look(running, now, min(quiet_limit, QUIET_SECONDS))
+    if _quiet(running, now) >= min(quiet_limit, QUIET_SECONDS) and waits_for_own():
         running.alive_at = now
     running.quiet_seconds = quiet = _quiet(running, now)
-    if quiet < patience:
+    if quiet < quiet_limit:
         return None
-    return _by_result(running) if concluded else _stalled(format_duration(patience))
+    return _by_result(running) if concluded else _stalled(format_duration(quiet_limit))
 
 
 def _has_concluded(running: Running, now: float) -> bool:
@@ -174,7 +174,9 @@ def _has_concluded(running: Running, now: float) -> bool:
     if running.output.is_behind or not running.output.seen.concluded:
         running.concluded_at = None
     elif running.concluded_at is None:
-        running.concluded_at = running.look_at = now  # its patience is shorter from here on
+        running.concluded_at = running.look_at = (
+            now  # it may be quiet for a shorter time from here on
+        )
     return running.concluded_at is not None
 
 
@@ -183,7 +185,7 @@ def _quiet(running: Running, now: float) -> float:
     return now - max(running.alive_at, running.concluded_at or 0.0)
 
 
-def _patience(limits: ExecutorConfig, *, in_batch: bool, hangs: bool) -> float:
+def _quiet_limit(limits: ExecutorConfig, *, in_batch: bool, hangs: bool) -> float:
     """Return how long there may be no sign of life, in seconds; infinity for ever."""
     by_default = QUIET_SECONDS if in_batch else math.inf
     stall = limits.stall_timeout_seconds
@@ -213,11 +215,11 @@ def _by_result(running: Running) -> Verdict:
     )
 
 
-def _look(running: Running, now: float, patience: float) -> None:
+def _look(running: Running, now: float, quiet_limit: float) -> None:
     """Look for signs of life, now and then."""
     if now < running.look_at:
         return
-    running.look_at = now + min(LONGEST_LOOK_SECONDS, patience / LOOKS)
+    running.look_at = now + min(LONGEST_LOOK_SECONDS, quiet_limit / LOOKS)
     before, running.signs = running.signs, signs_of(running, now, running.signs)
     running.busy_seconds = busy_after(running.busy_seconds, before, running.signs)
     if running.busy_seconds > BURST_SECONDS:

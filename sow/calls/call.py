@@ -34,7 +34,7 @@ NO_TASK = TaskId("")
 """Stands where a refusal is about a job that was named by its number."""
 
 
-class Course(Struct):
+class CallProgress(Struct):
     """How far a call has come, for whoever leaves it in the middle."""
 
     task_ids: Sequence[TaskId]
@@ -98,7 +98,7 @@ def call(
     requests: Sequence[Request],
     terms: Terms,
     listener: Listener,
-    course: Course,
+    call_progress: CallProgress,
 ) -> Result:
     """Place every request, see to a worker, wait, and deliver each outcome as it comes.
 
@@ -124,7 +124,7 @@ def call(
                     seconds=time_left(),
                     on_tick=listener.progress,
                 )
-                course.placed.add(found.job.id)
+                call_progress.placed.add(found.job.id)
                 if found.owed and waiter is None:
                     raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
             except SowError as error:
@@ -145,7 +145,7 @@ def call(
         return Result(tuple(placed), refused=tuple(refused))
     with Waiter(caller, database) as waiter:
         placed, refused = place_all(waiter)
-        end = _wait(waiter, staffing, placed, terms, time_left(), listener, course)
+        end = _wait(waiter, staffing, placed, terms, time_left(), listener, call_progress)
     return Result(tuple(placed), end.ended, end.left, tuple(refused), end.first)
 
 
@@ -155,9 +155,9 @@ def wait_on_record(
     config: Configuration,
     terms: Terms,
     listener: Listener,
-    course: Course,
+    call_progress: CallProgress,
 ) -> Result:
-    """Wait for each job that the course names, or for the newest of each task that it names.
+    """Wait for each job that a call names, or for the newest of each task that it names.
 
     Each outcome is delivered as it comes, and once: several tasks may have one merge. One of
     several that is refused does not stop the wait for the others. Raises UnknownJob, NoJobYet,
@@ -165,8 +165,8 @@ def wait_on_record(
     """
     from sow.calls.last_job import find_last_job  # a call that places its jobs knows them
 
-    named = [(NO_TASK, partial(jobs.get_job, database, job_id)) for job_id in course.job_ids]
-    for task_id in () if course.job_ids else course.task_ids:
+    named = [(NO_TASK, partial(jobs.get_job, database, job_id)) for job_id in call_progress.job_ids]
+    for task_id in () if call_progress.job_ids else call_progress.task_ids:
         named.append((task_id, partial(find_last_job, caller.workspace, database, task_id)))
     placed: dict[JobId, Placed] = {}
     refused: list[SowError] = []
@@ -184,7 +184,7 @@ def wait_on_record(
     staffing = Staffing(caller, config, database)
     with Waiter(caller, database) as waiter:
         jobs_found = tuple(placed.values())
-        end = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, course)
+        end = _wait(waiter, staffing, jobs_found, terms, terms.seconds, listener, call_progress)
     return Result(jobs_found, end.ended, end.left, tuple(refused), end.first)
 
 
@@ -195,7 +195,7 @@ def _wait(
     terms: Terms,
     seconds: float | None,
     listener: Listener,
-    course: Course,
+    call_progress: CallProgress,
 ) -> Result:
     """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
     if not placed:
@@ -217,7 +217,7 @@ def _wait(
         outcome = delivery.outcome_for(waiter.caller, database, job, owed.get(job.id))
         ended.append(outcome)
         listener.ended(outcome)
-        course.delivered.add(job.id)
+        call_progress.delivered.add(job.id)
         waiter.printed(job.id)
         if terms.strikes_all:
             caller = waiter.caller
@@ -249,12 +249,14 @@ def _staff_without_waiting(staffing: Staffing, listener: Listener) -> None:
         listener.unstaffed(error)
 
 
-def begin(database: Database, requests: Sequence[Request]) -> Course:
-    """Return the course of a call of these requests that has not placed anything yet."""
-    return Course([request.task_id for request in requests], jobs.newest_id(database))
+def begin(database: Database, requests: Sequence[Request]) -> CallProgress:
+    """Return the progress of a call of these requests that has not placed anything yet."""
+    return CallProgress([request.task_id for request in requests], jobs.newest_id(database))
 
 
-def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list[TaskId]:
+def left_to_wait_for(
+    caller: Caller, database: Database, call_progress: CallProgress
+) -> list[TaskId]:
     """Return the tasks that there is something to wait for, of a call that was left midway.
 
     Not those whose outcome was delivered, nor those that no job was placed for:
@@ -263,23 +265,23 @@ def left_to_wait_for(caller: Caller, database: Database, course: Course) -> list
     """
     try:
         project_id = ProjectId(read_project(caller.workspace).id)
-        last = {task: jobs.last_job(database, project_id, task) for task in course.task_ids}
+        last = {task: jobs.last_job(database, project_id, task) for task in call_progress.task_ids}
     except SowError:  # nobody can tell now: rather one name too many
-        return list(course.task_ids)
+        return list(call_progress.task_ids)
     named: dict[JobId, TaskId] = {}
     for task, job in last.items():
-        if job is not None and _is_awaited(job, course):
+        if job is not None and _is_awaited(job, call_progress):
             named.setdefault(job.id, task)
     return list(named.values())
 
 
-def _is_awaited(job: Job, course: Course) -> bool:
-    before = course.newest_before
-    is_ours = before is None or job.id > before or job.id in course.placed
-    return is_ours and job.id not in course.delivered
+def _is_awaited(job: Job, call_progress: CallProgress) -> bool:
+    before = call_progress.newest_before
+    is_ours = before is None or job.id > before or job.id in call_progress.placed
+    return is_ours and job.id not in call_progress.delivered
 
 
-def jobs_left(course: Course) -> list[JobId]:
+def jobs_left(call_progress: CallProgress) -> list[JobId]:
     """Return the same by the numbers of jobs: those named or placed, and not delivered."""
-    ours = course.job_ids or sorted(course.placed)
-    return [job_id for job_id in ours if job_id not in course.delivered]
+    ours = call_progress.job_ids or sorted(call_progress.placed)
+    return [job_id for job_id in ours if job_id not in call_progress.delivered]

@@ -71,7 +71,7 @@ def _calling_job(caller: Caller) -> Job | None:
     return None
 
 
-def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
+def refuse_author(caller: Caller, task_id: TaskId, verb: str = "judge") -> None:
     """Raise StateError where the caller's own job makes the task's work.
 
     Its record tells, whatever task its variables name now; without one they
@@ -96,7 +96,7 @@ def refuse_author(caller: Caller, task_id: TaskId, deed: str = "judge") -> None:
             ' `sow review accept --project --summary "…"`, or `sow review correct --project`.'
         )
     raise StateError(
-        f"the agent of task {task_id} wrote this work, so it cannot {deed} it", hint=hint
+        f"the agent of task {task_id} wrote this work, so it cannot {verb} it", hint=hint
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import click
 from msgspec.structs import replace
 
-from sow.calls.call import Course
+from sow.calls.call import CallProgress
 from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli.arguments import all_or_named, ids_option, this_caller
@@ -61,7 +61,7 @@ def wait(
         return _wait_since(caller, since, [*tasks, *task_options], options)
     everything = all_of_them and not (tasks or task_options)
     task_ids = all_or_named(caller, tasks, task_options, all_live=everything)
-    return wait_for(caller, Course(task_ids), options) if task_ids else 0
+    return wait_for(caller, CallProgress(task_ids), options) if task_ids else 0
 
 
 def _wait_since(caller: Caller, since: str, named: Sequence[str], options: WaitOptions) -> int:

@@ -12,7 +12,7 @@ import click
 
 from sow.calls.autostart import NoWorker
 from sow.calls.call import (
-    Course,
+    CallProgress,
     Listener,
     Result,
     Terms,
@@ -48,8 +48,8 @@ def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOpt
     for warning in config.warnings:
         click.echo(f"Warning: {warning}", err=True)
 
-    def run(database: Database, listener: Listener, course: Course) -> Result:
-        return call(caller, database, config, requests, terms, listener, course)
+    def run(database: Database, listener: Listener, call_progress: CallProgress) -> Result:
+        return call(caller, database, config, requests, terms, listener, call_progress)
 
     return _run(caller, options, lambda database: begin(database, requests), run)
 
@@ -75,18 +75,18 @@ def preview_or_wait(
     return 0 if dry_run else place_and_wait(caller, requests, options)
 
 
-def wait_for(caller: Caller, course: Course, options: WaitOptions) -> int:
-    """Wait for the jobs of the course, or the newest of each of its tasks; return the exit code.
+def wait_for(caller: Caller, call_progress: CallProgress, options: WaitOptions) -> int:
+    """Wait for the jobs that a call names, or its tasks' newest jobs; return the exit code.
 
     Each outcome is printed as it comes.
     """
     terms = _terms(options, caller)
     config = caller.load_configuration()
 
-    def run(database: Database, listener: Listener, course: Course) -> Result:
-        return wait_on_record(caller, database, config, terms, listener, course)
+    def run(database: Database, listener: Listener, call_progress: CallProgress) -> Result:
+        return wait_on_record(caller, database, config, terms, listener, call_progress)
 
-    return _run(caller, options, lambda _: course, run)
+    return _run(caller, options, lambda _: call_progress, run)
 
 
 def _terms(options: WaitOptions, caller: Caller) -> Terms:
@@ -101,21 +101,21 @@ def _terms(options: WaitOptions, caller: Caller) -> Terms:
 def _run(
     caller: Caller,
     options: WaitOptions,
-    course_of: Callable[[Database], Course],
-    run: Callable[[Database, Listener, Course], Result],
+    progress_of: Callable[[Database], CallProgress],
+    run: Callable[[Database, Listener, CallProgress], Result],
 ) -> int:
     """Let a call run with this process's terminal, signals and standard output."""
     database = open_queue(caller.workspace)
     with closing(database):
-        course = course_of(database)
-        with detaching_signals(), naming_tasks(caller, database, course.task_ids):
+        call_progress = progress_of(database)
+        with detaching_signals(), naming_tasks(caller, database, call_progress.task_ids):
             try:
                 with WaitingView(caller.workspace, database, as_json=options.as_json) as view:
-                    listener = _listener(options, view, several=course.is_of_several)
-                    result = run(database, listener, course)
+                    listener = _listener(options, view, several=call_progress.is_of_several)
+                    result = run(database, listener, call_progress)
                 return _conclude(database, result, options)
             except GONE:
-                return say_detached(caller, database, course, options)
+                return say_detached(caller, database, call_progress, options)
 
 
 def _listener(options: WaitOptions, view: WaitingView, *, several: bool) -> Listener:

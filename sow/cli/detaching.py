@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from sow.calls.call import Course, jobs_left, left_to_wait_for
+from sow.calls.call import CallProgress, jobs_left, left_to_wait_for
 from sow.calls.caller import Caller
 from sow.cli.call_options import WaitOptions
 from sow.errors import ExitCode
@@ -74,14 +74,16 @@ def leave_if_unread() -> None:
         raise Detached
 
 
-def say_detached(caller: Caller, database: Database, course: Course, options: WaitOptions) -> int:
+def say_detached(
+    caller: Caller, database: Database, call_progress: CallProgress, options: WaitOptions
+) -> int:
     """Tell a person how to wait again and how to cancel; return the exit code."""
     if options.names_jobs:
-        job_ids = jobs_left(course)
+        job_ids = jobs_left(call_progress)
         again = options.command_for([], job_ids)
         ends = [f"sow job cancel {job_id}" for job_id in job_ids]
     else:
-        task_ids = left_to_wait_for(caller, database, course)
+        task_ids = left_to_wait_for(caller, database, call_progress)
         again = options.command_for(task_ids, [])
         ends = [f"sow agent cancel {task_id}" for task_id in task_ids]
     if ends:

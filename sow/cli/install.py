@@ -144,7 +144,7 @@ class Change(NamedTuple):
     written: "Written"
     heading: str
     """What is said where the file has changed."""
-    deeds: tuple[str, ...] = ()
+    changed_settings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -152,7 +152,7 @@ def _of_plugin(done: "Done", heading: str) -> Change:
     target, plan = done.target, done.plan
     heading = f"{heading}, in {display_path(target.file)}"
     scope = target.scope.value
-    return Change("claude", scope, target.file, done.written, heading, plan.deeds, plan.notes)
+    return Change("claude", scope, target.file, done.written, heading, plan.changes, plan.notes)
 
 
 def _of_text(file: Path, written: "Written", heading: str) -> Change:
@@ -169,8 +169,8 @@ def _show(change: Change, *, as_json: bool, dry_run: bool) -> None:
 def _print(change: Change, *, dry_run: bool) -> None:
     written, file = change.written, display_path(change.file)
     click.echo(change.heading if written.is_changed else f"{file} needs no change")
-    for deed in change.deeds:
-        click.echo(f"  {printable(deed)}")
+    for changed in change.changed_settings:
+        click.echo(f"  {printable(changed)}")
     for note in change.notes:
         click.echo(f"Note: {printable(note)}", err=True)
     if written.backup is not None:
@@ -202,7 +202,7 @@ def _view(
         scope=change.scope,
         file=str(change.file),
         changed=written.is_changed,
-        deeds=change.deeds,
+        deeds=change.changed_settings,
         notes=change.notes,
         backup=str(written.backup) if written.backup else None,
         needs_trust=needs_trust,

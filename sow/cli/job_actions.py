@@ -5,7 +5,7 @@ from contextlib import closing
 import click
 from msgspec.structs import replace
 
-from sow.calls.call import Course
+from sow.calls.call import CallProgress
 from sow.cli import completing
 from sow.cli.arguments import priority_option, this_caller
 from sow.cli.call_options import WaitOptions, call_options
@@ -34,7 +34,7 @@ def wait(job_ids: tuple[str, ...], any_one: bool, options: WaitOptions) -> int:
     """
     numbers = list(dict.fromkeys(map(job_id_of, job_ids)))
     options = replace(options, any_one=any_one, names_jobs=True, strikes_all=True)
-    return wait_for(this_caller(), Course([], job_ids=numbers), options)
+    return wait_for(this_caller(), CallProgress([], job_ids=numbers), options)
 
 
 @click.command()

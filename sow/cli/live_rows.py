@@ -16,7 +16,7 @@ from sow.schema.job import Job, JobState
 from sow.terminal_text import cells, printable
 
 GAP = "  "
-ROOM_FOR_DEEDS = 24
+ROOM_FOR_ACTIVITY = 24
 """So many columns are left to what an agent does, if need be without its role and its time."""
 QUIET_SECONDS = 60
 """An agent that has printed nothing for longer is told with how long that is."""
@@ -91,7 +91,7 @@ def block_of(
 
 
 def _columns(rows: Sequence[Row], width: int) -> list[str]:
-    """Return what stands before each row's deed: as many aligned columns as leave it room."""
+    """Return the aligned columns before what each agent does, as many as leave room for that."""
     columns = [
         [row.task for row in rows],
         [row.took or row.state for row in rows],
@@ -99,7 +99,7 @@ def _columns(rows: Sequence[Row], width: int) -> list[str]:
     ]
     while True:
         widths = [max(map(cells, column), default=0) for column in columns]
-        if len(columns) == 1 or sum(widths) + len(GAP) * len(widths) + ROOM_FOR_DEEDS <= width:
+        if len(columns) == 1 or sum(widths) + len(GAP) * len(widths) + ROOM_FOR_ACTIVITY <= width:
             break
         columns.pop()
     padded = [

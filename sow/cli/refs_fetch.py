@@ -23,7 +23,7 @@ from sow.refs.cache import cached
 from sow.refs.index import read_index, references_named
 from sow.refs.linking import look
 from sow.refs.sources import is_of_this_machine, name_of, source_from
-from sow.refs.updating import Deed, Updated, restore_reference, update_reference
+from sow.refs.updating import Updated, UpdateResult, restore_reference, update_reference
 from sow.schema.output.references import ReferenceAdded, ReferenceFailed, ReferenceUpdated
 from sow.schema.references import Reference, ReferenceKind
 from sow.state.fields import parse_list
@@ -201,6 +201,6 @@ def _each(
                 click.echo(f"{reference.id}: {done.message}\n\n{done.hint}", err=True)
         else:
             echo_result(updated_view(done), updated_words(done, is_asked=is_asked), as_json=as_json)
-            if done.deed is not Deed.STOOD and not as_json:
+            if done.result is not UpdateResult.STOOD and not as_json:
                 echo_left_out(done.brought.facts.left_out)
     return int(code)

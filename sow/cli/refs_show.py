@@ -16,7 +16,7 @@ from sow.refs.exporting import facts_of
 from sow.refs.index import read_index, references_named
 from sow.refs.linking import Found, look
 from sow.refs.reference_status import Compared, ReferenceStatus, compare
-from sow.refs.updating import Deed, Updated
+from sow.refs.updating import Updated, UpdateResult
 from sow.schema.output.references import ReferenceStanding, ReferenceUpdated, ReferenceView
 from sow.schema.references import Reference
 from sow.terminal_text import printable
@@ -58,7 +58,7 @@ def updated_view(updated: Updated) -> ReferenceUpdated:
     return ReferenceUpdated(
         reference=updated.reference.id,
         source=updated.reference.source,
-        deed=updated.deed.value,
+        deed=updated.result.value,
         before=updated.before,
         commit=updated.brought.commit,
         words=updated.words,
@@ -70,16 +70,16 @@ def updated_view(updated: Updated) -> ReferenceUpdated:
 def updated_words(updated: Updated, *, is_asked: bool = True) -> str:
     """Return what has become of a reference, for people; whether its remote was asked."""
     name, commit = updated.reference.id, name_of_commit(updated.brought.commit)
-    match updated.deed:
-        case Deed.STOOD:
+    match updated.result:
+        case UpdateResult.STOOD:
             return f"{name}: {'current' if is_asked else 'is linked already'} ({commit})"
-        case Deed.LINKED:
+        case UpdateResult.LINKED:
             how = "copied to" if updated.is_copy else "linked at"
             return f"{name}: {how} .sow/refs/{updated.reference.link} ({commit})"
-        case Deed.UPDATED:
+        case UpdateResult.UPDATED:
             before = name_of_commit(updated.before or "")
             return f"{name}: updated from {before} to {commit} ({updated.words})"
-        case Deed.RESET:
+        case UpdateResult.RESET:
             before = name_of_commit(updated.before or "")
             return f"{name}: set to the remote, from {before} to {commit} ({updated.words})"
 

@@ -100,7 +100,7 @@ def reopen(task_id: TaskId, as_json: bool) -> None:
         by=author_of(os.environ),
     )
     _release_waiting(workspace)
-    _stir_batch(workspace, reopened)
+    _touch_batch(workspace, reopened)
     _print(workspace, reopened, f"Task {task_id} is {reopened.status}", as_json=as_json)
 
 
@@ -131,7 +131,7 @@ def _set(task_id: TaskId, field: str, value: str, *, cancel_job: bool, as_json: 
     changed = _write(workspace, task_id, field, value, keep_session=own, ends=ends)
     if not own and field in ("status", "depends_on"):
         _release_waiting(workspace)
-        _stir_batch(workspace, changed)
+        _touch_batch(workspace, changed)
     shown = changed.status if field == "status" else value or "none"
     _print(workspace, changed, f"Task {task_id}: {field} is {shown}", as_json=as_json)
     if why:
@@ -140,8 +140,8 @@ def _set(task_id: TaskId, field: str, value: str, *, cancel_job: bool, as_json: 
         _say_what_stays(changed)
 
 
-def _stir_batch(workspace: "Workspace", task: "Task") -> None:
-    """Have the batch that a task belongs to, if any, heed what was set; no queue, no batch."""
+def _touch_batch(workspace: "Workspace", task: "Task") -> None:
+    """Have the batch that a task belongs to, if any, look at what was set; no queue, no batch."""
     if not workspace.queue_db.exists():
         return
     from sow.calls.batch_touch import touch_from_here

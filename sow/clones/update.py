@@ -161,9 +161,9 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
 
 
 def _is_laid(facts: CloneFacts, note: UpdateNote) -> bool:
-    """Whether the last deed of an update that leaves a conflict is done: its merge is under way.
+    """Whether the last step of an update that leaves a conflict is done: its merge is under way.
 
-    What was changed in the clone since is the solving of it. The last deed of
+    What was changed in the clone since is the solving of it. The last step of
     an update without a conflict moves the branch.
     """
     if note.commit is not None:

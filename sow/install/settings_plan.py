@@ -53,7 +53,7 @@ class Plan(Struct, frozen=True):
 
     settings: dict[str, Any]
     brought: Brought
-    deeds: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     """What changes, in words."""
     notes: tuple[str, ...] = ()
     """What stays otherwise than a person may expect."""
@@ -124,12 +124,12 @@ def plan_uninstall(settings: dict[str, Any], before: Brought) -> Plan:
     known, plugins = draft.object(MARKETPLACES), draft.object(PLUGINS)
     if before.marketplace and known.get(NAME) == source_of(before.marketplace):
         del known[NAME]
-        draft.deeds.append(f"{MARKETPLACES}.{NAME} is taken out")
+        draft.changes.append(f"{MARKETPLACES}.{NAME} is taken out")
     elif before.marketplace and NAME in known:
         draft.notes.append(f"{MARKETPLACES}.{NAME} was changed since, and stays")
     if before.enabled and plugins.get(PLUGIN) is True:
         del plugins[PLUGIN]
-        draft.deeds.append(f"{PLUGINS}.{PLUGIN} is taken out")
+        draft.changes.append(f"{PLUGINS}.{PLUGIN} is taken out")
     elif before.enabled and PLUGIN in plugins:
         draft.notes.append(f"{PLUGINS}.{PLUGIN} was changed since, and stays")
     allowed = draft.rules()
@@ -137,7 +137,7 @@ def plan_uninstall(settings: dict[str, Any], before: Brought) -> Plan:
     for rule in ours:
         allowed.remove(rule)
     if ours:
-        draft.deeds.append(f"{_rules(len(ours))} taken out of {PERMISSIONS}.{ALLOW}")
+        draft.changes.append(f"{_rules(len(ours))} taken out of {PERMISSIONS}.{ALLOW}")
     draft.drop_containers()
     draft.brought = NOTHING
     return draft.plan()
@@ -156,7 +156,7 @@ class _Draft:
         self.begun: list[str] = []
         self.containers = list(before.containers)
         self.is_file_new = before.is_file_new or is_file_new
-        self.deeds: list[str] = []
+        self.changes: list[str] = []
         self.notes: list[str] = []
         self.brought: Brought | None = None
 
@@ -216,7 +216,7 @@ class _Draft:
             folders=self.before.folders,
             backups=self.before.backups,
         )
-        return Plan(self.settings, brought, tuple(self.deeds), tuple(self.notes))
+        return Plan(self.settings, brought, tuple(self.changes), tuple(self.notes))
 
 
 def _bring_marketplace(draft: _Draft, folder: str, is_sows: Callable[[Any], bool]) -> None:
@@ -229,7 +229,7 @@ def _bring_marketplace(draft: _Draft, folder: str, is_sows: Callable[[Any], bool
         raise AnotherOne(f"{MARKETPLACES}.{NAME} is not sow's: {found}")
     known[NAME] = wanted
     draft.marketplace = folder
-    draft.deeds.append(f"{MARKETPLACES}.{NAME} names {folder}")
+    draft.changes.append(f"{MARKETPLACES}.{NAME} names {folder}")
 
 
 def _bring_plugin(draft: _Draft) -> None:
@@ -237,7 +237,7 @@ def _bring_plugin(draft: _Draft) -> None:
     found = plugins.get(PLUGIN)
     if found is None:
         plugins[PLUGIN] = draft.enabled = True
-        draft.deeds.append(f"{PLUGINS}.{PLUGIN} is true")
+        draft.changes.append(f"{PLUGINS}.{PLUGIN} is true")
     elif found is not True:
         draft.notes.append(
             f"{PLUGINS}.{PLUGIN} is {str(found).lower()} there, and stays so: the plugin is off"
@@ -258,9 +258,9 @@ def _bring_rules(draft: _Draft, wanted: Sequence[str]) -> None:
     draft.begun = new
     draft.allow += [rule for rule in new if rule not in draft.allow]
     if new:
-        draft.deeds.append(f"{_rules(len(new))} put into {PERMISSIONS}.{ALLOW}")
+        draft.changes.append(f"{_rules(len(new))} put into {PERMISSIONS}.{ALLOW}")
     if old:
-        draft.deeds.append(f"{_rules(len(old))} taken out, of an earlier sow")
+        draft.changes.append(f"{_rules(len(old))} taken out, of an earlier sow")
     if declined:
         draft.notes.append(f"{_rules(len(declined))} taken out by you before, and not put back")
 

@@ -1,7 +1,7 @@
 """What a client is answered: the objects that a command has printed, its notes, its exit code.
 
 Owns the form of an answer. The objects are those of `--json`, errors included; nothing in them is
-changed, save where there is no room for all (`room`).
+changed, save where there is no room for all (`answer_size`).
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from sow.errors import ExitCode, SowError
-from sow.mcp_server.room import fit_notes, fit_results, left_out
+from sow.mcp_server.answer_size import fit_notes, fit_results, left_out
 from sow.mcp_server.tool import Arguments, Tool
 
 WAITING_TOOL = {"batch_run": "batch_wait", "batch_wait": "batch_wait"}

@@ -123,7 +123,7 @@ class Holding:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _do(
-        self, deed: Callable[[Escrow], None], limiter: anyio.CapacityLimiter | None
+        self, action: Callable[[Escrow], None], limiter: anyio.CapacityLimiter | None
     ) -> bool:
         """Do something with it, in a thread and after what was begun before, whoever is cancelled.
 
@@ -133,7 +133,7 @@ class Holding:
             async with self._order:
                 if self.escrow is not None:
                     try:
-                        await anyio.to_thread.run_sync(deed, self.escrow, limiter=limiter)
+                        await anyio.to_thread.run_sync(action, self.escrow, limiter=limiter)
                     except (SowError, OSError):
                         return False
         return True

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sow.errors import StateError
-from sow.mcp_server.room import cut_text
+from sow.mcp_server.answer_size import cut_text
 from sow.mcp_server.tool import Line
 
 JSON = "application/json"

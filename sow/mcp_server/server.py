@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from sow import __version__
 from sow.errors import ExitCode, SowError, UsageError
+from sow.mcp_server.answer_size import cut_text, fit_lines
 from sow.mcp_server.answers import (
     Answer,
     answer_of,
@@ -33,7 +34,6 @@ from sow.mcp_server.answers import (
 from sow.mcp_server.calls import Calls
 from sow.mcp_server.escrow import Escrows, Holding
 from sow.mcp_server.resources import JSON_LINES, Resource, line_of, of_task
-from sow.mcp_server.room import cut_text, fit_lines
 from sow.mcp_server.tool import Arguments, Line, Tool
 
 MOST_ITEMS = 1_000

@@ -30,7 +30,7 @@ from sow.refs.repository import Tip, distance, is_kept, repository_in
 from sow.schema.references import Reference
 
 
-class Deed(StrEnum):
+class UpdateResult(StrEnum):
     """What was done with a reference."""
 
     STOOD = "stood"
@@ -46,7 +46,7 @@ class Updated(Struct, frozen=True):
     """What has become of a reference."""
 
     reference: Reference
-    deed: Deed
+    result: UpdateResult
     before: str | None
     """The commit that was linked here."""
     brought: Brought
@@ -142,13 +142,17 @@ def _finish(
         is_copy = link(folder, workspace, reference, place, brought.tree, make)
     drop_old_trees(place, now=now)
     if before is None:
-        deed = Deed.LINKED
+        result = UpdateResult.LINKED
     elif compared is None:
-        deed = Deed.STOOD
+        result = UpdateResult.STOOD
     else:
-        deed = Deed.UPDATED if compared.standing is ReferenceStatus.BEHIND else Deed.RESET
+        result = (
+            UpdateResult.UPDATED
+            if compared.standing is ReferenceStatus.BEHIND
+            else UpdateResult.RESET
+        )
     words = compared.words if compared is not None else ""
-    return Updated(reference, deed, before, brought, is_copy, words)
+    return Updated(reference, result, before, brought, is_copy, words)
 
 
 def _compared(

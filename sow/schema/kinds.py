@@ -39,7 +39,7 @@ class JobKind(msgspec.Struct, frozen=True, kw_only=True):
     verb: Verb
     package: str
     """The name of its packages, which say all else of it."""
-    deed: str
+    did: str
     """What each of its attempts did, as a job's story tells it."""
     session: SessionUse | None
     """None where it has no agent."""
@@ -84,7 +84,7 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.SPAWN,
             package="work",
-            deed="started the agent",
+            did="started the agent",
             session=SessionUse.BEGINS,
             marks_task=True,
             reports_status=True,
@@ -93,7 +93,7 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.RESUME,
             package="work",
-            deed="resumed the session",
+            did="resumed the session",
             session=SessionUse.CONTINUES,
             marks_task=True,
             reports_status=True,
@@ -102,7 +102,7 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.OPEN,
             package="open",
-            deed="opened the session on a terminal",
+            did="opened the session on a terminal",
             session=SessionUse.CONTINUES,
             marks_task=True,
             reports_status=True,
@@ -114,14 +114,14 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.REVIEW,
             package="review",
-            deed="started the reviewer",
+            did="started the reviewer",
             session=SessionUse.OWN,
             span="review",
         ),
         JobKind(
             verb=Verb.CHECK,
             package="check",
-            deed="began the checks",
+            did="began the checks",
             session=None,
             checks=True,
             span="step",
@@ -129,7 +129,7 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.UPDATE,
             package="update",
-            deed="began the update",
+            did="began the update",
             session=None,
             updates_clone=True,
             well_ended="up to date",
@@ -138,7 +138,7 @@ KINDS: Mapping[Verb, JobKind] = {
         JobKind(
             verb=Verb.MERGE,
             package="merge",
-            deed="began the merge",
+            did="began the merge",
             session=None,
             merges=True,
             well_ended="merged",

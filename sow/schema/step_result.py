@@ -1,6 +1,6 @@
 """What a program of ours leaves in `result.json` when it has come to an end: the end of a step.
 
-Owns its form. Written by rename as the program's last deed, read by the worker
+Owns its form. Written by rename as the program's last step, read by the worker
 that settles the attempt.
 """
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sow.calls.autostart import NoWorker
 from sow.calls.call import (
-    Course,
+    CallProgress,
     Listener,
     Result,
     Terms,
@@ -67,8 +67,8 @@ class TerminalIsGone(Exception):
     """What a listener raises that has nobody to tell any more."""
 
 
-def make(desk: Desk, *requests: Request, heard: Heard, **terms: Any) -> tuple[Result, Course]:
-    course = begin(desk.database, requests)
+def make(desk: Desk, *requests: Request, heard: Heard, **terms: Any) -> tuple[Result, CallProgress]:
+    call_progress = begin(desk.database, requests)
     result = call(
         desk.caller,
         desk.database,
@@ -76,9 +76,9 @@ def make(desk: Desk, *requests: Request, heard: Heard, **terms: Any) -> tuple[Re
         requests,
         Terms(**terms),
         heard.listener(),
-        course,
+        call_progress,
     )
-    return result, course
+    return result, call_progress
 
 
 def reports(desk: Desk) -> Callable[[Progress], None]:
@@ -90,20 +90,20 @@ def test_a_call_places_waits_and_delivers(desk: Desk, capfd: pytest.CaptureFixtu
     desk.staff()
     desk.task()
     heard = Heard(reports(desk))
-    result, course = make(desk, desk.spawn(), heard=heard)
+    result, call_progress = make(desk, desk.spawn(), heard=heard)
     assert heard.placed == [1]
     assert [outcome.status for outcome in heard.ended] == ["needs_review"]
     assert result.ended == tuple(heard.ended)
     assert result.left == ()
     assert not desk.is_owed(1)
-    assert left_to_wait_for(desk.caller, desk.database, course) == []
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == []
     assert capfd.readouterr() == ("", ""), "a call prints nothing"
 
 
 def test_a_listener_that_raises_leaves_the_jobs_and_is_owed_their_outcomes(desk: Desk) -> None:
     desk.staff()
     desk.task()
-    course = begin(desk.database, [desk.spawn()])
+    call_progress = begin(desk.database, [desk.spawn()])
 
     def leave(_: Progress) -> None:
         raise TerminalIsGone
@@ -116,11 +116,11 @@ def test_a_listener_that_raises_leaves_the_jobs_and_is_owed_their_outcomes(desk:
             [desk.spawn()],
             Terms(),
             Listener(progress=leave),
-            course,
+            call_progress,
         )
     assert desk.job(1).state is JobState.QUEUED
     assert desk.is_owed(1)
-    assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
 
 
 def test_an_outcome_that_could_not_be_shown_stays_owed(desk: Desk) -> None:
@@ -132,12 +132,20 @@ def test_an_outcome_that_could_not_be_shown_stays_owed(desk: Desk) -> None:
         raise TerminalIsGone
 
     listener = replace(heard.listener(), ended=fail)
-    course = begin(desk.database, [desk.spawn()])
+    call_progress = begin(desk.database, [desk.spawn()])
     with pytest.raises(TerminalIsGone):
-        call(desk.caller, desk.database, desk.config, [desk.spawn()], Terms(), listener, course)
+        call(
+            desk.caller,
+            desk.database,
+            desk.config,
+            [desk.spawn()],
+            Terms(),
+            listener,
+            call_progress,
+        )
     assert desk.job(1).state is JobState.DONE
     assert desk.is_owed(1)
-    assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
 
 
 def test_of_several_one_that_is_refused_does_not_stop_the_others(desk: Desk) -> None:
@@ -171,11 +179,11 @@ def test_a_single_request_that_is_refused_raises(desk: Desk) -> None:
 def test_when_time_is_up_what_still_runs_is_left(desk: Desk) -> None:
     desk.staff()
     desk.task()
-    result, course = make(desk, desk.spawn(), heard=Heard(), seconds=0.0)
+    result, call_progress = make(desk, desk.spawn(), heard=Heard(), seconds=0.0)
     assert [outcome.state for outcome in result.left] == ["queued"]
     assert result.ended == ()
     assert desk.is_owed(1)
-    assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
 
 
 def test_one_outcome_of_several_may_be_enough(desk: Desk) -> None:
@@ -238,12 +246,12 @@ def test_a_call_that_waits_is_given_an_outcome_that_is_owed(desk: Desk) -> None:
     assert not desk.is_owed(job.id)
 
 
-def wait(desk: Desk, *tasks: str, heard: Heard, **terms: Any) -> tuple[Result, Course]:
-    course = Course([TaskId(task) for task in tasks])
+def wait(desk: Desk, *tasks: str, heard: Heard, **terms: Any) -> tuple[Result, CallProgress]:
+    call_progress = CallProgress([TaskId(task) for task in tasks])
     result = wait_on_record(
-        desk.caller, desk.database, desk.config, Terms(**terms), heard.listener(), course
+        desk.caller, desk.database, desk.config, Terms(**terms), heard.listener(), call_progress
     )
-    return result, course
+    return result, call_progress
 
 
 def test_a_wait_takes_the_newest_job_and_strikes_what_others_are_owed(desk: Desk) -> None:
@@ -254,10 +262,10 @@ def test_a_wait_takes_the_newest_job_and_strikes_what_others_are_owed(desk: Desk
     desk.database.run(
         "insert into waiter (id, job_id, created_at) values ('another', ?, 1.0)", (job.id,)
     )
-    result, course = wait(desk, "010", heard=Heard(), strikes_all=True)
+    result, call_progress = wait(desk, "010", heard=Heard(), strikes_all=True)
     assert [outcome.owed for outcome in result.ended] == [True]
     assert not desk.is_owed(job.id)
-    assert left_to_wait_for(desk.caller, desk.database, course) == []
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == []
 
 
 def test_a_wait_for_a_task_without_a_job_is_refused(desk: Desk) -> None:
@@ -304,22 +312,22 @@ def test_a_wait_that_is_left_names_its_tasks_whoever_placed_their_jobs(desk: Des
     desk.staff()
     desk.task()
     desk.queue()
-    result, course = wait(desk, "010", heard=Heard(), seconds=0.0)
+    result, call_progress = wait(desk, "010", heard=Heard(), seconds=0.0)
     assert [outcome.task for outcome in result.left] == ["010"]
-    assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
 
 
 def test_a_call_that_is_left_names_no_older_job_of_its_tasks(desk: Desk) -> None:
     desk.task()
     desk.queue()
-    course = begin(desk.database, [desk.spawn()])
-    assert left_to_wait_for(desk.caller, desk.database, course) == []
+    call_progress = begin(desk.database, [desk.spawn()])
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == []
 
 
 def test_where_nobody_can_tell_all_tasks_are_named(desk: Desk) -> None:
-    course = begin(desk.database, [desk.spawn("010")])
+    call_progress = begin(desk.database, [desk.spawn("010")])
     (desk.workspace.project / "state.yaml").write_text("project: [")
-    assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
 
 
 MOST_MODULES = 7

@@ -5,7 +5,7 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
-from sow.calls.call import Course, Listener, Terms, begin, call
+from sow.calls.call import CallProgress, Listener, Terms, begin, call
 from sow.calls.caller import WaitsForItself
 from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
@@ -139,10 +139,10 @@ def test_a_detached_check_whose_outcome_is_owed_says_so(desk: Desk) -> None:
     end(desk, job)
     desk.owe(job)
     requests = [check()]
-    course = begin(desk.database, requests)
+    call_progress = begin(desk.database, requests)
     detached = Terms(detach=True)
     with pytest.raises(OutcomeIsOwed):
-        call(desk.caller, desk.database, desk.config, requests, detached, Listener(), course)
+        call(desk.caller, desk.database, desk.config, requests, detached, Listener(), call_progress)
 
 
 def test_an_agent_cannot_check_its_own_task(desk: Desk) -> None:
@@ -195,9 +195,9 @@ def test_a_call_waits_for_a_held_job_without_a_worker_and_delivers_its_end(desk:
         end(desk, job)
 
     requests = [check()]
-    course: Course = begin(desk.database, requests)
+    call_progress: CallProgress = begin(desk.database, requests)
     listener = Listener(progress=progress, ended=outcomes.append)
-    call(desk.caller, desk.database, desk.config, requests, Terms(), listener, course)
+    call(desk.caller, desk.database, desk.config, requests, Terms(), listener, call_progress)
     (outcome,) = outcomes
     assert (outcome.job, outcome.exit_code, outcome.checks) == (job.id, 0, ("unit",))
 

@@ -5,7 +5,7 @@ from calls.desk import Desk
 from reports.job_cases import NOW
 
 from sow.calls.call import (
-    Course,
+    CallProgress,
     Listener,
     Result,
     Terms,
@@ -52,12 +52,14 @@ def merge_of_two(desk: Desk) -> Job:
     return desk.job(job.id)
 
 
-def wait(desk: Desk, *numbers: int, listener: Listener | None = None) -> tuple[Result, Course]:
-    course = Course([], job_ids=[JobId(number) for number in numbers])
+def wait(
+    desk: Desk, *numbers: int, listener: Listener | None = None
+) -> tuple[Result, CallProgress]:
+    call_progress = CallProgress([], job_ids=[JobId(number) for number in numbers])
     result = wait_on_record(
-        desk.caller, desk.database, desk.config, Terms(), listener or Listener(), course
+        desk.caller, desk.database, desk.config, Terms(), listener or Listener(), call_progress
     )
-    return result, course
+    return result, call_progress
 
 
 def test_an_agents_earlier_job_and_a_check_of_the_project_are_told(desk: Desk) -> None:
@@ -73,11 +75,11 @@ def test_an_agents_earlier_job_and_a_check_of_the_project_are_told(desk: Desk) -
         assert progress.job_ids == [check.id]
         pass_step(desk, check)
 
-    result, course = wait(desk, check.id, first.id, listener=Listener(progress=passes))
+    result, call_progress = wait(desk, check.id, first.id, listener=Listener(progress=passes))
     known = [(outcome.job, outcome.task, outcome.exit_code) for outcome in result.ended]
     assert sorted(known) == [(first.id, "010", 0), (check.id, None, 0)]
     assert not desk.is_owed(first.id)
-    assert jobs_left(course) == []
+    assert jobs_left(call_progress) == []
 
 
 def test_of_several_one_that_is_on_no_record_does_not_stop_the_others(desk: Desk) -> None:
@@ -105,9 +107,9 @@ def test_a_wait_that_is_left_names_its_jobs(desk: Desk, capsys: pytest.CaptureFi
     desk.staff()
     desk.task()
     job, check = desk.queue(), project_check(desk)
-    course = Course([], job_ids=[job.id, check.id], delivered={job.id})
+    call_progress = CallProgress([], job_ids=[job.id, check.id], delivered={job.id})
     options = WaitOptions(as_json=False, wait="9m", names_jobs=True)
-    assert say_detached(desk.caller, desk.database, course, options) == 130
+    assert say_detached(desk.caller, desk.database, call_progress, options) == 130
     words = capsys.readouterr().err
     assert f"To wait again: `sow job wait {check.id} --wait 9m`." in words
     assert f"To end it: `sow job cancel {check.id}`." in words
@@ -116,20 +118,22 @@ def test_a_wait_that_is_left_names_its_jobs(desk: Desk, capsys: pytest.CaptureFi
 def test_one_merge_of_two_tasks_is_waited_for_and_told_once(desk: Desk) -> None:
     desk.staff()
     merge = merge_of_two(desk)
-    course = Course([TaskId("010"), TaskId("020")])
+    call_progress = CallProgress([TaskId("010"), TaskId("020")])
 
     def passes(progress: Progress) -> None:
         assert progress.job_ids == [merge.id]
-        assert left_to_wait_for(desk.caller, desk.database, course) == ["010"]
+        assert left_to_wait_for(desk.caller, desk.database, call_progress) == ["010"]
         pass_step(desk, merge)
 
-    def waits(course: Course) -> Result:
+    def waits(call_progress: CallProgress) -> Result:
         listener = Listener(progress=passes)
-        return wait_on_record(desk.caller, desk.database, desk.config, Terms(), listener, course)
+        return wait_on_record(
+            desk.caller, desk.database, desk.config, Terms(), listener, call_progress
+        )
 
-    assert [outcome.job for outcome in waits(course).ended] == [merge.id]
-    assert left_to_wait_for(desk.caller, desk.database, course) == []
-    again = waits(Course([TaskId("020"), TaskId("010")]))
+    assert [outcome.job for outcome in waits(call_progress).ended] == [merge.id]
+    assert left_to_wait_for(desk.caller, desk.database, call_progress) == []
+    again = waits(CallProgress([TaskId("020"), TaskId("010")]))
     assert [outcome.job for outcome in again.ended] == [merge.id]
     assert waiters.of_job(desk.database, merge.id) == []
 

@@ -71,7 +71,7 @@ def test_a_second_time_changes_nothing(settings: dict[str, Any]) -> None:
     once = install(settings)
     twice = install(once.settings, whole(once))
     assert twice.settings == once.settings
-    assert (twice.deeds, twice.notes) == ((), ())
+    assert (twice.changes, twice.notes) == ((), ())
     assert plan_uninstall(twice.settings, twice.brought).settings == settings
 
 
@@ -130,7 +130,7 @@ def test_another_sow_moves_the_folder_and_changes_the_rules() -> None:
     new = install(old.settings, old.brought)
     assert new.settings["extraKnownMarketplaces"]["sow"] == source_of(HERE)
     assert new.settings["permissions"]["allow"] == list(RULES)
-    assert "1 rule is taken out, of an earlier sow" in new.deeds
+    assert "1 rule is taken out, of an earlier sow" in new.changes
     assert plan_uninstall(new.settings, new.brought).settings == {}
 
 

@@ -25,7 +25,7 @@ from journeys.site import Site, wait_until
 from mcp_server.place import Json, call, run
 from standins import read_runs
 
-from sow.mcp_server.room import MOST_CHARACTERS
+from sow.mcp_server.answer_size import MOST_CHARACTERS
 
 YOLO = {
     "agents": {"executors": {"claude-code": {"type": "claude", "settings": {"yolo_mode": True}}}}
@@ -40,7 +40,7 @@ def test_two_clients_that_spawn_the_same_task_share_one_job(site: Site) -> None:
     async def work() -> None:
         place = place_of(site)
         async with (
-            place.over_stdio() as one,
+            place.over_stdio() as first,
             place.over_stdio() as other,
             anyio.create_task_group() as group,
         ):
@@ -50,7 +50,7 @@ def test_two_clients_that_spawn_the_same_task_share_one_job(site: Site) -> None:
                     await call(client, "agent_spawn", agent="implementer", tasks=["010"])
                 )
 
-            group.start_soon(spawn, one)
+            group.start_soon(spawn, first)
             group.start_soon(spawn, other)
             await until(await_waiters, site, "010", 2)
             await until(await_runs, site)
@@ -77,12 +77,12 @@ def test_one_client_reviews_while_the_other_follows(site: Site) -> None:
 
     async def work() -> None:
         place = place_of(site)
-        async with place.over_stdio() as one, place.over_stdio() as other:
-            await call(one, "agent_spawn", agent="implementer", tasks=["010"], clone=True)
+        async with place.over_stdio() as first, place.over_stdio() as other:
+            await call(first, "agent_spawn", agent="implementer", tasks=["010"], clone=True)
             async with anyio.create_task_group() as group:
 
                 async def review() -> None:
-                    reviewed.append(await call(one, "agent_review", tasks=["010"]))
+                    reviewed.append(await call(first, "agent_review", tasks=["010"]))
 
                 group.start_soon(review)
                 await until(await_runs, site, 2)

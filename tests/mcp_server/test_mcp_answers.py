@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
+from sow.mcp_server.answer_size import MOST_CHARACTERS
 from sow.mcp_server.answers import Ended, answer_of
-from sow.mcp_server.room import MOST_CHARACTERS
 
 TOOLS = {tool.name: tool for tool in tools_for(root, None, 50.0)}
 ERROR = {
@@ -207,23 +207,23 @@ CHANGES = [{"cursor": f"q:{n}", "seq": n, "data": {"reason": "r" * 200}} for n i
 @pytest.mark.parametrize("exit_code", [0, 75])
 def test_more_changes_than_there_is_room_for_come_with_the_next_call(exit_code: int) -> None:
     """Nothing is missed, and nothing is told twice: the cursor leads to the first that is left."""
-    told: list[Any] = []
+    changes: list[Any] = []
     arguments = {"any": True, "since": "0"}
     calls = 0
-    while len(told) < len(CHANGES):
-        rest = CHANGES[len(told) :]
+    while len(changes) < len(CHANGES):
+        rest = CHANGES[len(changes) :]
         output = printed({"changes": rest, "cursor": CHANGES[-1]["cursor"]})
         answer = answer_of(TOOLS["agent_wait"], arguments, Ended(exit_code, output))
         (result,) = answer.content["results"]
         assert len(answer.text) < MOST_CHARACTERS + 1000
-        told += result["changes"]
-        assert result["cursor"] == told[-1]["cursor"]
-        whole = len(told) == len(CHANGES)
+        changes += result["changes"]
+        assert result["cursor"] == changes[-1]["cursor"]
+        whole = len(changes) == len(CHANGES)
         if not whole:
             assert "the cursor leads to the rest" in answer.content["notes"][0]
         if not whole or exit_code == 75:
             arguments = answer.content["continue_with"]["arguments"]
             assert arguments == {"any": True, "since": result["cursor"]}
         calls += 1
-    assert told == CHANGES
+    assert changes == CHANGES
     assert 1 < calls < 20

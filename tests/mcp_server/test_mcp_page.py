@@ -12,9 +12,9 @@ from sow.cli.mcp import BOUND
 from sow.cli.mcp_tools import tools_for
 from sow.cli.root import root
 from sow.config.units import parse_duration
+from sow.mcp_server.answer_size import MOST_CHARACTERS
 from sow.mcp_server.calls import MOST_WAITS
 from sow.mcp_server.resources import forms_for
-from sow.mcp_server.room import MOST_CHARACTERS
 
 TEXT = PAGE.read_text("utf-8")
 TOOLS = {tool.name: tool for tool in tools_for(root, None, 50.0)}

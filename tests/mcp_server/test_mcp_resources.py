@@ -5,8 +5,8 @@ import json
 import pytest
 
 from sow.errors import StateError
+from sow.mcp_server.answer_size import MOST_CHARACTERS, fit_lines
 from sow.mcp_server.resources import forms_for, line_of
-from sow.mcp_server.room import MOST_CHARACTERS, fit_lines
 
 READ = {
     "sow://status": ("status", "--json", "--"),

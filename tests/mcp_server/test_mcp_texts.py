@@ -78,14 +78,14 @@ def passed_on(*messages: types.JSONRPCMessage) -> tuple[list[Any], list[tuple[st
     escrows, passed = Heard(), list[Any]()
 
     async def work() -> None:
-        to_pass, said = anyio.create_memory_object_stream[SessionMessage](len(messages))
+        to_pass, from_client = anyio.create_memory_object_stream[SessionMessage](len(messages))
         to_client, client = anyio.create_memory_object_stream[SessionMessage](len(messages))
         async with to_pass:
             for message in messages:
                 await to_pass.send(SessionMessage(message))
         async with client:
-            async with said:
-                await pass_out(said, to_client, Always(), escrows)
+            async with from_client:
+                await pass_out(from_client, to_client, Always(), escrows)
             passed.extend([item.message async for item in client])
 
     run(work)

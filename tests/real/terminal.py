@@ -64,7 +64,7 @@ def _take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def settle_in(sandbox: Sandbox) -> None:
+def answer_first_questions(sandbox: Sandbox) -> None:
     """Answer beforehand what Claude Code asks a person at the first start."""
     file = sandbox.home / ".claude.json"
     known = json.loads(file.read_text("utf-8")) if file.exists() else {}
@@ -81,7 +81,7 @@ def settle_in(sandbox: Sandbox) -> None:
 @contextmanager
 def open_terminal(sandbox: Sandbox, *words: str) -> Iterator[Terminal]:
     """Call sow on a terminal, and see that it has ended."""
-    settle_in(sandbox)
+    answer_first_questions(sandbox)
     opened = Terminal(sandbox, *words)
     try:
         yield opened

@@ -16,7 +16,7 @@ from sow.refs.fetching import bring_reference, drop_old_trees, note_use
 from sow.refs.index import read_index
 from sow.refs.linking import Presence, look
 from sow.refs.removing import remove_reference
-from sow.refs.updating import Deed, update_reference
+from sow.refs.updating import UpdateResult, update_reference
 from sow.schema.references import Reference
 
 pytestmark = pytest.mark.slow
@@ -211,7 +211,7 @@ def test_a_copy_is_made_where_no_link_can_be(site: RefSite, remote: Remote) -> N
     remote.write("README.md", "Second.\n")
     remote.commit("Second")
     done = update_reference(site.workspace, reference, now=NOW, make=refuse_links)
-    assert (done.deed, done.is_copy) == (Deed.UPDATED, True)
+    assert (done.result, done.is_copy) == (UpdateResult.UPDATED, True)
     assert (site.link("style") / "README.md").read_text() == "Second.\n"
     assert sorted(path.name for path in (site.root / ".sow/refs").iterdir()) == [
         ".copy-style",

@@ -19,7 +19,7 @@ LAST_ROW = """            well_ended="merged",
 ROW = """        JobKind(
             verb=Verb.COUNT,
             package="count",
-            deed="began to count",
+            did="began to count",
             session=None,
             span="step",
         ),

@@ -86,7 +86,7 @@ class WorkerKind(ABC):
 
     @abstractmethod
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
     ) -> None:
         """Write the task and the job together.
 

@@ -159,13 +159,13 @@ def _last_words(running: Running, exit_facts: Exit) -> str:
     return f"its program ended by {how}: {lines[-1]}" if lines else f"its program ended by {how}"
 
 
-def _final_result(running: Running, following: Next) -> StepResult | None:
+def _final_result(running: Running, next_step: Next) -> StepResult | None:
     """Return the result that is written down; None where the program is run again."""
-    return result_of(running) if following.step in (Step.DONE, Step.FAIL) else None
+    return result_of(running) if next_step.step in (Step.DONE, Step.FAIL) else None
 
 
-def _refuse_outdated(context: WorkerContext, job: Job, following: Next) -> None:
-    if following.step not in (Step.CANCEL, Step.DONE):
+def _refuse_outdated(context: WorkerContext, job: Job, next_step: Next) -> None:
+    if next_step.step not in (Step.CANCEL, Step.DONE):
         refuse_cancelled(context, job)
 
 
@@ -234,31 +234,31 @@ class StepKind(WorkerKind):
         )
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
     ) -> None:
         """Put the result into the task's state, if there is a task, and write the job with it.
 
         Raises Outdated. A task that cannot be written any more (its folder is gone,
         say) ends its job as failed.
         """
-        spent = tries_after(job, running, verdict, following)
+        spent = tries_after(job, running, verdict, next_step)
         is_final = False
 
         def change(_task: Task) -> Mapping[str, Any]:
-            _refuse_outdated(context, job, following)
-            result = _final_result(running, following)
+            _refuse_outdated(context, job, next_step)
+            result = _final_result(running, next_step)
             return result.fields if result is not None else {}
 
         def record(_task: Task | None) -> None:
             nonlocal is_final
-            is_final = follow(context, job, running.lease, verdict, following, None, spent)
+            is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         if not job.task_id:
-            result = _final_result(running, following)
+            result = _final_result(running, next_step)
             if result is not None:
                 self.record_in_project(context, running.job, result)
             with leases.under(context.database, running.lease):
-                _refuse_outdated(context, job, following)
+                _refuse_outdated(context, job, next_step)
                 record(None)
         else:
             try:

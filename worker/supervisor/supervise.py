@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         return 0
     receive(WATCHED)
     folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
-    settle_in(folder, orders)
+    set_environment_and_output(folder, orders)
     lock = hold_alive_lock(folder)
     attempt = os.fsdecode(orders.environ.get(ATTEMPT_ID.encode(), b""))
     if was_given_up(folder, attempt):
@@ -85,7 +85,7 @@ def limit_open_files(soft: str | None) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
 
 
-def settle_in(folder: str, orders: Orders) -> None:
+def set_environment_and_output(folder: str, orders: Orders) -> None:
     """Take the agent's environment for our own, and the attempt's log for our output."""
     os.environb.clear()
     os.environb.update(orders.environ)

@@ -90,23 +90,23 @@ class ReviewKind(AgentKind):
         return Gathering(running.job, lambda: changed_meanwhile(context, running))
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
     ) -> None:
         """Write the job's end, or its next turn; the task is only looked at. Raises Outdated.
 
         A task that cannot be read any more (its folder is gone, say) ends its job as failed.
         """
-        spent = spent_by(job, running, verdict, following)
+        spent = spent_by(job, running, verdict, next_step)
         is_final, last = False, None
 
         def change(task: Task) -> Mapping[str, Any]:
-            _refuse_outdated(context, job, verdict, following.step, task)
+            _refuse_outdated(context, job, verdict, next_step.step, task)
             return {}
 
         def record(task: Task) -> None:
             nonlocal is_final, last
             last = task
-            is_final = follow(context, job, running.lease, verdict, following, None, spent)
+            is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         try:
             if verdict.cause is Cause.STATE_UNREADABLE:

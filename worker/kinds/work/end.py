@@ -94,15 +94,15 @@ def write_down(
     running: Running,
     job: Job,
     verdict: Verdict,
-    following: Next,
+    next_step: Next,
 ) -> None:
     """Change the task as the step asks, and the job with it. Raises Outdated.
 
     A task that cannot be written any more (its folder is gone, say) ends its job as failed.
     """
-    spent = spent_by(job, running, verdict, following)
+    spent = spent_by(job, running, verdict, next_step)
     try:
-        _follow(context, running, job, verdict, following, spent)
+        _follow(context, running, job, verdict, next_step, spent)
     except StateError as error:
         if passing_fault(error) is not None:
             raise  # nothing is wrong with the task: it is written later
@@ -115,7 +115,7 @@ def _follow(
     running: Running,
     job: Job,
     verdict: Verdict,
-    following: Next,
+    next_step: Next,
     spent: dict[str, Any],
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
@@ -127,7 +127,7 @@ def _follow(
     session = both(session, _restored_judgements(running))
     awaiting = _completed_awaits_review(context, running, job)
     result = running.gathering.result if running.gathering is not None else None
-    is_done = following.step is Step.DONE
+    is_done = next_step.step is Step.DONE
     is_old = False
     if is_done and result is None and job.started_at is not None:
         # Before the task's lock is taken: in a large tree it takes a moment.
@@ -135,10 +135,10 @@ def _follow(
     is_final = False
 
     def change(task: Task) -> Mapping[str, Any]:
-        _refuse_outdated(context, job, verdict, following.step, task)
+        _refuse_outdated(context, job, verdict, next_step.step, task)
         word = awaiting(task)
         counted = msgspec.structs.replace(task, status=NEEDS_REVIEW) if word else task
-        match following.step:
+        match next_step.step:
             case Step.CANCEL:
                 return {**session(counted), **leaves(counted, TaskStatus.PAUSED, now), **word}
             case Step.FAIL:
@@ -153,9 +153,9 @@ def _follow(
         if is_done:
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
-        is_final = follow(context, job, running.lease, verdict, following, task.status, spent)
+        is_final = follow(context, job, running.lease, verdict, next_step, task.status, spent)
 
-    if following.step is Step.FAIL:
+    if next_step.step is Step.FAIL:
         change_under_lease(context, job, running.lease, change)
         log_failure(context, job, verdict.reason)
     change_under_lease(context, job, running.lease, change, record)

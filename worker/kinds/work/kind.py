@@ -293,10 +293,10 @@ class WorkKind(AgentKind):
         return Gathering(job, lambda: gather(context, job, running.task))
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, following: Next
+        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
     ) -> None:
         """Change its task as the step asks, and the job with it."""
-        write_down(context, running, job, verdict, following)
+        write_down(context, running, job, verdict, next_step)
 
 
 KIND = WorkKind()
