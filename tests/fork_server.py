@@ -66,24 +66,24 @@ def _serve(listener: socket.socket) -> None:
         os.set_blocking(end, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-    told: dict[int, int] = {}
+    answers: dict[int, int] = {}
     while True:
         ready = select.select([listener, waking, 0], [], [])[0]
         if 0 in ready:
             return
         if waking in ready:
             os.read(waking, 4096)
-            _reap(told)
+            _reap(answers)
         if listener in ready:
-            _fork_one(listener, told)
+            _fork_one(listener, answers)
 
 
-def _reap(told: dict[int, int]) -> None:
-    while told:
+def _reap(answers: dict[int, int]) -> None:
+    while answers:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
-        descriptor = told.pop(pid)
+        descriptor = answers.pop(pid)
         _tell(descriptor, status)
         os.close(descriptor)
 
@@ -95,7 +95,7 @@ def _tell(descriptor: int, number: int) -> None:
         return
 
 
-def _fork_one(listener: socket.socket, told: dict[int, int]) -> None:
+def _fork_one(listener: socket.socket, answers: dict[int, int]) -> None:
     connection, _ = listener.accept()
     with connection:
         _, ancillary, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(4 * MOST_DESCRIPTORS))
@@ -110,7 +110,7 @@ def _fork_one(listener: socket.socket, told: dict[int, int]) -> None:
         _become(request, streams)
     for descriptor in (request, *streams):
         os.close(descriptor)
-    told[pid] = answer
+    answers[pid] = answer
     _tell(answer, pid)
 
 

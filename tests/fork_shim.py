@@ -23,12 +23,12 @@ def _forked(words: list[str]) -> int:
     request += b"".join(name + b"=" + value + b"\0" for name, value in os.environb.items())
     wanted = os.memfd_create("request")
     os.write(wanted, request)
-    reading, told = os.pipe()
+    reading, answer_end = os.pipe()
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.connect(SOCKET)
-    numbers = array("i", [wanted, 0, 1, 2, *held, told])
+    numbers = array("i", [wanted, 0, 1, 2, *held, answer_end])
     connection.sendmsg([b"r"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
-    os.close(told)
+    os.close(answer_end)
     answer = b""
     while more := os.read(reading, 64):
         answer += more

@@ -77,10 +77,10 @@ def run_forked(
     """
     argv = [str(Path(sys.executable).with_name("sow")), *words]
     with ExitStack() as stack:
-        (given, giving), (out, out_end), (err, err_end), (ended, told) = (
+        (given, giving), (out, out_end), (err, err_end), (ended, end_pipe) = (
             _pipe(stack) for _ in range(4)
         )
-        streams = (given, out_end, err_end, told)
+        streams = (given, out_end, err_end, end_pipe)
         _ask([str(cwd), str(server() / PYTHON), str(len(argv)), *argv], env, streams)
         for stream in streams:
             stream.close()

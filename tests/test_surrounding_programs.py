@@ -80,8 +80,8 @@ def test_git_says_which_variables_are_its_own() -> None:
         ["git", "rev-parse", "--local-env-vars"], capture_output=True, text=True, check=True
     )
     always = {name for row in SURROUNDINGS if not row.shown_by for name in row.names.split()}
-    said = {name for name in done.stdout.split() if not name.startswith("GIT_INTERNAL_")}
-    assert said - always == KEPT_OF_GIT
+    names = {name for name in done.stdout.split() if not name.startswith("GIT_INTERNAL_")}
+    assert names - always == KEPT_OF_GIT
 
 
 @pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "post-commit"])

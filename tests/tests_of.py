@@ -58,8 +58,8 @@ def _that_run(module: str) -> list[Path]:
     if package != "sow.cli":
         return []
     words = stem.split("_")
-    for said in (", ".join(f'"{word}"' for word in words), f'"{words[0]}"'):
-        counts = {test: text_of(test).count(f"({said}") for test in _tests()}
+    for argument in (", ".join(f'"{word}"' for word in words), f'"{words[0]}"'):
+        counts = {test: text_of(test).count(f"({argument}") for test in _tests()}
         found = sorted((test for test in counts if counts[test]), key=lambda test: -counts[test])
         if found:
             return found[:MOST]

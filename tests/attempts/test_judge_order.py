@@ -82,9 +82,9 @@ def test_any_status_that_an_agent_sets_is_a_report_whatever_the_exit(
 ) -> None:
     """§8: "reported (status no longer in_progress, whatever the exit code)"."""
     evidence = Evidence(make_job(), make_task(status=status), ending, Observation())
-    told = judge(evidence, Classifier())  # type: ignore[arg-type]
-    assert told.cause is Cause.REPORTED
-    assert status.value in told.reason
+    verdict = judge(evidence, Classifier())  # type: ignore[arg-type]
+    assert verdict.cause is Cause.REPORTED
+    assert status.value in verdict.reason
 
 
 @pytest.mark.parametrize("status", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS])

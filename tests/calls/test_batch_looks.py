@@ -55,8 +55,8 @@ def test_a_call_that_is_placed_during_a_look_calls_nobody(
     between_its_halves(monkeypatch, lambda: place(desk.caller, desk.database, desk.config, again))
     turn(work)
     assert items(work)["010"] is ItemState.WAITING
-    told = [c.data.status for c in read_after(desk.database, upto) if c.kind == "item"]
-    assert ItemState.NEEDS_PERSON not in told
+    statuses = [c.data.status for c in read_after(desk.database, upto) if c.kind == "item"]
+    assert ItemState.NEEDS_PERSON not in statuses
 
 
 def test_a_task_that_is_added_during_the_last_look_is_begun(

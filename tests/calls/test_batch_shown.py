@@ -31,7 +31,7 @@ def sow(desk: Desk, *words: str, expect: int | None = 0) -> str:
     return ended.out
 
 
-def told(desk: Desk, *words: str, expect: int | None = 0) -> dict[str, Any]:
+def batch_of(desk: Desk, *words: str, expect: int | None = 0) -> dict[str, Any]:
     found = msgspec.json.decode(sow(desk, *words, "--json", expect=expect))
     return {key: found[key] for key in SAME}
 
@@ -68,15 +68,15 @@ def work(desk: Desk) -> Work:
 
 
 def test_a_list_and_a_change_say_what_the_batch_itself_says(desk: Desk, work: Work) -> None:
-    shown = told(desk, "batch", "show")
+    shown = batch_of(desk, "batch", "show")
     assert shown["counts"] == {"needs_person": 1, "failed": 1, "waiting": 1}
     assert (shown["rests"], shown["exit_code"], shown["continue_with"]) == (True, 1, None)
-    assert told(desk, "batch", "list") == shown
-    paused = told(desk, "batch", "pause")
-    assert (paused, paused["state"]) == (told(desk, "batch", "show"), "paused")
-    goes_on = told(desk, "batch", "resume")
+    assert batch_of(desk, "batch", "list") == shown
+    paused = batch_of(desk, "batch", "pause")
+    assert (paused, paused["state"]) == (batch_of(desk, "batch", "show"), "paused")
+    goes_on = batch_of(desk, "batch", "resume")
     assert goes_on["continue_with"] == "sow batch wait 1", "what has failed is tried again"
-    assert goes_on == told(desk, "batch", "show")
+    assert goes_on == batch_of(desk, "batch", "show")
 
 
 def test_a_list_tells_what_is_on_record_and_says_where_that_is_behind(
@@ -84,7 +84,11 @@ def test_a_list_tells_what_is_on_record_and_says_where_that_is_behind(
 ) -> None:
     """So it takes no longer with more batches: no task is read for it."""
     sow(desk, "batch", "resume")
-    assert told(desk, "batch", "show")["counts"] == {"needs_person": 1, "running": 1, "waiting": 1}
+    assert batch_of(desk, "batch", "show")["counts"] == {
+        "needs_person": 1,
+        "running": 1,
+        "waiting": 1,
+    }
     shown = msgspec.json.decode(sow(desk, "batch", "list", "--json"))
     assert shown["counts"] == {"needs_person": 1, "failed": 1, "waiting": 1}
     assert (shown["is_behind"], shown["rests"], shown["exit_code"]) == (True, False, 75)
@@ -100,10 +104,10 @@ def test_a_list_tells_what_is_on_record_and_says_where_that_is_behind(
 def test_what_an_editor_has_written_is_told_by_a_look_and_not_by_a_list(
     desk: Desk, work: Work
 ) -> None:
-    known = told(desk, "batch", "list")
+    known = batch_of(desk, "batch", "list")
     desk.change("010", status=TaskStatus.ABANDONED)
-    assert told(desk, "batch", "list") == known
-    assert told(desk, "batch", "show") != known
+    assert batch_of(desk, "batch", "list") == known
+    assert batch_of(desk, "batch", "show") != known
 
 
 def test_what_comes_next_and_what_waits_name_an_item_that_has_failed(

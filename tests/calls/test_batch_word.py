@@ -40,9 +40,9 @@ def test_it_waits_for_a_verdict_and_the_author_is_told(
     turn(begin(desk))
     author()
     assert desk.read().status is TaskStatus.NEEDS_REVIEW
-    told = capsys.readouterr()
-    assert told.out == "Task 010: status is needs_review\n"
-    assert "completed counts as needs_review here: task 010 belongs to batch 1" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == "Task 010: status is needs_review\n"
+    assert "completed counts as needs_review here: task 010 belongs to batch 1" in printed.err
 
 
 def test_it_does_where_the_batch_was_paused_meanwhile(desk: Desk, author: Author) -> None:

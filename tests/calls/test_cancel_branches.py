@@ -68,7 +68,7 @@ def test_a_job_that_runs_is_asked_to_end(desk: Desk) -> None:
     desk.task()
     job = desk.run()
     cancelled = cancel(desk, job)
-    assert [one.id for one in cancelled.ending] == [job.id]
+    assert [each.id for each in cancelled.ending] == [job.id]
     assert desk.job(job.id).cancel_requested_at is not None
     assert desk.read().status is TaskStatus.IN_PROGRESS
 
@@ -213,9 +213,9 @@ def test_one_merge_of_the_tasks_of_a_cancel_is_ended_and_printed_once(
     tasks = [TaskId("010"), TaskId("020")]
     assert cancel_tasks(desk.caller, tasks, How()) == 0
     assert desk.job(merge.id).state is JobState.CANCELLED
-    said = capsys.readouterr()
-    assert (said.out.count("\n"), said.err) == (1, "")
-    assert said.out.startswith("010, 020 cancelled (merge, job 1")
+    printed = capsys.readouterr()
+    assert (printed.out.count("\n"), printed.err) == (1, "")
+    assert printed.out.startswith("010, 020 cancelled (merge, job 1")
 
 
 def test_a_step_that_ends_before_its_cancel_is_heeded_says_how(desk: Desk) -> None:
@@ -344,7 +344,7 @@ def test_what_nobody_can_tell_of_is_not_waited_for(desk: Desk) -> None:
     job = desk.run()
     elsewhere(desk, job)
     cancelled = cancel_to_end(desk.caller, desk.database, job)
-    assert [one.id for one in cancelled.ending] == [job.id]
+    assert [each.id for each in cancelled.ending] == [job.id]
     error = not_ended(desk.caller, desk.database, cancelled.job)
     assert isinstance(error, EndIsUnverifiable)
     assert f"sow job resolve {job.id} --gone" in error.hint

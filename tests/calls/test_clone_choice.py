@@ -50,7 +50,7 @@ def test_what_keeps_the_clone_from_being_made_is_told_by_the_resume(desk: Desk) 
 
 
 @pytest.mark.parametrize(
-    ("settings", "clone", "told"),
+    ("settings", "clone", "is_noted"),
     [
         ("batch: {merge: true}", None, True),
         ("batch: {clone: true}", None, True),
@@ -60,7 +60,7 @@ def test_what_keeps_the_clone_from_being_made_is_told_by_the_resume(desk: Desk) 
     ],
 )
 def test_who_begins_in_the_tree_where_batches_use_clones_is_told_how_to_have_one(
-    desk: Desk, settings: str, clone: bool | None, told: bool
+    desk: Desk, settings: str, clone: bool | None, is_noted: bool
 ) -> None:
     repository(desk)
     desk.workspace.repository_config.write_text(f"{settings}\n")
@@ -68,8 +68,8 @@ def test_who_begins_in_the_tree_where_batches_use_clones_is_told_how_to_have_one
     placed = place(desk.caller, desk.database, desk.config, desk.spawn("010", clone=clone))
     assert not is_in_clone(placed.job)
     words = [note for note in placed.notes if "batches use clones" in note]
-    assert bool(words) is told
-    if told:
+    assert bool(words) is is_noted
+    if is_noted:
         again = desk.spawn("010", fresh=True, clone=True)
         desk.end(placed.job.id, TaskStatus.PENDING, JobState.CANCELLED)
         assert is_in_clone(place(desk.caller, desk.database, desk.config, again).job)

@@ -238,7 +238,7 @@ def test_a_job_that_owes_its_task_is_not_pruned(database: Database) -> None:
     ended = owing(database, ended_at=1.0)
     assert pruning.ended_jobs(database) == []
     jobs.pay_task(database, ended.id)
-    assert [one.id for one in pruning.ended_jobs(database)] == [ended.id]
+    assert [each.id for each in pruning.ended_jobs(database)] == [ended.id]
 
 
 @pytest.mark.parametrize("prior", [TaskStatus.PENDING, TaskStatus.IN_PROGRESS, None])

@@ -40,12 +40,12 @@ def open_it(desk: Desk) -> tuple[Job, int]:
 
 
 def test_the_session_runs_here_and_its_end_is_on_record(paused: Desk) -> None:
-    told = paused.base / "told"
-    paused.program("claude", f'echo "$@" > {told}; echo $SOW_TASK_ID $SOW_JOB_ID >> {told}')
+    record = paused.base / "told"
+    paused.program("claude", f'echo "$@" > {record}; echo $SOW_TASK_ID $SOW_JOB_ID >> {record}')
     job, code = open_it(paused)
     assert (code, job.state, job.cause) == (0, JobState.DONE, Cause.CLOSED)
     assert (job.verb, job.outcome_status) == (Verb.OPEN, TaskStatus.PAUSED)
-    words, variables = told.read_text().splitlines()
+    words, variables = record.read_text().splitlines()
     assert f"--resume {SESSION}" in words
     assert variables == "010 1"
     (attempt,) = jobs.attempts(paused.database, job.id)

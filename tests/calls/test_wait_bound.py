@@ -24,12 +24,12 @@ def test_a_person_waits_without_a_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"), [({}, 110.0), ({"BASH_DEFAULT_TIMEOUT_MS": "300000"}, 290.0)]
+    ("variables", "seconds"), [({}, 110.0), ({"BASH_DEFAULT_TIMEOUT_MS": "300000"}, 290.0)]
 )
 def test_below_claude_code_the_bound_is_its_shells_timeout_less_10_s(
-    told: dict[str, str], seconds: float
+    variables: dict[str, str], seconds: float
 ) -> None:
-    assert bound(CLAUDECODE="1", **told) == seconds
+    assert bound(CLAUDECODE="1", **variables) == seconds
 
 
 @pytest.mark.parametrize("value", ["", "soon", "-5", "1e9", "3.5"])
@@ -79,11 +79,11 @@ def test_the_bound_always_leaves_the_shell_ten_seconds(milliseconds: int) -> Non
     assert found + 10 == pytest.approx(milliseconds / 1000)
 
 
-@pytest.mark.parametrize("told", ["5", "five minutes", "-1s", "1w", "nan"])
-def test_what_is_no_length_of_time_is_a_usage_error(told: str) -> None:
-    for call in (lambda: bound(told), lambda: bound(SOW_WAIT=told)):
+@pytest.mark.parametrize("text", ["5", "five minutes", "-1s", "1w", "nan"])
+def test_what_is_no_length_of_time_is_a_usage_error(text: str) -> None:
+    for call in (lambda: bound(text), lambda: bound(SOW_WAIT=text)):
         with pytest.raises(UsageError) as refusal:
             call()
         assert refusal.value.exit_code is ExitCode.USAGE
-        assert told in refusal.value.message
+        assert text in refusal.value.message
         assert "90s, 9m, 2h" in refusal.value.hint

@@ -14,7 +14,7 @@ TASK = ".sow/project/phases/implementation/tasks/{}"
 
 
 @pytest.fixture
-def told(begun, tmp_path):
+def logged(begun, tmp_path):
     """Return the commands, in a project with four entries in three logs."""
     project = tmp_path / ".sow/project"
     rows = [
@@ -32,34 +32,34 @@ def actions(done) -> list[str]:
     return [line["action"] for line in done.lines]
 
 
-def test_all_logs_are_read_in_the_order_of_time(told):
-    done = told("log", "--json")
+def test_all_logs_are_read_in_the_order_of_time(logged):
+    done = logged("log", "--json")
     assert actions(done) == ["planned", "looked", "built", "merged"]
     assert [line["task"] for line in done.lines] == [None, "020", "010", None]
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_a_log_that_cannot_be_read_is_named_and_hides_no_other(told, tmp_path, make):
+def test_a_log_that_cannot_be_read_is_named_and_hides_no_other(logged, tmp_path, make):
     """Any agent may leave such a thing where its log was."""
     path = tmp_path / TASK.format("010") / "log.md"
     path.unlink()
     make(path)
-    done = told("log")
+    done = logged("log")
     assert (done.code, [line.split()[-1] for line in done.out.splitlines()]) == (
         4,
         ["planned", "looked", "merged"],
     )
     assert done.err.startswith(f"Error: {path} cannot be used: ")
-    done = told("log", "--json")
+    done = logged("log", "--json")
     assert (done.code, [line.get("action") for line in done.lines]) == (
         4,
         ["planned", "looked", "merged", None],
     )
 
 
-def test_people_read_the_task_before_each_entry(told, monkeypatch):
+def test_people_read_the_task_before_each_entry(logged, monkeypatch):
     monkeypatch.setenv("TZ", "UTC")
-    assert told("log", "-n", "2").out == (
+    assert logged("log", "-n", "2").out == (
         "010   2026-01-31 12:00:03  implementer  built\n"
         "-     2026-01-31 12:00:04  orchestrator  merged\n"
     )
@@ -77,14 +77,14 @@ def test_people_read_the_task_before_each_entry(told, monkeypatch):
         (("-n", "1"), ["merged"]),
     ],
 )
-def test_only_what_is_asked_for_is_shown(told, options, left):
-    assert actions(told("log", "--json", *options)) == left
+def test_only_what_is_asked_for_is_shown(logged, options, left):
+    assert actions(logged("log", "--json", *options)) == left
 
 
-def test_what_sow_tells_of_a_roles_jobs_is_the_roles_too(told, tmp_path):
+def test_what_sow_tells_of_a_roles_jobs_is_the_roles_too(logged, tmp_path):
     entry = LogEntry("2026-01-31T12:00:09Z", "sow", "Job 1 done", role="implementer", job=1)
     append_entry(tmp_path / TASK.format("010"), entry)
-    assert actions(told("log", "--json", "--agent", "implementer")) == ["built", "Job 1 done"]
+    assert actions(logged("log", "--json", "--agent", "implementer")) == ["built", "Job 1 done"]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_what_sow_tells_of_a_roles_jobs_is_the_roles_too(told, tmp_path):
         (("--task", "x"), 4, "not a task id: 'x'"),
     ],
 )
-def test_log_refuses(told, options, code, message):
-    done = told("log", *options)
+def test_log_refuses(logged, options, code, message):
+    done = logged("log", *options)
     assert (done.code, done.out, done.err.splitlines()[0]) == (code, "", f"Error: {message}")
 
 
@@ -105,14 +105,14 @@ def test_an_empty_story_says_so(begun):
 
 
 @pytest.mark.slow
-def test_who_follows_is_told_each_entry_once(told, tmp_path):
+def test_who_follows_is_told_each_entry_once(logged, tmp_path):
     argv = [sys.executable, "-P", "-m", "sow", "log", "--follow", "--json", "-n", "1"]
     follower = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         assert '"action": "merged"' in follower.stdout.readline()
-        told("agent", "log", "more", "--task", "010")
+        logged("agent", "log", "more", "--task", "010")
         assert '"action": "more"' in follower.stdout.readline()
-        told("agent", "log", "even more")
+        logged("agent", "log", "even more")
         assert '"action": "even more"' in follower.stdout.readline()
     finally:
         follower.send_signal(signal.SIGINT)

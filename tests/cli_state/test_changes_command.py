@@ -65,7 +65,7 @@ def test_programs_go_on_after_a_cursor(tried: Sow) -> None:
     tried("task", "abandon", "020")
     (line,) = tried("changes", "--json", "--since", cursor).lines
     assert (line["task"], line["data"]["before"]) == ("020", "pending")
-    assert [one["seq"] for one in tried("changes", "--json", "-n", "2").lines] == [4, 5]
+    assert [each["seq"] for each in tried("changes", "--json", "-n", "2").lines] == [4, 5]
 
 
 def test_a_row_that_somebody_else_wrote_is_passed_over_and_said(tried: Sow, tmp_path: Path) -> None:

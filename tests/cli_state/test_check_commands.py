@@ -86,8 +86,8 @@ def test_a_check_takes_no_slot_of_an_agent_and_is_told_beside_them(checked, tmp_
     checked("project", "check", "--detach")
     with closing(open_queue(Workspace(tmp_path))) as database:
         leases.claim(database, WorkerId("w1"), total=4, own=4, now=1e12)
-    told = checked("queue", "status").out
-    assert "slots taken  0 of 4\nchecks       1 of 2\n" in told
+    printed = checked("queue", "status").out
+    assert "slots taken  0 of 4\nchecks       1 of 2\n" in printed
     assert checked("queue", "status", "--json").json["running_by_executor"] == {"": 1}
 
 

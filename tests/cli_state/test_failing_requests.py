@@ -28,7 +28,7 @@ def fails(count: int) -> Activity:
     return Activity(f"failed {count}", 0.0, is_hindered=True, failures=count)
 
 
-def told(*steps: tuple[float, Activity | None]) -> list[str]:
+def words_of(*steps: tuple[float, Activity | None]) -> list[str]:
     """Return what is told where a job does this after so many seconds."""
     failing = FailingRequests()
     found = [failing.tell(JOB, activity, NOW + after) for after, activity in steps]
@@ -37,7 +37,7 @@ def told(*steps: tuple[float, Activity | None]) -> list[str]:
 
 def test_its_begin_each_doubling_and_its_end_are_told() -> None:
     counts = [(float(count), fails(count)) for count in range(1, 11)]
-    assert told((0.0, WORKS), *counts, (11.0, WORKS), (12.0, WORKS)) == [
+    assert words_of((0.0, WORKS), *counts, (11.0, WORKS), (12.0, WORKS)) == [
         *(f"implementer (job 1): failed {count}" for count in (1, 2, 4, 8)),
         AGAIN,
     ]
@@ -46,23 +46,23 @@ def test_its_begin_each_doubling_and_its_end_are_told() -> None:
 def test_requests_that_fail_now_and_then_are_told_once_a_minute_unless_they_fail_oftener() -> None:
     blips = [(float(second), fails(1) if second % 2 else WORKS) for second in range(1, 59)]
     first = ["implementer (job 1): failed 1", AGAIN]
-    assert told(*blips) == first
-    assert told(*blips, (59.0, fails(2))) == [*first, "implementer (job 1): failed 2"]
+    assert words_of(*blips) == first
+    assert words_of(*blips, (59.0, fails(2))) == [*first, "implementer (job 1): failed 2"]
     later = (1.0 + AGAIN_SECONDS, fails(1))
-    assert told(*blips, later) == [*first, "implementer (job 1): failed 1"]
+    assert words_of(*blips, later) == [*first, "implementer (job 1): failed 1"]
 
 
 def test_a_limit_that_is_reached_is_told_once() -> None:
     limit = Activity("a usage limit was reached", 0.0, is_hindered=True)
     words = ["implementer (job 1): a usage limit was reached", AGAIN]
-    assert told((0.0, limit), (2.0, limit), (4.0, WORKS)) == words
+    assert words_of((0.0, limit), (2.0, limit), (4.0, WORKS)) == words
 
 
 def test_nothing_is_called_answered_before_something_has_come() -> None:
     begun = ["implementer (job 1): failed 1"]
-    assert told((0.0, fails(1)), (2.0, Activity("", 0.0)), (4.0, None)) == begun
-    assert told((0.0, fails(1)), (2.0, ENDS), (4.0, WORKS)) == begun
-    assert told((0.0, WORKS), (2.0, ENDS)) == []
+    assert words_of((0.0, fails(1)), (2.0, Activity("", 0.0)), (4.0, None)) == begun
+    assert words_of((0.0, fails(1)), (2.0, ENDS), (4.0, WORKS)) == begun
+    assert words_of((0.0, WORKS), (2.0, ENDS)) == []
 
 
 @pytest.fixture
@@ -123,4 +123,4 @@ def test_what_runs_no_more_is_forgotten(tmp_path: Path, database: Database) -> N
 
 def test_a_request_that_goes_on_failing_is_no_news_with_the_time() -> None:
     later = [(seconds, fails(1)) for seconds in (2.0, AGAIN_SECONDS + 1, 10 * AGAIN_SECONDS)]
-    assert told((0.0, fails(1)), *later) == ["implementer (job 1): failed 1"]
+    assert words_of((0.0, fails(1)), *later) == ["implementer (job 1): failed 1"]

@@ -122,8 +122,8 @@ def test_a_standard_project_goes_from_start_to_end_with_one_correction(
         ("Next", None),
         ("Sign-in", "finished"),
     ]
-    told = read_entries(tmp_path / finished["archive"] / "log.md")
-    assert [entry.action for entry in told if entry.event == "state"] == [
+    logged = read_entries(tmp_path / finished["archive"] / "log.md")
+    assert [entry.action for entry in logged if entry.event == "state"] == [
         "State: planning to executing (execute)",
         "State: executing to reviewing (review)",
         "State: reviewing to planning (correct), iteration 2",

@@ -121,9 +121,9 @@ def test_before_the_process_is_stopped_its_lines_go_and_the_shell_s_stay(
         block.draw(["one", "two"])
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTSTP)
     block.draw(["three"])
-    said = ["[1]+  Stopped", "$ fg"]
-    assert stopped == [[""], [*said, ""]]
-    assert screen.rows == [*said, *said, "three"]
+    shell_lines = ["[1]+  Stopped", "$ fg"]
+    assert stopped == [[""], [*shell_lines, ""]]
+    assert screen.rows == [*shell_lines, *shell_lines, "three"]
 
 
 def test_a_stop_in_the_middle_of_a_drawing_spares_the_shell_s_lines_too(

@@ -44,8 +44,8 @@ def test_an_entry_names_the_job_and_the_attempt_that_it_is_logged_in(begun, tmp_
         monkeypatch.setenv(name, value)
     assert begun("agent", "log", "Looked").code == 0
     assert begun("task", "set", "status", "in_progress").code == 0
-    said, status = log_of(tmp_path)
-    assert (said.agent, said.job, said.attempt) == ("implementer", 12, 3)
+    entry, status = log_of(tmp_path)
+    assert (entry.agent, entry.job, entry.attempt) == ("implementer", 12, 3)
     assert status.action == "Status: pending to in_progress"
     assert status[6:10] == ("", 12, 3, "status")
 

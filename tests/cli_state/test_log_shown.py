@@ -115,7 +115,7 @@ def test_the_end_of_a_log_is_read_without_the_rest(tmp_path, count):
 def test_one_entry_longer_than_what_is_read_at_first(tmp_path):
     log(tmp_path, "Short")
     log(tmp_path, "Long", text="x" * 300_000)
-    assert [one.action for one in last_entries(tmp_path / "log.md", 2)] == ["Short", "Long"]
+    assert [each.action for each in last_entries(tmp_path / "log.md", 2)] == ["Short", "Long"]
 
 
 def test_no_log_has_no_end(tmp_path):

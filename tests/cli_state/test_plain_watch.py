@@ -99,8 +99,8 @@ def test_from_the_beginning_all_is_told_also_where_there_was_no_queue(
     assert (none.code, none.out) == (0, "sow watch --plain --since 0\n")
     with closing(open_queue(workspace)) as database:
         jobs.insert_job(database, make_job())
-    told = run(workspace, "--since", "0", SOW_WAIT="0s")
-    assert "implementer is queued for claude-code (job 1)" in told.out
+    watched = run(workspace, "--since", "0", SOW_WAIT="0s")
+    assert "implementer is queued for claude-code (job 1)" in watched.out
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def test_a_file_is_listed_once_and_taken_off_again(begun, tmp_path, page):
     assert begun("output", "list", "--json").lines == []
     assert begun("input", "remove", page).code == 0
     assert (tmp_path / page).exists()
-    told = [entry.action for entry in read_entries(tmp_path / ".sow/project/log.md")]
-    assert told == [
+    logged = [entry.action for entry in read_entries(tmp_path / ".sow/project/log.md")]
+    assert logged == [
         "Input added: docs/design.md (design)",
         "Input removed: docs/design.md (design)",
     ]
@@ -104,8 +104,8 @@ def test_a_place_of_the_settings_that_is_none_is_told_by_its_key(
     first = f"Error: {settings}, line 3: artifacts.designs: {folder} {reason}"
     assert refused.err.startswith(first)
     assert "such as docs/design" in refused.err
-    told = begun("validate").out
-    assert f".sow/config.yaml, line 3: artifacts.designs: {folder} {reason}" in told
+    printed = begun("validate").out
+    assert f".sow/config.yaml, line 3: artifacts.designs: {folder} {reason}" in printed
     assert begun("output", "move", str(draft), "--to", "docs").code == 0
 
 

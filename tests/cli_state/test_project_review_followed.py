@@ -55,7 +55,7 @@ def reviewer(
     return read_task(workspace, task.id)
 
 
-def told(task: Task, root: Path) -> list[list[str]]:
+def last_commands(task: Task, root: Path) -> list[list[str]]:
     """Return the commands that its prompt wants run last: to accept, and to ask for corrections."""
     location = location_for(task_folder(Workspace(root), task), root)
     job = make_job(agent="reviewer", phase=task.phase, id=JobId(1))
@@ -69,7 +69,7 @@ def standing(root: Path, task: Task) -> tuple[str, Any]:
 
 
 def test_the_first_verdict_ends_it(begun: Sow, reviewer: Task, tmp_path: Path) -> None:
-    accept, _ = told(reviewer, tmp_path)
+    accept, _ = last_commands(reviewer, tmp_path)
     done = begun(*accept)
     assert done.code == 0, done.err
     assert standing(tmp_path, reviewer) == ("completed", "accepted")
@@ -77,7 +77,7 @@ def test_the_first_verdict_ends_it(begun: Sow, reviewer: Task, tmp_path: Path) -
 
 def test_the_second_verdict_ends_it(begun: Sow, reviewer: Task, tmp_path: Path) -> None:
     """Its findings lie where the prompt says: a new file elsewhere would change the work."""
-    _, correct = told(reviewer, tmp_path)
+    _, correct = last_commands(reviewer, tmp_path)
     (tmp_path / correct[-1]).write_text("1. **blocking**: it is not done.\n")
     done = begun(*correct)
     assert done.code == 0, done.err
@@ -95,7 +95,7 @@ def test_no_status_is_its_to_set(begun: Sow, reviewer: Task) -> None:
 
 
 def test_what_it_has_changed_itself_it_undoes(begun: Sow, reviewer: Task, tmp_path: Path) -> None:
-    accept, _ = told(reviewer, tmp_path)
+    accept, _ = last_commands(reviewer, tmp_path)
     (tmp_path / FILE).write_text("tried something\n")
     refused = begun(*accept)
     assert (refused.code, "Undo what you have changed yourself" in refused.err) == (4, True)
@@ -107,7 +107,7 @@ def test_what_it_has_changed_itself_it_undoes(begun: Sow, reviewer: Task, tmp_pa
 def test_where_others_change_the_work_sow_ends_it(
     begun: Sow, reviewer: Task, tmp_path: Path
 ) -> None:
-    accept, _ = told(reviewer, tmp_path)
+    accept, _ = last_commands(reviewer, tmp_path)
     (tmp_path / FILE).write_text("another's\n")
     assert begun(*accept).code == 4
     over = begun(*accept)

@@ -35,7 +35,7 @@ def recorded(tmp_path: Path, sow: Sow) -> Path:
     return tmp_path
 
 
-def told(sow: Sow, *words: str) -> dict[str, Any]:
+def report_of(sow: Sow, *words: str) -> dict[str, Any]:
     done = sow("report", *words, "--json")
     assert done.code == 0, done.err
     found: dict[str, Any] = done.json
@@ -46,20 +46,20 @@ def told(sow: Sow, *words: str) -> dict[str, Any]:
 def test_a_finished_project_is_told_of_as_before(
     recorded: Path, sow: Sow, words: tuple[str, ...]
 ) -> None:
-    before = told(sow, *words)
+    before = report_of(sow, *words)
     assert before["totals"]["by_status"] == {"completed": 7}
     finished = sow("project", "finish")
     assert finished.code == 0, finished.err
     assert not (recorded / ".sow/project").exists()
-    after = told(sow, *words)
-    for one, other in zip(before.pop("tasks"), after.pop("tasks"), strict=True):
-        assert other == one
+    after = report_of(sow, *words)
+    for each, other in zip(before.pop("tasks"), after.pop("tasks"), strict=True):
+        assert other == each
     assert after == before
     assert "Tasks     7: 7 completed" in sow("report", *words).out
 
 
 def test_the_project_as_a_whole_is_no_task(recorded: Path, sow: Sow) -> None:
-    found = told(sow)
+    found = report_of(sow)
     assert "" in {task["task"] for task in found["tasks"]}
     assert (found["totals"]["task_count"], found["totals"]["by_status"]) == (7, {"completed": 7})
     assert "unknown" not in sow("report").out
@@ -74,6 +74,6 @@ def test_a_project_that_ended_without_jobs_is_told_of(tmp_path: Path, sow: Sow) 
     sow("project", "new", "Small")
     sow("task", "add", "Nothing ran", "--agent", "implementer")
     sow("project", "abandon")
-    found = told(sow)
+    found = report_of(sow)
     assert (found["name"], found["totals"]["task_count"]) == ("Small", 1)
     assert found["project"] != PROJECT

@@ -73,7 +73,7 @@ def run(workspace: Workspace, *words: str) -> Ended:
     return ended
 
 
-def told(workspace: Workspace, *words: str) -> Any:
+def figures(workspace: Workspace, *words: str) -> Any:
     return json.loads(run(workspace, *words, "--json").out)
 
 
@@ -112,7 +112,7 @@ def test_a_month_is_that_of_the_clock_on_the_wall(
     zone.setenv("TZ", name)
     time.tzset()
     ended(database, "010", (at, KNOWN))
-    assert money(told(workspace, "stats", "--by", "month")) == {month: 1.25}
+    assert money(figures(workspace, "stats", "--by", "month")) == {month: 1.25}
 
 
 def test_what_an_attempt_cost_counts_in_its_own_month_and_nothing_is_lost(
@@ -121,7 +121,7 @@ def test_what_an_attempt_cost_counts_in_its_own_month_and_nothing_is_lost(
     """In April no job has ended."""
     ended(database, "010", ("2026-03-15T12:00Z", KNOWN))
     ended(database, "020", ("2026-04-15T12:00Z", KNOWN), ("2026-05-15T12:00Z", KNOWN))
-    found = told(workspace, "stats", "--by", "month")
+    found = figures(workspace, "stats", "--by", "month")
     assert money(found) == {"2026-03": 1.25, "2026-04": 1.25, "2026-05": 1.25}
     assert [group["job_count"] for group in found["groups"]] == [1, 0, 1]
     assert [group["retries_by_cause"] for group in found["groups"]] == [{}, {"crashed": 1}, {}]
@@ -134,7 +134,7 @@ def test_what_was_kept_before_jobs_were_is_told_all_the_same(
 ) -> None:
     ended(database, "010", ("2026-03-15T12:00Z", KNOWN))
     database.run("delete from job_history")
-    found = told(workspace, "stats")
+    found = figures(workspace, "stats")
     assert (found["total"]["job_count"], found["total"]["success_rate"]) == (0, None)
     assert money(found) == {"implementer": 1.25}
 
@@ -146,12 +146,12 @@ def test_it_tells_the_money_that_cost_tells(
     ended(database, "010", ("2026-03-15T12:00Z", KNOWN))
     ended(database, "020", ("2026-04-15T12:00Z", KNOWN), ("2026-05-15T12:00Z", UNPRICED))
     ended(database, "030", ("2026-05-20T12:00Z", SILENT), agent="tester")
-    stats, cost = told(workspace, "stats", *since), told(workspace, "cost", *since)
+    stats, cost = figures(workspace, "stats", *since), figures(workspace, "cost", *since)
     assert stats["total"]["used"] == cost["total"]
     agents = {
-        group.pop("key"): group for group in told(workspace, "cost", "--by", "agent")["groups"]
+        group.pop("key"): group for group in figures(workspace, "cost", "--by", "agent")["groups"]
     }
-    roles = {group["key"]: group["used"] for group in told(workspace, "stats")["groups"]}
+    roles = {group["key"]: group["used"] for group in figures(workspace, "stats")["groups"]}
     assert roles == agents
 
 
@@ -179,7 +179,7 @@ def test_without_a_job_it_says_so(workspace: Workspace) -> None:
     assert "No agent has had a job yet." in run(workspace, "stats").err
     with closing(open_queue(workspace)) as database:
         assert all_figures(database, now=time.time()) == ()
-    found = told(workspace, "stats")
+    found = figures(workspace, "stats")
     assert (found["groups"], found["total"]["job_count"], found["total"]["success_rate"]) == (
         [],
         0,
@@ -191,5 +191,5 @@ def test_a_review_that_leaves_its_task_as_it_was_went_well(
     workspace: Workspace, database: Database
 ) -> None:
     ended(database, "010", ("2026-03-15T12:00Z", KNOWN), agent="reviewer", verb=Verb.REVIEW)
-    (group,) = told(workspace, "stats")["groups"]
+    (group,) = figures(workspace, "stats")["groups"]
     assert (group["key"], group["well"], group["failed"]) == ("reviewer", 1, 0)

@@ -59,9 +59,9 @@ def test_what_a_task_says_is_broken_between_words(
     subprocess.run(argv, cwd=tmp_path, stdout=theirs, check=True)
     os.close(theirs)
     lines = all_of(ours).decode().splitlines()
-    told = [line for line in lines if "word" in line]
-    assert len(told) > 2
-    assert all(len(line) <= 80 and line.endswith("word") for line in told)
+    rows = [line for line in lines if "word" in line]
+    assert len(rows) > 2
+    assert all(len(line) <= 80 and line.endswith("word") for line in rows)
     piped = begun("task", "show", "010").out.splitlines()
     assert len([line for line in piped if "word" in line]) == 1
 

@@ -335,8 +335,8 @@ def test_a_folder_is_named_as_it_is_reached_from_here(begun, tmp_path, monkeypat
     assert (below / added / "description.md").is_file()
     shown = begun("task", "show", "030").out
     assert added in shown
-    told = begun("task", "show", "030", "--json").json["folder"]
-    assert (tmp_path / told / "description.md").is_file()
+    record = begun("task", "show", "030", "--json").json["folder"]
+    assert (tmp_path / record / "description.md").is_file()
 
 
 def test_a_list_that_is_emptied_is_told_as_none(begun):

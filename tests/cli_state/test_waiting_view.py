@@ -35,11 +35,11 @@ def view(tmp_path: Path, database: Database) -> WaitingView:
 
 
 @pytest.fixture
-def said(view: WaitingView, capsys: pytest.CaptureFixture[str]) -> "Said":
-    return Said(view, capsys)
+def printed(view: WaitingView, capsys: pytest.CaptureFixture[str]) -> "Printed":
+    return Printed(view, capsys)
 
 
-class Said:
+class Printed:
     """What the view says at a look."""
 
     def __init__(self, view: WaitingView, capture: pytest.CaptureFixture[str]) -> None:
@@ -51,41 +51,41 @@ class Said:
 
 
 def test_what_holds_a_job_is_said_whenever_it_is_another_thing(
-    said: Said, database: Database
+    printed: Printed, database: Database
 ) -> None:
-    assert said.now() == []
+    assert printed.now() == []
     held = {"state": JobState.HELD, "held_for": HeldFor.DEPENDENCIES}
     jobs.change_job(database, JobId(1), reason="waits for 030, 040", **held)
-    assert said.now() == ["Note: job 1 is held: waits for 030, 040"]
-    assert said.now() == []
+    assert printed.now() == ["Note: job 1 is held: waits for 030, 040"]
+    assert printed.now() == []
     leases.keep_reason(database, JobId(1), "waits for 040")
-    assert said.now() == ["Note: job 1 is held: waits for 040"]
+    assert printed.now() == ["Note: job 1 is held: waits for 040"]
     leases.release(database, JobId(1), now=NOW)
-    assert said.now() == []
+    assert printed.now() == []
 
 
 def test_a_pause_is_said_of_the_jobs_that_wait_and_once_each_time(
-    said: Said, database: Database
+    printed: Printed, database: Database
 ) -> None:
     jobs.change_job(database, JobId(1), state=JobState.RUNNING)
     for minute in (0, 60):
         control.pause(database, now=NOW + minute)
         words = "Note: the queue is paused: 020 will not start before `sow queue resume`"
-        assert said.now() == [words]
-        assert said.now() == []
+        assert printed.now() == [words]
+        assert printed.now() == []
         control.unpause(database)
-        assert said.now() == []
+        assert printed.now() == []
     jobs.change_job(database, JobId(2), state=JobState.RUNNING)
     control.pause(database, now=NOW + 120)
-    assert said.now() == []
+    assert printed.now() == []
 
 
-def test_that_a_budget_is_nearly_spent_is_said_once(said: Said, database: Database) -> None:
+def test_that_a_budget_is_nearly_spent_is_said_once(printed: Printed, database: Database) -> None:
     jobs.change_job(database, JobId(2), budgets=Budgets(project=Amounts(usd=1.0)))
-    assert said.now() == []
+    assert printed.now() == []
     for number in (1, 2):
         database.run(
             "insert into change (project, task, job, kind, data) values ('p', '020', 2, 'budget',"
             """ '{"reason": "80 % of the budget is spent"}')"""
         )
-        assert said.now() == (["Note: 80 % of the budget is spent"] if number == 1 else [])
+        assert printed.now() == (["Note: 80 % of the budget is spent"] if number == 1 else [])

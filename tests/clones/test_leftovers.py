@@ -45,8 +45,8 @@ def test_what_is_uncommitted_is_committed_on_the_branch(site):
     tree = [".gitignore", ".sow/config.yaml", ".sow/project/state.yaml", "file", "new", "staged"]
     assert site.files_of(site.tip) == tree
     assert status(site) == []
-    said = plain(site.clone, "log", "-1", "--format=%an|%s")
-    assert said == "A Person|010: Add it"
+    author_and_subject = plain(site.clone, "log", "-1", "--format=%an|%s")
+    assert author_and_subject == "A Person|010: Add it"
     assert not (site.clone / ".sow" / "project").exists()
 
 

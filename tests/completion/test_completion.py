@@ -249,8 +249,8 @@ def test_with_a_pythonpath_too(site: Site) -> None:
 def test_the_script_is_the_shells_own(site: Site, shell: str) -> None:
     script = run(site, "completion", shell).out
     assert f"_SOW_COMPLETE={shell}_complete" in script
-    told = json.loads(run(site, "completion", shell, "--json").out)
-    assert (told["shell"], told["script"].strip()) == (shell, script.strip())
+    record = json.loads(run(site, "completion", shell, "--json").out)
+    assert (record["shell"], record["script"].strip()) == (shell, script.strip())
 
 
 def test_another_shell_is_refused_with_the_choices(site: Site) -> None:

@@ -45,9 +45,9 @@ def test_visual_comes_before_editor(anywhere):
 def test_the_file_is_made_from_the_template_first(anywhere):
     anywhere.program("ed", f'cp "$1" {anywhere.base}/seen')
     done = anywhere.sow("config", "edit", "--json", answers="", EDITOR="ed")
-    told = json.loads(done.out)
-    hold("config edit", [told])
-    assert (told["created"], told["valid"]) == (True, True)
+    record = json.loads(done.out)
+    hold("config edit", [record])
+    assert (record["created"], record["valid"]) == (True, True)
     assert (anywhere.base / "seen").read_text().startswith("# Sow Agent Configuration")
     assert (
         json.loads(anywhere.sow("config", "edit", "--json", answers="", EDITOR="ed").out)["created"]

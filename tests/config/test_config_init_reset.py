@@ -95,8 +95,8 @@ def test_reset_without_a_file_says_so(anywhere):
     done = anywhere.sow("config", "reset")
     assert done.code == 0
     assert done.out == "There is no ~/.config/sow/config.yaml: the defaults are in effect.\n"
-    told = json.loads(anywhere.sow("config", "reset", "--json").out)
-    assert told == {"path": str(anywhere.config), "removed": False, "backup": None}
+    record = json.loads(anywhere.sow("config", "reset", "--json").out)
+    assert record == {"path": str(anywhere.config), "removed": False, "backup": None}
 
 
 def test_reset_of_a_link_leaves_what_it_leads_to(anywhere):

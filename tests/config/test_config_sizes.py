@@ -26,5 +26,5 @@ def test_anything_else_is_refused(text: str) -> None:
 
 
 def test_sizes_for_people() -> None:
-    told = ["0 B", "999 B", "1.0 KB", "34.5 MB", "2.0 GB"]
-    assert [round_size(size) for size in (0, 999, 1000, 34_460_000, 2 * 10**9)] == told
+    texts = ["0 B", "999 B", "1.0 KB", "34.5 MB", "2.0 GB"]
+    assert [round_size(size) for size in (0, 999, 1000, 34_460_000, 2 * 10**9)] == texts

@@ -75,9 +75,9 @@ def test_the_seeds_own_example(installed):
 def test_every_example_of_the_seeds_is_valid(installed, text, warnings):
     """Of seed 001's: a yolo_mode without effect, and two programs missing."""
     installed.write(text)
-    told = json.loads(installed.sow("config", "validate", "--json").out)
-    assert told["valid"] is True
-    assert [one["level"] for one in told["findings"]].count("warning") == warnings
+    record = json.loads(installed.sow("config", "validate", "--json").out)
+    assert record["valid"] is True
+    assert [each["level"] for each in record["findings"]].count("warning") == warnings
 
 
 def test_no_file_is_valid_and_says_so(installed):
@@ -137,10 +137,10 @@ def test_a_fault_is_told_with_line_key_and_reason(installed, name):
     installed.config.parent.mkdir(parents=True)
     installed.config.write_bytes(text.encode("utf-8", "surrogateescape"))
     done = installed.sow("config", "validate", "--json")
-    told = json.loads(done.out)
-    assert (done.code, done.err, told["valid"]) == (3, "", False)
-    assert [one["check_name"] for one in told["findings"] if one["level"] == "ok"] == passed
-    (fault,) = [one for one in told["findings"] if one["level"] == "error"]
+    record = json.loads(done.out)
+    assert (done.code, done.err, record["valid"]) == (3, "", False)
+    assert [each["check_name"] for each in record["findings"] if each["level"] == "ok"] == passed
+    (fault,) = [each for each in record["findings"] if each["level"] == "error"]
     assert (fault["check_name"], fault["facts"]["line"], fault["facts"]["key"]) == (
         check,
         line,
@@ -185,7 +185,7 @@ def test_the_settings_of_the_repository_are_checked_too(installed):
     (installed.base / ".sow").mkdir()
     (installed.base / ".sow/config.yaml").write_text("agents: {}\n")
     done = installed.sow("config", "validate", "--json")
-    (fault,) = [one for one in json.loads(done.out)["findings"] if one["level"] == "error"]
+    (fault,) = [each for each in json.loads(done.out)["findings"] if each["level"] == "error"]
     assert (done.code, fault["check_name"]) == (3, "repository")
     assert fault["facts"]["path"] == str(installed.base / ".sow/config.yaml")
 

@@ -79,8 +79,8 @@ class Composed:
 
     def sow(self, *words: str) -> list[dict[str, Any]]:
         """Run sow inside the container, and return what it prints as JSON."""
-        said = self("exec", "-T", "worker", "sow", *words, "--json")
-        return [json.loads(line) for line in said.splitlines()]
+        printed = self("exec", "-T", "worker", "sow", *words, "--json")
+        return [json.loads(line) for line in printed.splitlines()]
 
     def has_begun(self, times: int) -> bool:
         begun = self.root / "begun"

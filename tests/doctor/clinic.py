@@ -34,17 +34,17 @@ class Clinic:
         self.site.script(REPORT)
         self.site.sow("agent", "spawn", "implementer", "010", env=env)
 
-    def told(self, *words: str, **env: str) -> Ended:
+    def examine(self, *words: str, **env: str) -> Ended:
         """Run the doctor for people."""
         site = self.site
         return run_in_process("doctor", *words, env=site.environment(env), cwd=site.root)
 
     def findings(self, *words: str, **env: str) -> list[dict[str, Any]]:
         """Run the doctor for programs; the facts of a finding stand beside its own keys here."""
-        found = json.loads(self.told(*words, "--json", **env).out.splitlines()[0])["findings"]
+        found = json.loads(self.examine(*words, "--json", **env).out.splitlines()[0])["findings"]
         return [{**each["facts"], **each} for each in found]
 
-    def one(self, check: str, *words: str, **env: str) -> dict[str, Any]:
+    def finding(self, check: str, *words: str, **env: str) -> dict[str, Any]:
         """Return the only finding of this check, of those about the named executors if any."""
-        (found,) = [one for one in self.findings(*words, **env) if one["check_name"] == check]
+        (found,) = [each for each in self.findings(*words, **env) if each["check_name"] == check]
         return found

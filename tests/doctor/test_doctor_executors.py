@@ -17,8 +17,8 @@ HELPLESS = 'case "$1" in --version) echo 9.9;; *) echo "%s";; esac'
 
 
 def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
-    told = clinic.told(ANTHROPIC_API_KEY="sk-secret")
-    assert (told.code, told.err) == (0, "")
+    ended = clinic.examine(ANTHROPIC_API_KEY="sk-secret")
+    assert (ended.code, ended.err) == (0, "")
     claude = clinic.site.base / "bin/claude"
     for line in (
         f"✓ claude-code: claude 2.1.197 ({claude}), plays orchestrator, planner and 12 more roles",
@@ -29,36 +29,36 @@ def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
         "- No .sow folder here or above: queue, workers and disk were not checked",
         "Agents can run here.",
     ):
-        assert f"{line}\n" in told.out
-    assert "sk-secret" not in told.out
+        assert f"{line}\n" in ended.out
+    assert "sk-secret" not in ended.out
 
 
 def test_a_bound_executor_that_is_not_installed_is_an_error(clinic: Clinic) -> None:
     clinic.without("claude", "cursor-agent")
-    told = clinic.told()
-    assert told.code == 1
-    assert "✗ Error: claude-code: claude is not on PATH; which plays orchestrator," in told.out
-    assert "  Install claude: npm install -g @anthropic-ai/claude-code\n" in told.out
-    assert "- cursor: cursor-agent is not on PATH; no role is bound to it\n" in told.out
+    ended = clinic.examine()
+    assert ended.code == 1
+    assert "✗ Error: claude-code: claude is not on PATH; which plays orchestrator," in ended.out
+    assert "  Install claude: npm install -g @anthropic-ai/claude-code\n" in ended.out
+    assert "- cursor: cursor-agent is not on PATH; no role is bound to it\n" in ended.out
 
 
 def test_one_that_the_file_speaks_of_and_nobody_is_bound_to_is_a_warning(clinic: Clinic) -> None:
     clinic.without("cursor-agent")
     clinic.site.configure({"agents": {"executors": {"cursor": {"settings": {"yolo_mode": True}}}}})
-    found = [one for one in clinic.findings() if one.get("executor") == "cursor"]
-    assert [(one["check_name"], one["level"]) for one in found] == [("program", "warning")]
-    assert clinic.told().code == 0
+    found = [each for each in clinic.findings() if each.get("executor") == "cursor"]
+    assert [(each["check_name"], each["level"]) for each in found] == [("program", "warning")]
+    assert clinic.examine().code == 0
 
 
 def test_a_variable_can_bind_what_is_missing(clinic: Clinic) -> None:
     clinic.without("cursor-agent")
-    assert clinic.told(**CURSOR).code == 1
+    assert clinic.examine(**CURSOR).code == 1
 
 
 def test_a_role_bound_to_nothing_is_an_error(clinic: Clinic) -> None:
-    told = clinic.told(SOW_AGENTS_REVIEWER="copilot")
-    assert told.code == 1
-    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: copilot\n" in told.out
+    ended = clinic.examine(SOW_AGENTS_REVIEWER="copilot")
+    assert ended.code == 1
+    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: copilot\n" in ended.out
 
 
 def test_a_configuration_that_cannot_be_used_is_an_error_and_the_rest_goes_on(
@@ -66,10 +66,10 @@ def test_a_configuration_that_cannot_be_used_is_an_error_and_the_rest_goes_on(
 ) -> None:
     clinic.site.project("010")
     clinic.site.configure({"agents": {"executors": {"x": {"type": "copilot"}}}})
-    told = clinic.told()
-    assert told.code == 1
-    assert "✗ Error: Executor types: line 4: agents.executors.x.type" in told.out
-    assert "✓ File locks (flock) work on it\n" in told.out
+    ended = clinic.examine()
+    assert ended.code == 1
+    assert "✗ Error: Executor types: line 4: agents.executors.x.type" in ended.out
+    assert "✓ File locks (flock) work on it\n" in ended.out
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_a_configuration_that_cannot_be_used_is_an_error_and_the_rest_goes_on(
 )
 def test_a_program_that_does_not_run_is_an_error(clinic: Clinic, script: str, fault: str) -> None:
     path = clinic.program("claude", script)
-    told = clinic.told("claude-code")
-    assert told.code == 1
-    assert f"✗ Error: claude-code: `{path} --version` {fault}\n" in told.out
+    ended = clinic.examine("claude-code")
+    assert ended.code == 1
+    assert f"✗ Error: claude-code: `{path} --version` {fault}\n" in ended.out
 
 
 def test_a_program_that_never_answers_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_program_that_never_answers_is_ended_with_its_children(tmp_path: Path)
 
 def test_flags_that_the_help_does_not_list_are_named(clinic: Clinic) -> None:
     clinic.program("claude", HELPLESS % "-p, --output-format --verbose --resume-all --session-id")
-    found = clinic.one("flags", "claude-code")
+    found = clinic.finding("flags", "claude-code")
     assert found["level"] == "warning"
     assert found["missing"] == ["--permission-mode", "--allowedTools", "--resume"]
     assert "--permission-mode, --allowedTools, --resume" in found["text"]
@@ -108,18 +108,18 @@ def test_only_the_flags_that_the_settings_use_are_looked_for(clinic: Clinic) -> 
     settings = {"yolo_mode": True, "model": "-m"}
     section = {"settings": settings, "custom_args": ["--hidden"]}
     clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
-    missing = clinic.one("flags", "claude-code")["missing"]
+    missing = clinic.finding("flags", "claude-code")["missing"]
     assert "--dangerously-skip-permissions" in missing
     assert "--model" in missing
     assert not {"--permission-mode", "--hidden"} & set(missing)
 
 
 def test_both_dialects_of_cursor_are_known(clinic: Clinic) -> None:
-    assert clinic.one("flags", "cursor")["missing"] == []
+    assert clinic.finding("flags", "cursor")["missing"] == []
     install_standins(clinic.site.base / "bin", sys.executable, cursor=CursorDialect.SEEDS)
-    assert clinic.one("flags", "cursor")["missing"] == []
+    assert clinic.finding("flags", "cursor")["missing"] == []
     clinic.program("cursor-agent", HELPLESS % "-p --trust --output-format --resume")
-    assert clinic.one("flags", "cursor")["missing"] == ["create-chat"]
+    assert clinic.finding("flags", "cursor")["missing"] == ["create-chat"]
 
 
 def test_programs_are_asked_for_version_and_help_only_and_once(clinic: Clinic) -> None:
@@ -128,7 +128,7 @@ def test_programs_are_asked_for_version_and_help_only_and_once(clinic: Clinic) -
     clinic.program("claude", f'echo "$*:$DISABLE_AUTOUPDATER:$CLAUDECODE" >>{log}; echo 1.0')
     second = {"type": "claude", "settings": {"model": "opus"}}
     clinic.site.configure({"agents": {"executors": {"claude-opus": second}}})
-    clinic.told(CLAUDECODE="1")
+    clinic.examine(CLAUDECODE="1")
     assert log.read_text().splitlines() == ["--version:1:", "--help:1:"]
 
 
@@ -140,22 +140,22 @@ def test_a_program_of_the_users_own_is_not_started(clinic: Clinic) -> None:
     path.with_name("mine").chmod(0o755)
     mine = {"type": "command", "settings": {"command": ["mine"]}}
     clinic.site.configure({"agents": {"executors": {"mine": mine}, "bindings": {"tester": "mine"}}})
-    assert f"✓ mine: mine ({path.with_name('mine')}), plays tester\n" in clinic.told().out
+    assert f"✓ mine: mine ({path.with_name('mine')}), plays tester\n" in clinic.examine().out
     assert not log.exists()
 
 
 def test_named_executors_are_looked_at_alone(clinic: Clinic) -> None:
     clinic.site.project("010")
-    sections = {one["section"] for one in clinic.findings("windsurf", "cursor")}
+    sections = {each["section"] for each in clinic.findings("windsurf", "cursor")}
     assert sections == {"Configuration", "Executors"}
     clinic.without("windsurf")
-    assert clinic.told("windsurf").code == 1  # it was asked for
-    assert clinic.told("copilot").err.startswith("Error: unknown executor: copilot\n")
-    assert clinic.told("copilot").code == 5
+    assert clinic.examine("windsurf").code == 1  # it was asked for
+    assert clinic.examine("copilot").err.startswith("Error: unknown executor: copilot\n")
+    assert clinic.examine("copilot").code == 5
 
 
 def login(clinic: Clinic, **env: str) -> tuple[str, bool | None, str]:
-    found = clinic.one("login", "claude-code", **env)
+    found = clinic.finding("login", "claude-code", **env)
     return found["level"], found["logged_in"], found["text"]
 
 
@@ -163,7 +163,7 @@ def test_no_sign_of_a_login_is_a_warning_that_says_what_to_do(clinic: Clinic) ->
     level, logged_in, text = login(clinic, ANTHROPIC_API_KEY="")
     assert (level, logged_in) == ("warning", False)
     assert text == "claude-code: no login was found"
-    assert "Run `claude` in a terminal and log in there" in clinic.told().out
+    assert "Run `claude` in a terminal and log in there" in clinic.examine().out
 
 
 def test_signs_of_a_login(clinic: Clinic) -> None:
@@ -179,34 +179,36 @@ def test_signs_of_a_login(clinic: Clinic) -> None:
     (home / ".claude/.credentials.json").write_text('{"token": "sk-secret"}')
     assert login(clinic)[2] == f"claude-code: logged in, by {home}/.claude/.credentials.json"
     assert login(clinic, CLAUDE_CONFIG_DIR=str(home))[1] is False
-    assert "sk-secret" not in clinic.told().out
+    assert "sk-secret" not in clinic.examine().out
 
 
 def test_a_key_in_the_executors_env_is_a_sign_and_its_value_is_not_shown(clinic: Clinic) -> None:
     section = {"env": {"ANTHROPIC_AUTH_TOKEN": "sk-secret"}}
     clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
     assert login(clinic)[2] == "claude-code: logged in, by ANTHROPIC_AUTH_TOKEN"
-    assert "sk-secret" not in clinic.told().out
+    assert "sk-secret" not in clinic.examine().out
 
 
 def test_what_cannot_be_told_without_a_request_is_said(clinic: Clinic) -> None:
-    found = clinic.one("login", "cursor")
+    found = clinic.finding("login", "cursor")
     assert (found["level"], found["logged_in"]) == ("note", None)
-    assert clinic.one("login", "cursor", CURSOR_API_KEY="sk-secret")["logged_in"] is True
+    assert clinic.finding("login", "cursor", CURSOR_API_KEY="sk-secret")["logged_in"] is True
 
 
 def test_an_agent_of_cursor_that_may_not_run_sow_is_a_warning(clinic: Clinic) -> None:
     """Without `--force` cursor-agent runs only what its own files allow, and so cannot report."""
     clinic.site.project("010")
-    told = clinic.told("cursor", **CURSOR)
-    assert told.code == 0
-    assert "⚠ Warning: cursor: its agents cannot report: yolo_mode is off, and neither" in told.out
-    assert "  Add Shell(sow) to permissions.allow in the project's .cursor/cli.json, or" in told.out
+    ended = clinic.examine("cursor", **CURSOR)
+    assert ended.code == 0
+    assert "⚠ Warning: cursor: its agents cannot report: yolo_mode is off, and neither" in ended.out
+    assert (
+        "  Add Shell(sow) to permissions.allow in the project's .cursor/cli.json, or" in ended.out
+    )
     file = clinic.site.root / ".cursor/cli.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"permissions": {"allow": ["Shell(sow)", 1]}}))
-    assert "cannot report" not in clinic.told("cursor", **CURSOR).out
+    assert "cannot report" not in clinic.examine("cursor", **CURSOR).out
     file.write_text(json.dumps({"permissions": {"allow": ["Shell(ls)"]}}))
-    assert "cannot report" in clinic.told("cursor", **CURSOR).out
+    assert "cannot report" in clinic.examine("cursor", **CURSOR).out
     clinic.site.configure({"agents": {"executors": {"cursor": {"settings": {"yolo_mode": True}}}}})
-    assert "cannot report" not in clinic.told("cursor", **CURSOR).out
+    assert "cannot report" not in clinic.examine("cursor", **CURSOR).out

@@ -33,9 +33,9 @@ def test_without_it_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_environment_of_uv_is_given_no_command_of_pip(tmp_path: Path) -> None:
     assert "pip install mcp" in how_to_install(tmp_path)
     (tmp_path / OF_UV).touch()
-    told = how_to_install(tmp_path)
-    assert "`uv tool install --with mcp sow-agents`" in told
-    assert "pip" not in told
+    advice = how_to_install(tmp_path)
+    assert "`uv tool install --with mcp sow-agents`" in advice
+    assert "pip" not in advice
 
 
 @pytest.mark.parametrize("version", ["1.27.0", "2.0.9", "3.0.0"])

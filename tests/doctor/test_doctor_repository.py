@@ -13,24 +13,24 @@ pytestmark = pytest.mark.slow
 
 def test_before_the_first_call_there_is_no_queue_and_none_is_made(clinic: Clinic) -> None:
     clinic.site.project("010")
-    told = clinic.told()
-    assert told.code == 0
-    assert "- No queue yet: the first job creates it\n" in told.out
+    ended = clinic.examine()
+    assert ended.code == 0
+    assert "- No queue yet: the first job creates it\n" in ended.out
     assert not (clinic.site.root / ".sow/run/queue.db").exists()
 
 
 @pytest.mark.slow
 def test_a_queue_with_a_worker(clinic: Clinic) -> None:
     clinic.run_once()
-    told = clinic.told()
-    assert told.code == 0
+    ended = clinic.examine()
+    assert ended.code == 0
     (worker,) = clinic.site.workers()
     for line in (
         f"✓ The queue file is intact ({clinic.site.root}/.sow/run/queue.db)",
         f"✓ Worker {worker['worker']} runs (pid {worker['pid']}, sow {worker['version']})",
         f"✓ Worker {worker['worker']} has the environment of this shell",
     ):
-        assert f"{line}\n" in told.out
+        assert f"{line}\n" in ended.out
 
 
 @pytest.mark.slow
@@ -39,10 +39,10 @@ def test_a_file_that_is_no_queue_is_an_error_and_is_left_as_it_is(clinic: Clinic
     clinic.site.sow("worker", "stop")
     file = clinic.site.root / ".sow/run/queue.db"
     file.write_bytes(b"x" * 5000)
-    told = clinic.told()
-    assert told.code == 1
-    assert f"✗ Error: The queue file {file} is not a SQLite database" in told.out
-    assert "mv $(ls -d queue.db queue.db-wal queue.db-shm 2>/dev/null) aside/1/" in told.out
+    ended = clinic.examine()
+    assert ended.code == 1
+    assert f"✗ Error: The queue file {file} is not a SQLite database" in ended.out
+    assert "mv $(ls -d queue.db queue.db-wal queue.db-shm 2>/dev/null) aside/1/" in ended.out
     assert file.read_bytes() == b"x" * 5000
     file.unlink()
 
@@ -59,8 +59,8 @@ def test_a_queue_of_another_sow_is_an_error(clinic: Clinic) -> None:
     clinic.run_once()
     clinic.site.sow("worker", "stop")
     change(clinic, "pragma user_version = 99")
-    assert "has format 99, made by sow" in clinic.one("queue")["text"]
-    assert clinic.told().code == 1
+    assert "has format 99, made by sow" in clinic.finding("queue")["text"]
+    assert clinic.examine().code == 1
     change(clinic, "pragma user_version = 1")
 
 
@@ -73,9 +73,9 @@ def test_damage_inside_the_file_is_an_error(clinic: Clinic) -> None:
     whole = file.read_bytes()
     page = int.from_bytes(whole[16:18], "big")
     file.write_bytes(whole[: 4 * page] + b"\xff" * page + whole[5 * page :])
-    found = clinic.one("queue")
+    found = clinic.finding("queue")
     assert found["level"] == "error", found
-    assert clinic.told().code == 1
+    assert clinic.examine().code == 1
     file.write_bytes(whole)
 
 
@@ -87,11 +87,11 @@ def test_what_keeps_jobs_from_running_is_a_warning(clinic: Clinic) -> None:
     change(
         clinic, "insert into aside (data, reason, set_aside_at) values (?, ?, ?)", data, reason, at
     )
-    told = clinic.told()
-    assert told.code == 0
-    assert re.search(r"⚠ Warning: The queue has been paused since \d\d:\d\d", told.out)
-    assert "they belong to no job: 1\n" in told.out
-    assert told.out.endswith(" warnings.\n")
+    ended = clinic.examine()
+    assert ended.code == 0
+    assert re.search(r"⚠ Warning: The queue has been paused since \d\d:\d\d", ended.out)
+    assert "they belong to no job: 1\n" in ended.out
+    assert ended.out.endswith(" warnings.\n")
 
 
 @pytest.mark.slow
@@ -100,12 +100,12 @@ def test_a_dead_worker_and_nobody_else(clinic: Clinic) -> None:
     (worker,) = clinic.site.workers()
     clinic.site.kill(worker["pid"])
     wait_until(lambda: not clinic.site.workers()[0]["alive"], "the worker's death")
-    told = clinic.told()
-    assert told.code == 0
-    assert f"- Dead workers: {worker['worker']}\n" in told.out
-    assert "- No worker runs; the next call starts one\n" in told.out
+    ended = clinic.examine()
+    assert ended.code == 0
+    assert f"- Dead workers: {worker['worker']}\n" in ended.out
+    assert "- No worker runs; the next call starts one\n" in ended.out
     clinic.site.configure({"worker": {"autostart": False}})
-    assert "⚠ Warning: No worker runs, and worker.autostart is off\n" in clinic.told().out
+    assert "⚠ Warning: No worker runs, and worker.autostart is off\n" in clinic.examine().out
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_worker_of_another_version_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     change(clinic, "update worker set version = '0.0.9'")
     (worker,) = clinic.site.workers()
-    out = clinic.told().out
+    out = clinic.examine().out
     assert f"⚠ Warning: Worker {worker['worker']} runs (pid {worker['pid']}, sow 0.0.9), and" in out
     assert f"`sow worker stop {worker['worker']}`" in out
 
@@ -124,26 +124,26 @@ def test_names_and_never_values_of_what_the_worker_was_started_with(clinic: Clin
     clinic.run_once(ONLY_THERE="secret-1", CHANGED="secret-2", SOW_WAIT="9m", SSH_TTY="x")
     env = {"CHANGED": "secret-3", "ANTHROPIC_API_KEY": "secret-4", "TERM": "dumb"}
     env |= {"SOW_WAIT": "1h", "CLAUDECODE": "1"}  # what no worker inherits
-    found = clinic.one("environment", **env)
+    found = clinic.finding("environment", **env)
     assert found["level"] == "warning"
     assert (found["missing"], found["other"], found["only_there"]) == (
         ["ANTHROPIC_API_KEY"],
         ["CHANGED"],
         ["ONLY_THERE"],
     )
-    told = clinic.told(**env)
-    assert told.code == 0
+    ended = clinic.examine(**env)
+    assert ended.code == 0
     text = "was started without ANTHROPIC_API_KEY; with another CHANGED; with ONLY_THERE\n"
-    assert text in told.out
-    assert f"`sow worker stop {found['worker']}`" in told.out
-    assert "secret-" not in told.out + str(found)
+    assert text in ended.out
+    assert f"`sow worker stop {found['worker']}`" in ended.out
+    assert "secret-" not in ended.out + str(found)
 
 
 @pytest.mark.slow
 def test_the_pythonpath_that_was_put_aside_is_called_by_its_name(clinic: Clinic) -> None:
     clinic.run_once(PYTHONPATH="/nowhere/lib")
-    assert clinic.one("environment")["only_there"] == ["PYTHONPATH"]
-    assert clinic.one("environment", PYTHONPATH="/nowhere/lib")["level"] == "ok"
+    assert clinic.finding("environment")["only_there"] == ["PYTHONPATH"]
+    assert clinic.finding("environment", PYTHONPATH="/nowhere/lib")["level"] == "ok"
 
 
 @pytest.mark.slow
@@ -153,26 +153,26 @@ def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_erro
     clinic.run_once()
     section = {"env": {"API_KEY": "${TOKEN}"}}
     clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
-    told = clinic.told(TOKEN="secret")
-    assert told.code == 1
-    assert "lacks TOKEN, which agents.executors.claude-code.env.API_KEY needs" in told.out
-    assert "secret" not in told.out
+    ended = clinic.examine(TOKEN="secret")
+    assert ended.code == 1
+    assert "lacks TOKEN, which agents.executors.claude-code.env.API_KEY needs" in ended.out
+    assert "secret" not in ended.out
 
 
 @pytest.mark.slow
 def test_a_run_folder_that_others_can_read_is_a_warning(clinic: Clinic) -> None:
     clinic.run_once()
     run = clinic.site.root / ".sow/run"
-    assert not [one for one in clinic.findings() if one["check_name"] == "permissions"]
+    assert not [each for each in clinic.findings() if each["check_name"] == "permissions"]
     run.chmod(0o755)
-    assert clinic.one("permissions")["remedy"] == f"chmod 700 {run}"
+    assert clinic.finding("permissions")["remedy"] == f"chmod 700 {run}"
 
 
 def test_the_disk_is_looked_at_and_nothing_is_written(clinic: Clinic) -> None:
     clinic.site.project("010")
     before = sorted(clinic.site.root.rglob("*"))
-    assert clinic.one("filesystem")["level"] == "ok"
-    assert clinic.one("locks")["level"] == "ok"
+    assert clinic.finding("filesystem")["level"] == "ok"
+    assert clinic.finding("locks")["level"] == "ok"
     assert sorted(clinic.site.root.rglob("*")) == before
 
 
@@ -182,7 +182,7 @@ def test_a_lock_that_somebody_holds_is_no_fault(clinic: Clinic) -> None:
     clinic.site.project("010")
     folder = os.open(clinic.site.root / ".sow", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    assert clinic.one("locks")["level"] == "ok"
+    assert clinic.finding("locks")["level"] == "ok"
     os.close(folder)
 
 
@@ -191,18 +191,18 @@ def test_empty_folders_of_another_branch_are_told(clinic: Clinic) -> None:
     for path in clinic.site.root.glob(".sow/project/**/*"):
         if path.is_file():
             path.unlink()
-    told = clinic.told()
-    assert "- This branch has no project: " in told.out
-    assert "has only empty folders" in told.out
-    assert "`sow project new NAME` starts a project" in told.out
+    ended = clinic.examine()
+    assert "- This branch has no project: " in ended.out
+    assert "has only empty folders" in ended.out
+    assert "`sow project new NAME` starts a project" in ended.out
 
 
 def test_files_without_a_project_are_told(clinic: Clinic) -> None:
     clinic.site.project("010")
     (clinic.site.root / ".sow/project/state.yaml").unlink()
-    told = clinic.told()
-    assert told.code == 1
-    assert "holds files (log.md), but no state.yaml" in told.out
+    ended = clinic.examine()
+    assert ended.code == 1
+    assert "holds files (log.md), but no state.yaml" in ended.out
 
 
 def test_a_place_for_copies_that_cannot_be_written_is_told_and_hinders_nothing(
@@ -216,6 +216,6 @@ def test_a_place_for_copies_that_cannot_be_written_is_told_and_hinders_nothing(
     clinic.site.sow("task", "set", "010", "name", "Another")
     clinic.site.sow("agent", "log", "Did it", "--task", "010")
     assert clinic.site.sow("task", "show", "010", "--json").json["name"] == "Another"
-    told = clinic.told()
-    assert "sow cannot keep copies of the tasks' states in " in told.out
-    assert f"Make {git}/sow a folder that you can write to" in told.out
+    ended = clinic.examine()
+    assert "sow cannot keep copies of the tasks' states in " in ended.out
+    assert f"Make {git}/sow a folder that you can write to" in ended.out

@@ -351,10 +351,10 @@ def test_a_session_is_created_begun_and_continued(
     assert [run.verb for run in read_runs(bench.root)] == ["spawn", "resume"]
     assert [run.prompt for run in read_runs(bench.root)] == ["First.", "Second."]
     assert {run.session_id for run in read_runs(bench.root)} == {session.id}
-    for outcome, said in ((begun, "one"), (continued, "two")):
+    for outcome, last_text in ((begun, "one"), (continued, "two")):
         assert outcome.ending.code == 0
         assert outcome.seen.session_id == session.id
-        assert outcome.seen.last_text == said
+        assert outcome.seen.last_text == last_text
         assert outcome.seen.result is not None
         assert not outcome.seen.result.is_error
 

@@ -193,8 +193,8 @@ def test_signals(number: int, code: int, child_lives: bool, bench: Bench) -> Non
 
 def test_runs_are_counted_by_task_and_the_last_repeats(bench: Bench) -> None:
     write_script(bench.root, [[{"say": "first"}], [{"say": "run {run} of {task}"}]])
-    said = [run(bench, "claude", "-p")[1].strip() for _ in range(3)]
-    assert said == ["first", "run 2 of 010", "run 3 of 010"]
+    printed = [run(bench, "claude", "-p")[1].strip() for _ in range(3)]
+    assert printed == ["first", "run 2 of 010", "run 3 of 010"]
     assert [each.number for each in read_runs(bench.root)] == [1, 2, 3]
 
 

@@ -169,8 +169,8 @@ def _make_socket(path: Path, _before: bytes) -> None:
     here = Path.cwd()
     os.chdir(path.parent)  # a socket's path must be short
     try:
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path.name)
     finally:
         os.chdir(here)
 

@@ -46,7 +46,7 @@ class Case:
     powerless: bool
     """Whether modes hold for it, though it may run as root."""
 
-    def told(self) -> dict[str, Any]:
+    def as_object(self) -> dict[str, Any]:
         """Return the case as one object, to be printed where it fails."""
         return asdict(self)
 

@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> None:
         codes[code] = codes.get(code, 0) + 1
         if fault:
             failed += 1
-            print(json.dumps({"fault": fault, **case.told()}), flush=True)
+            print(json.dumps({"fault": fault, **case.as_object()}), flush=True)
     print(json.dumps({"ran": last - first, "failed": failed, "codes": codes}), flush=True)
 
 
@@ -167,8 +167,8 @@ def _enter(arena: Path, cwd: str) -> None:
 
 
 def _open_streams(case: Case, arena: Path) -> None:
-    said = arena.parent / "said"
-    said.write_bytes(b"")
+    errors_file = arena.parent / "said"
+    errors_file.write_bytes(b"")
     stdin = {
         "null": lambda: os.open(os.devnull, os.O_RDONLY),
         "text": lambda: os.open(arena.parent / "template/given.md", os.O_RDONLY),
@@ -177,7 +177,7 @@ def _open_streams(case: Case, arena: Path) -> None:
         "endless": lambda: os.open("/dev/zero", os.O_RDONLY),
         "closed": lambda: None,
     }[case.stdin]()
-    outputs = [_output(kind, said) for kind in (case.stdout, case.stderr)]
+    outputs = [_output(kind, errors_file) for kind in (case.stdout, case.stderr)]
     for number, fd in enumerate([stdin, *outputs]):
         os.close(number)
         if fd is not None:
@@ -191,7 +191,7 @@ def _open_streams(case: Case, arena: Path) -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = opened
 
 
-def _output(kind: str, said: Path) -> int | None:
+def _output(kind: str, errors_file: Path) -> int | None:
     match kind:
         case "closed":
             return None
@@ -204,7 +204,7 @@ def _output(kind: str, said: Path) -> int | None:
         case "read-only":
             return os.open(os.devnull, os.O_RDONLY)
         case _:
-            return os.open(said, os.O_WRONLY | os.O_APPEND)
+            return os.open(errors_file, os.O_WRONLY | os.O_APPEND)
 
 
 def _stream(fd: int, mode: str, encoding: str) -> Any:
@@ -303,9 +303,9 @@ def _fault(status: int | None, arena: Path, valid: dict[Path, bytes]) -> str:
     bug = next(arena.glob("tmp/sow-error-*"), None)
     if bug is not None:
         return f"bug: {bug.read_text()}"
-    said = (arena.parent / "said").read_bytes().decode("utf-8", "replace")
-    if any(words in said for words in NEVER):
-        return f"said: {said[-3000:]}"
+    printed = (arena.parent / "said").read_bytes().decode("utf-8", "replace")
+    if any(words in printed for words in NEVER):
+        return f"said: {printed[-3000:]}"
     for path, before in valid.items():
         if path.exists() and path.read_bytes() != before and path not in _valid_states(arena):
             return f"made invalid: {path}"

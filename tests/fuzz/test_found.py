@@ -46,11 +46,11 @@ def sow(
         timeout=SECONDS,
         check=False,
     )
-    said = done.stderr.decode("utf-8", "replace")
+    printed = done.stderr.decode("utf-8", "replace")
     for words_of_a_bug in ("This is a bug", "Traceback"):
-        assert words_of_a_bug not in said
+        assert words_of_a_bug not in printed
     assert list(arena.glob("tmp/sow-error-*")) == []
-    return done.returncode, said
+    return done.returncode, printed
 
 
 @pytest.mark.parametrize("verb", ["show", "explain", "cancel", "logs"])
@@ -71,8 +71,8 @@ def test_a_job_number_that_fits_into_no_record(arena: Path, verb: str, number: s
     ids=" ".join,
 )
 def test_a_count_that_fits_into_no_record(arena: Path, words: tuple[str, ...]) -> None:
-    code, said = sow(arena, *words, "99999999999999999999")
-    assert (code, "is not between" in said) == (2, True)
+    code, errors = sow(arena, *words, "99999999999999999999")
+    assert (code, "is not between" in errors) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -86,29 +86,29 @@ def test_a_count_that_fits_into_no_record(arena: Path, words: tuple[str, ...]) -
 )
 def test_a_setting_that_fits_into_no_record(arena: Path, place: str) -> None:
     (arena / "home/.config/sow/config.yaml").write_text(place % "99999999999999999999" + "\n")
-    code, said = sow(arena, "agent", "spawn", "040", "--detach")
-    assert (code, "expected an integer <= 1000000" in said) == (3, True)
+    code, errors = sow(arena, "agent", "spawn", "040", "--detach")
+    assert (code, "expected an integer <= 1000000" in errors) == (3, True)
 
 
 @pytest.mark.parametrize("place", ["workers", "jobs", "waiters"])
 def test_a_file_where_a_folder_of_the_queue_should_be(arena: Path, place: str) -> None:
     damage(arena / ".sow/run" / place, "text")
     for words in (["worker", "list"], ["job", "list"], ["agent", "spawn", "040"], ["doctor"]):
-        code, said = sow(arena, *words)
-        assert code in (0, 1, 6), said
-    code, said = sow(arena, "worker", "--drain")
-    assert code == (6 if place == "workers" else 0), said
+        code, errors = sow(arena, *words)
+        assert code in (0, 1, 6), errors
+    code, errors = sow(arena, "worker", "--drain")
+    assert code == (6 if place == "workers" else 0), errors
 
 
 def test_standard_output_that_is_closed(arena: Path) -> None:
     for words in (["doctor"], ["config", "validate"], ["job", "logs", "1"], ["task", "list"]):
-        code, said = sow(arena, *words, redirect=">&-")
-        assert (code in (0, 1), said) == (True, ""), words
+        code, errors = sow(arena, *words, redirect=">&-")
+        assert (code in (0, 1), errors) == (True, ""), words
 
 
 def test_standard_output_that_is_full(arena: Path) -> None:
-    code, said = sow(arena, "task", "list", redirect=">/dev/full")
-    assert (code, "cannot write to standard output" in said) == (1, True)
+    code, errors = sow(arena, "task", "list", redirect=">/dev/full")
+    assert (code, "cannot write to standard output" in errors) == (1, True)
     assert sow(arena, "agent", "task", redirect=">/dev/full")[0] == 1  # a help, shown as an error
 
 
@@ -152,16 +152,16 @@ def test_a_file_that_is_none(arena: Path, place: str, words: str, code: int, kin
     if place == ".sow/project/state.yaml" and kind != "huge":
         code = 0  # it is put back, since jobs live here
     damage(arena / place, kind)
-    found, said = sow(arena, *words.split())
+    found, errors = sow(arena, *words.split())
     assert found == code
-    assert code == 0 or Path(place).name in said
+    assert code == 0 or Path(place).name in errors
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ODD if kind != "huge"])
 def test_a_log_that_is_none(arena: Path, kind: str) -> None:
     damage(arena / TASK / "log.md", kind)
-    code, said = sow(arena, "agent", "log", "Did it", "--task", "010")
-    assert (code, "log.md" in said) == (4, True)
+    code, errors = sow(arena, "agent", "log", "Did it", "--task", "010")
+    assert (code, "log.md" in errors) == (4, True)
 
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
@@ -175,8 +175,8 @@ def test_a_text_without_end(arena: Path) -> None:
         ["task", "add", "Name", "--agent", "tester", "--description-file", "zero"],
         ["agent", "resume", "--detach", "020", "--file", "zero"],
     ):
-        code, said = sow(arena, *words)
-        assert (code, "16 MiB" in said) == (2, True)
+        code, errors = sow(arena, *words)
+        assert (code, "16 MiB" in errors) == (2, True)
 
 
 def test_a_text_from_a_pipe_is_welcome(arena: Path) -> None:

@@ -256,7 +256,7 @@ class QueueStorm:
     wrongs: list[str] = field(default_factory=list)
     kills: Counter[str] = field(default_factory=Counter)
     swaps: Counter[str] = field(default_factory=Counter)
-    told: Counter[str] = field(default_factory=Counter)
+    notice_counts: Counter[str] = field(default_factory=Counter)
     committed: int = 0
     may_be_damaged: bool = False
     mixed: set[str] = field(default_factory=set)
@@ -420,12 +420,14 @@ class QueueStorm:
         for event in events:
             if event.kind in ("foreign", "bug"):
                 self.wrongs.append(f"{about}: {event}")
-        told = [event for event in events if event.kind == "refused" or tells_of_loss(event)]
-        self.told.update(event.text.split(":")[0][:40] for event in told if event.kind == "refused")
-        self.told.update("told" for event in told if event.kind == "told")
+        notices = [event for event in events if event.kind == "refused" or tells_of_loss(event)]
+        self.notice_counts.update(
+            event.text.split(":")[0][:40] for event in notices if event.kind == "refused"
+        )
+        self.notice_counts.update("told" for event in notices if event.kind == "told")
         # After the others a file of ours is aside, and a message names the folder.
         is_plain = not self.may_be_damaged_now(swaps)
-        is_told = any(map(tells_of_loss, events)) if is_plain else bool(told)
+        is_told = any(map(tells_of_loss, events)) if is_plain else bool(notices)
         begun = {event.text: event.at for event in events if event.kind == "begun"}
         reported = [event for event in events if event.kind == "committed"]
         self.committed += len(reported)
@@ -439,7 +441,7 @@ class QueueStorm:
             if begun[event.text] > last:
                 self.wrongs.append(f"{about}: {event.text} was committed after all and is lost")
             handle_was_told = any(
-                other.handle == event.handle and other.at >= event.at for other in told
+                other.handle == event.handle and other.at >= event.at for other in notices
             )
             if not (handle_was_told or is_told or is_untellable):
                 self.wrongs.append(f"{about}: {event.text} is lost, and nobody was told")

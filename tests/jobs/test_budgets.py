@@ -161,8 +161,8 @@ def test_a_lost_cost_counts_for_the_whole_share_and_known_tokens_for_themselves(
 
 
 def test_each_scope_counts_what_belongs_to_it(database: Database) -> None:
-    one = Amounts(tokens=1000.0)
-    mine = bound_job(database, "010", task=one, executor=one, project=one)
+    budget = Amounts(tokens=1000.0)
+    mine = bound_job(database, "010", task=budget, executor=budget, project=budget)
     attempt = begin(database, mine, NONE)
     spending.note(database, mine, attempt, run_of(10), None, ended_at=NOW)
     other = make_job("020", executor="another", state=JobState.RUNNING, budgets=mine.budgets)

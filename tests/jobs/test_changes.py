@@ -25,7 +25,7 @@ from sow.schema.task import TaskStatus
 TASK = TaskId("010")
 
 
-def told(database: Database, *, after: int = 0) -> list[tuple[str, str | None]]:
+def recorded(database: Database, *, after: int = 0) -> list[tuple[str, str | None]]:
     """Return kind and cause (or what was before) of each change on record."""
     return [
         (change.kind, change.data.cause or change.data.before)
@@ -57,8 +57,8 @@ def feed(workspace: Workspace) -> Iterator[Callable[..., ChangeFeed]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for each in made:
+        each.close()
 
 
 def read(feed: ChangeFeed) -> list[Change]:
@@ -105,7 +105,7 @@ def test_a_job_s_way_is_told_step_by_step(database: Database) -> None:
     jobs.change_job(database, job_id, cancel_requested_at=NOW)
     again = leases.take_over(database, WORKER, OTHER_WORKER, now=NOW)[0]
     leases.settle(database, again, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_at=NOW)
-    assert told(database) == [
+    assert recorded(database) == [
         ("placed", None),
         ("queued", "preparing"),
         ("running", "queued"),
@@ -126,7 +126,7 @@ def test_a_job_s_way_is_told_step_by_step(database: Database) -> None:
 def test_a_job_that_ends_while_it_waits_is_asked_first(database: Database) -> None:
     job = insert(database)
     jobs.change_job(database, job.id, state=JobState.CANCELLED, cancel_requested_at=NOW)
-    assert [kind for kind, _ in told(database)] == ["placed", "cancel_asked", "cancelled"]
+    assert [kind for kind, _ in recorded(database)] == ["placed", "cancel_asked", "cancelled"]
 
 
 def test_a_cause_that_is_judged_anew_is_told_and_the_same_is_not(database: Database) -> None:
@@ -136,7 +136,7 @@ def test_a_cause_that_is_judged_anew_is_told_and_the_same_is_not(database: Datab
     jobs.change_attempt(database, job.id, 1, ended_at=NOW)
     for cause in (Cause.NO_STATUS, Cause.NO_STATUS, Cause.REPORTED):
         jobs.change_attempt(database, job.id, 1, cause=cause)
-    assert told(database, after=start) == [
+    assert recorded(database, after=start) == [
         ("attempt_ended", "no_status"),
         ("attempt_ended", "reported"),
     ]
@@ -154,7 +154,7 @@ def test_what_is_rolled_back_was_never_told(database: Database) -> None:
     with pytest.raises(RuntimeError):
         change_and_fail()
     assert changes.newest(database) == start
-    assert told(database, after=start.seq) == []
+    assert recorded(database, after=start.seq) == []
 
 
 def test_raw_sql_is_told_too(database: Database, workspace: Workspace) -> None:
@@ -163,7 +163,7 @@ def test_raw_sql_is_told_too(database: Database, workspace: Workspace) -> None:
     with closing(sqlite3.connect(workspace.queue_db)) as other:
         other.execute("update job set state = 'done'")
         other.commit()
-    assert told(database) == [("placed", None), ("done", "preparing")]
+    assert recorded(database) == [("placed", None), ("done", "preparing")]
     assert jobs.get_job(database, job.id).state is JobState.DONE
 
 
@@ -211,9 +211,9 @@ def test_what_a_file_of_an_older_sow_holds_is_told_once(workspace: Workspace) ->
         insert(database, "020", state=JobState.QUEUED)
         with database.transaction():  # as the step finds it, that makes the record
             database.run("delete from change")
-            (statement,) = [one for one in statements(2) if "from job order by id" in one]
+            (statement,) = [each for each in statements(2) if "from job order by id" in each]
             database.run(statement)
-        assert told(database) == [("done", "reported"), ("queued", None)]
+        assert recorded(database) == [("done", "reported"), ("queued", None)]
 
 
 # Cursors

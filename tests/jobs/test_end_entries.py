@@ -45,7 +45,7 @@ def ended(database: Database, state: JobState, task: str = "010", **changes: obj
     return jobs.get_job(database, job.id)
 
 
-def told(workspace: Workspace) -> list[str]:
+def logged(workspace: Workspace) -> list[str]:
     return [entry.action for entry in read_entries(find_task(workspace, "010").log)]
 
 
@@ -71,7 +71,7 @@ def test_a_reason_that_is_the_state_alone_is_not_repeated(
 ) -> None:
     job = ended(database, JobState.CANCELLED, reason="cancelled")
     log_ends(workspace, database)
-    assert told(workspace) == [f"Job {job.id} cancelled"]
+    assert logged(workspace) == [f"Job {job.id} cancelled"]
 
 
 def test_an_end_that_was_written_before_it_was_noted_is_not_told_twice(
@@ -81,7 +81,7 @@ def test_an_end_that_was_written_before_it_was_noted_is_not_told_twice(
     entry = end_entry(database, job, JobState.FAILED, "it crashed", at=NOW)
     write_entry(find_task(workspace, "010").folder, entry)
     log_ends(workspace, database)
-    assert told(workspace) == [f"Job {job.id} failed: it crashed"]
+    assert logged(workspace) == [f"Job {job.id} failed: it crashed"]
     assert (find_task(workspace, "010").log).read_text().count("event: job") == 1
 
 
@@ -110,11 +110,11 @@ def test_a_job_of_another_project_waits_until_that_is_checked_out(
     job = jobs.insert_job(database, make_job(task_id="010", project_id=other))
     jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
     log_ends(workspace, database)
-    assert told(workspace) == []
+    assert logged(workspace) == []
     state = workspace.project_state
     state.write_text(state.read_text().replace(PROJECT, other))
     log_ends(workspace, database)
-    assert len(told(workspace)) == 1
+    assert len(logged(workspace)) == 1
 
 
 @pytest.mark.parametrize("table", ["change", "job"])
@@ -128,4 +128,4 @@ def test_a_damaged_record_keeps_no_other_end_from_being_told(
         database.run("update job set verb = 'nonsense' where id = ?", (damaged.id,))
     job = ended(database, JobState.FAILED, reason="it crashed")
     log_ends(workspace, database)
-    assert told(workspace) == [f"Job {job.id} failed: it crashed"]
+    assert logged(workspace) == [f"Job {job.id} failed: it crashed"]

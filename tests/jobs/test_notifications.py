@@ -36,7 +36,7 @@ def of_batch(status: str, **fields: object) -> Change:
 
 
 @pytest.mark.parametrize(
-    ("told", "event"),
+    ("reported", "event"),
     [
         (change("stalled", reason="no output"), NotifyEvent.STALLED),
         (change("stalled", reason="no output", batch=1), NotifyEvent.STALLED),
@@ -71,14 +71,16 @@ def of_batch(status: str, **fields: object) -> Change:
         (change("parked", batch=1), NotifyEvent.PARKED),
     ],
 )
-def test_each_kind_of_change(database: Database, told: Change, event: NotifyEvent | None) -> None:
-    assert event_of(database, told) is event
+def test_each_kind_of_change(
+    database: Database, reported: Change, event: NotifyEvent | None
+) -> None:
+    assert event_of(database, reported) is event
 
 
 def test_a_status_that_a_job_tells_when_it_ends_is_not_told_before(database: Database) -> None:
     job = insert(database)
-    told = change("status", status="needs_review", before="in_progress", job=job.id)
-    assert event_of(database, told) is None
+    reported = change("status", status="needs_review", before="in_progress", job=job.id)
+    assert event_of(database, reported) is None
     later = change("status", status="needs_review", before="in_progress")
     jobs.change_job(database, job.id, state=JobState.DONE, outcome_status=TaskStatus.NEEDS_REVIEW)
     assert event_of(database, later) is None, "the end of the job has told it"
@@ -86,8 +88,8 @@ def test_a_status_that_a_job_tells_when_it_ends_is_not_told_before(database: Dat
 
 def test_a_status_under_a_job_that_tells_none_is_told(database: Database) -> None:
     job = insert(database, verb=Verb.REVIEW)
-    told = change("status", status="needs_review", before="in_progress", job=job.id)
-    assert event_of(database, told) is NotifyEvent.NEEDS_REVIEW
+    reported = change("status", status="needs_review", before="in_progress", job=job.id)
+    assert event_of(database, reported) is NotifyEvent.NEEDS_REVIEW
 
 
 def test_a_job_about_several_tasks_is_told_once(database: Database) -> None:

@@ -43,10 +43,10 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
-    said: list[str] = []
-    with keeper_hooks.answering(keeper_hooks.OURS.witness, said.append):
-        yield said
+def reports() -> Iterator[list[str]]:
+    messages: list[str] = []
+    with keeper_hooks.answering(keeper_hooks.OURS.witness, messages.append):
+        yield messages
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def git(root: Path, *words: str) -> str:
 def test_a_file_of_somebody_else_is_put_aside_and_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    told: list[str],
+    reports: list[str],
     opening: object,
     had_one: bool,
 ) -> None:
@@ -103,14 +103,14 @@ def test_a_file_of_somebody_else_is_put_aside_and_told(
     database = opening(mine)  # type: ignore[operator]
     if database is not None:
         database.close()
-    (words,) = told
+    (words,) = reports
     aside = mine.run / "aside/unproven-1"
     assert str(aside) in words
     assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
     assert ("your own file was put back" in words) is had_one
     assert prompts(mine) == ([""] if had_one else [])
     assert is_own(mine)
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 @pytest.mark.parametrize("opening", OPENINGS)
@@ -119,7 +119,7 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     original: Workspace,
-    told: list[str],
+    reports: list[str],
     opening: object,
     is_open: bool,
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
     found = opening(original)  # type: ignore[operator]
     if found is not None:
         found.close()
-    (words,) = told
+    (words,) = reports
     aside = original.run / "aside/unproven-1"
     assert f"It was moved to {aside}, and sow created a new queue" in words
     assert (aside / "queue.db").read_bytes() == theirs.read_bytes()
@@ -147,7 +147,7 @@ def test_a_file_that_was_copied_over_ours_is_put_aside_and_told(
 
 
 def test_a_file_of_another_checkout_of_the_users_own_is_put_aside(
-    tmp_path: Path, original: Workspace, told: list[str]
+    tmp_path: Path, original: Workspace, reports: list[str]
 ) -> None:
     other = Workspace(tmp_path / "other")
     other.sow.mkdir(parents=True)
@@ -155,13 +155,13 @@ def test_a_file_of_another_checkout_of_the_users_own_is_put_aside(
         insert(database, "040")
     original.queue_db.write_bytes(other.queue_db.read_bytes())
     assert prompts(original) == []
-    (words,) = told
+    (words,) = reports
     assert "It was moved to" in words
     assert prompts(other) != []
 
 
 def test_whoever_has_the_file_open_mixes_nothing_into_one_that_was_copied_over_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, reports: list[str]
 ) -> None:
     """SQLite writes its log into the file as the last one closes it: half ours, half foreign."""
     theirs = forged(tmp_path, monkeypatch)
@@ -173,7 +173,7 @@ def test_whoever_has_the_file_open_mixes_nothing_into_one_that_was_copied_over_i
         open_queue(original)
     subprocess.run(["sh", "-c", refused.value.hint.splitlines()[1]], check=True)
     assert prompts(original) == []
-    assert "was not made by you" in told[0]
+    assert "was not made by you" in reports[0]
 
 
 def test_a_folder_of_what_was_put_aside_that_leads_out_is_refused(
@@ -193,7 +193,7 @@ def test_what_lies_in_the_place_of_that_folder_is_named_and_the_remedy_works(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     original: Workspace,
-    told: list[str],
+    reports: list[str],
 ) -> None:
     theirs = forged(tmp_path, monkeypatch)
     original.queue_db.unlink()
@@ -207,22 +207,22 @@ def test_what_lies_in_the_place_of_that_folder_is_named_and_the_remedy_works(
     subprocess.run(command, shell=True, check=True, cwd=tmp_path)
     assert (original.run / "aside.old").read_text() == "mine\n"
     assert prompts(original) == [""]
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 def test_a_backup_of_the_own_file_may_be_copied_over_it(
-    tmp_path: Path, original: Workspace, told: list[str]
+    tmp_path: Path, original: Workspace, reports: list[str]
 ) -> None:
     backup = shutil.copyfile(original.queue_db, tmp_path / "backup")
     with closing(open_queue(original)) as database:
         insert(database, "020")
     original.queue_db.write_bytes(backup.read_bytes())
     assert prompts(original) == [""]
-    assert told == []
+    assert reports == []
 
 
 def test_a_log_that_came_with_it_goes_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, reports: list[str]
 ) -> None:
     theirs = forged(tmp_path, monkeypatch)
     with closing(sqlite3.connect(theirs)) as writer:
@@ -254,7 +254,7 @@ def test_a_log_alone_is_refused_and_its_remedies_run_nothing_foreign(
 
 
 def test_a_rollback_journal_is_not_played_back(
-    tmp_path: Path, original: Workspace, told: list[str]
+    tmp_path: Path, original: Workspace, reports: list[str]
 ) -> None:
     """SQLite would write its pages into our file before anything of that is read."""
     file = tmp_path / "other.db"
@@ -271,7 +271,7 @@ def test_a_rollback_journal_is_not_played_back(
         shutil.copyfile(f"{file}-journal", f"{original.queue_db}-journal")
     assert prompts(original) == [""]
     assert (original.run / "aside/unproven-1/queue.db-journal").exists()
-    assert "queue.db-journal does not belong to sow" in told[0]
+    assert "queue.db-journal does not belong to sow" in reports[0]
 
 
 def test_what_was_moved_is_used(original: Workspace, tmp_path: Path) -> None:
@@ -298,14 +298,14 @@ def test_a_device_may_have_another_number_after_a_restart(
 
 @pytest.mark.parametrize("gone", [False, True], ids=["beside it", "original gone"])
 def test_a_plain_copy_of_a_checkout_begins_a_queue_of_its_own(
-    original: Workspace, told: list[str], gone: bool
+    original: Workspace, reports: list[str], gone: bool
 ) -> None:
     copy = Workspace(original.root.with_name("copy"))
     shutil.copytree(original.root, copy.root)
     if gone:
         shutil.rmtree(original.root)
     assert prompts(copy) == []
-    assert "was not made by you in this checkout" in told[0]
+    assert "was not made by you in this checkout" in reports[0]
     if not gone:
         assert prompts(original) == [""]
 
@@ -391,7 +391,7 @@ def test_the_secret_is_made_once_for_its_owner_alone(original: Workspace) -> Non
 
 @pytest.mark.parametrize("killed_after", [None, 0, 30], ids=["ends", "killed first", "killed"])
 def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
-    original: Workspace, tmp_path: Path, told: list[str], killed_after: int | None
+    original: Workspace, tmp_path: Path, reports: list[str], killed_after: int | None
 ) -> None:
     """SQLite writes the log into a file as it closes, if that has its name and inode again."""
     backup = shutil.copyfile(original.queue_db, tmp_path / "backup.db")
@@ -413,12 +413,12 @@ def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
     assert len(prompts(original)) == 61
     with closing(open_queue(original)) as database:
         assert [row[0] for row in database.rows("pragma integrity_check")] == ["ok"]
-    (words,) = told
+    (words,) = reports
     assert ("may be missing" in words) is (killed_after != 0), "nobody can tell of who has ended"
 
 
 def test_whose_log_was_replaced_by_a_copy_writes_over_nothing_that_came_after(
-    original: Workspace, tmp_path: Path, told: list[str]
+    original: Workspace, tmp_path: Path, reports: list[str]
 ) -> None:
     """As `cp -a` of a backup leaves it: log and index belong to the file, and are other files."""
     program = [sys.executable, "-c", HOLDER, str(original.root)]
@@ -438,7 +438,7 @@ def test_whose_log_was_replaced_by_a_copy_writes_over_nothing_that_came_after(
     assert len(prompts(original)) == 61
     with closing(open_queue(original)) as database:
         assert [row[0] for row in database.rows("pragma integrity_check")] == ["ok"]
-    (words,) = told
+    (words,) = reports
     assert "may be missing" in words
 
 
@@ -459,16 +459,18 @@ def older(workspace: Workspace, place: bytes | str | None = "here") -> None:
     outdate(workspace.queue_db)
 
 
-def test_an_older_file_of_this_folder_is_adopted_once(original: Workspace, told: list[str]) -> None:
+def test_an_older_file_of_this_folder_is_adopted_once(
+    original: Workspace, reports: list[str]
+) -> None:
     older(original)
     assert prompts(original) == [""]
     assert is_own(original)
-    assert told == []
+    assert reports == []
 
 
 @pytest.mark.parametrize("number", range(1, FORMAT))
 def test_a_file_of_an_earlier_form_is_adopted_once_and_upgraded(
-    tmp_path: Path, told: list[str], number: int
+    tmp_path: Path, reports: list[str], number: int
 ) -> None:
     """At its noted place; the same file, put there again afterwards, is anybody's."""
     workspace = Workspace(tmp_path / "repo")
@@ -495,18 +497,18 @@ def test_a_file_of_an_earlier_form_is_adopted_once_and_upgraded(
     assert [path.name for path in workspace.run.glob("queue.db.format-*")] == [
         f"queue.db.format-{number}"
     ]
-    assert told == []
+    assert reports == []
     file.unlink()
     shutil.copyfile(again, file)
     with closing(open_queue(workspace)) as database:
         assert format_of(database.connection) == FORMAT
-    assert "your own file was put back" in told[0]
+    assert "your own file was put back" in reports[0]
     assert (workspace.run / "aside/unproven-1/queue.db").read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize("number", range(1, FORMAT))
 def test_a_file_of_an_earlier_form_that_comes_after_the_secret_is_put_aside(
-    tmp_path: Path, told: list[str], number: int
+    tmp_path: Path, reports: list[str], number: int
 ) -> None:
     workspace = Workspace(tmp_path / "repo")
     with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
@@ -518,42 +520,42 @@ def test_a_file_of_an_earlier_form_that_comes_after_the_secret_is_put_aside(
         os.utime(workspace.queue_db)
     with closing(open_queue(workspace)) as database:
         assert database.rows("select * from job") == []
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 @pytest.mark.parametrize("place", [None, b"", b"nonsense", b"0:0 /nowhere", b"1:1 \0", "text"])
 def test_an_older_file_that_does_not_name_this_folder_is_put_aside(
-    original: Workspace, told: list[str], place: bytes | str | None
+    original: Workspace, reports: list[str], place: bytes | str | None
 ) -> None:
     older(original, place)
     assert prompts(original) == []
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 def test_one_that_names_no_folder_is_adopted_where_it_has_nothing_left_to_do(
-    original: Workspace, told: list[str]
+    original: Workspace, reports: list[str]
 ) -> None:
     with closing(open_queue(original)) as database:
         database.run("update job set state = 'done'")
     older(original, None)
     assert prompts(original) == [""]
-    assert told == []
+    assert reports == []
 
 
 def test_an_older_file_that_changes_after_the_secret_was_made_is_put_aside(
-    original: Workspace, told: list[str]
+    original: Workspace, reports: list[str]
 ) -> None:
     older(original)
     secret = Path(secret_path())
     while secret.stat().st_ctime_ns >= original.queue_db.stat().st_ctime_ns:
         os.utime(original.queue_db)
     assert prompts(original) == []
-    assert len(told) == 1
+    assert len(reports) == 1
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
 def test_an_older_file_that_git_tracks_is_put_aside(
-    original: Workspace, told: list[str], is_committed: bool
+    original: Workspace, reports: list[str], is_committed: bool
 ) -> None:
     git(original.root, "init", "-q")
     git(original.root, "add", "-f", ".sow/run/queue.db")
@@ -562,11 +564,11 @@ def test_an_older_file_that_git_tracks_is_put_aside(
         git(original.root, "rm", "-rq", "--cached", ".sow/run")
     older(original)
     assert prompts(original) == []
-    assert "git rm -r --cached .sow/run" in told[0]
+    assert "git rm -r --cached .sow/run" in reports[0]
 
 
 def test_a_pull_over_an_own_file_gives_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: list[str]
 ) -> None:
     """Git overwrites ignored files without a word: a true pull, with all that a repository has."""
     theirs = forged(tmp_path, monkeypatch)
@@ -590,8 +592,8 @@ def test_a_pull_over_an_own_file_gives_it_back(
     assert mine.queue_db.read_bytes() == theirs.read_bytes()
     with closing(open_queue(mine)) as database:
         assert jobs.get_job(database, JobId(job.id)).prompt == ""
-    assert "your own file was put back" in told[0]
-    assert "git rm -r --cached .sow/run" in told[0]
+    assert "your own file was put back" in reports[0]
+    assert "git rm -r --cached .sow/run" in reports[0]
 
 
 @pytest.mark.parametrize("opening", OPENINGS)
@@ -618,7 +620,7 @@ def test_a_pull_that_has_put_a_file_in_the_place_of_the_folder_is_told(
 
 
 def test_a_pull_under_an_open_file_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Workspace, reports: list[str]
 ) -> None:
     theirs = forged(tmp_path, monkeypatch)
     with closing(open_queue(original)) as database:
@@ -631,7 +633,7 @@ def test_a_pull_under_an_open_file_is_noticed(
 
 
 def test_a_folder_that_is_a_link_holds_no_queue_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: list[str]
 ) -> None:
     theirs = forged(tmp_path, monkeypatch)
     mine = Workspace(tmp_path / "mine")
@@ -640,4 +642,4 @@ def test_a_folder_that_is_a_link_holds_no_queue_of_ours(
     shutil.copyfile(theirs, mine.root / "trap/queue.db")
     mine.run.symlink_to("../trap")
     assert prompts(mine) == []
-    assert len(told) == 1
+    assert len(reports) == 1

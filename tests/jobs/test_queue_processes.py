@@ -44,9 +44,9 @@ def test_four_processes_never_exceed_a_limit_and_take_each_job_once(
         leases.enqueue(database, job.id, now=0.0)
     script = HERE / "claiming_process.py"
     answers = go([start_python(script, workspace.root, f"w{n}", 3, 2) for n in range(4)])
-    told = [json.loads(answer) for answer in answers]
-    assert [line for one in told for line in one["violations"]] == []
-    assert sorted(job for one in told for job in one["claimed"]) == list(range(1, 121))
+    taken = [json.loads(answer) for answer in answers]
+    assert [line for each in taken for line in each["violations"]] == []
+    assert sorted(job for each in taken for job in each["claimed"]) == list(range(1, 121))
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_a_storm_of_swapped_files_believes_nothing_foreign_and_loses_nothing_unt
     storm = QueueStorm(seed, tmp_path, workspace, foreign)
     storm.run(rounds(12, 5))
     print(f"queue storm {seed}: {storm.committed} commits, {dict(storm.swaps)},")
-    print(f"kills {dict(storm.kills)}, told {dict(storm.told)}")
+    print(f"kills {dict(storm.kills)}, told {dict(storm.notice_counts)}")
     assert storm.wrongs == []
     assert storm.committed
     sweep(workspace, foreign[0])

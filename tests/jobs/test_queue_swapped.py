@@ -37,10 +37,10 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    said: list[str] = []
-    monkeypatch.setattr(keeper_hooks.OURS, "tell", said.append)
-    return said
+def reports(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    messages: list[str] = []
+    monkeypatch.setattr(keeper_hooks.OURS, "tell", messages.append)
+    return messages
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_who_waited_for_the_lock_while_the_file_was_replaced_writes_nothing(
 
 
 def test_who_is_killed_before_the_own_file_is_back_leaves_it_to_the_next(
-    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, reports: list[str]
 ) -> None:
     class Killed(BaseException):
         pass
@@ -168,7 +168,7 @@ def test_who_is_killed_before_the_own_file_is_back_leaves_it_to_the_next(
             with pytest.raises(Killed):
                 open_queue(mine)
     assert left(mine) == ["own"]
-    assert "your own file was put back" in told[-1]
+    assert "your own file was put back" in reports[-1]
     assert {path.name for path in mine.run.iterdir() if path.name.startswith(".")} == set()
 
 
@@ -178,7 +178,7 @@ def remove_log_of_nobody(mine: Workspace) -> None:
 
 
 def test_who_has_a_file_open_that_was_moved_and_brought_back_over_a_new_one_is_told(
-    mine: Workspace, tmp_path: Path, told: list[str]
+    mine: Workspace, tmp_path: Path, reports: list[str]
 ) -> None:
     """Its name is there, and its second names are with the old proofs: the new one is the queue."""
     with closing(open_queue(mine)) as database:
@@ -231,7 +231,7 @@ def test_a_log_that_is_removed_while_the_file_is_opened_is_told(
 
 
 def test_a_foreign_file_takes_no_log_of_ours_away(
-    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, told: list[str]
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, reports: list[str]
 ) -> None:
     """It comes just before SQLite opens it; as SQLite closes it again, no log is written in."""
     with holder(mine) as process:
@@ -279,7 +279,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_used(
 
 @pytest.mark.parametrize("lacks_index", [False, True])
 def test_what_the_log_holds_comes_back_with_the_file(
-    mine: Workspace, theirs: Path, told: list[str], lacks_index: bool
+    mine: Workspace, theirs: Path, reports: list[str], lacks_index: bool
 ) -> None:
     with holder(mine) as process:
         process.kill()
@@ -288,12 +288,12 @@ def test_what_the_log_holds_comes_back_with_the_file(
         Path(f"{mine.queue_db}-shm").unlink()
     rename_over(theirs, mine)
     assert left(mine) == ["own", "in the log"]
-    assert "your own file was put back" in told[0]
+    assert "your own file was put back" in reports[0]
 
 
-def test_a_removal_is_told_to_who_begins_a_new_queue(mine: Workspace, told: list[str]) -> None:
+def test_a_removal_is_told_to_who_begins_a_new_queue(mine: Workspace, reports: list[str]) -> None:
     mine.queue_db.unlink()
     assert left(mine) == []
-    (words,) = told
+    (words,) = reports
     assert "queue.db was removed: what is left of it was moved to" in words
     assert str(mine.run / "aside/1") in words

@@ -111,7 +111,7 @@ def test_a_file_brought_up_to_date_is_as_one_made_today(older: Workspace) -> Non
             schemas.append(
                 {
                     row["name"]: [
-                        tuple(one) for one in database.rows(f"pragma table_info({row['name']})")
+                        tuple(each) for each in database.rows(f"pragma table_info({row['name']})")
                     ]
                     for row in database.rows("select name from sqlite_master where type = 'table'")
                 }

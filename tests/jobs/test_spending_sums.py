@@ -110,14 +110,14 @@ def as_record(job: Job, number: int, run: RunUsage, began: float, ended: float |
 def summed(several: list[Spending]) -> dict[str, object]:
     """Return the sums of attempts as `Used` has them, without a key."""
     ended = [each for each in several if each.ended_at is not None]
-    told = [each for each in several if each.input is not None]
+    counted = [each for each in several if each.input is not None]
     known = [each.usd for each in several if each.usd is not None]
     return {
         "runs": len(several),
         "running": len(several) - len(ended),
         "seconds": sum((each.ended_at or NOW) - each.began_at for each in several),
         **{
-            name: sum(getattr(each, name) for each in told)
+            name: sum(getattr(each, name) for each in counted)
             for name in ("input", "output", "cache_read", "cache_write")
         },
         "usd": pytest.approx(sum(known)) if known else None,

@@ -50,7 +50,7 @@ def database(workspace: Workspace) -> Iterator[Database]:
         yield opened
 
 
-def told(database: Database, after: int = 2) -> list[Told]:
+def recorded(database: Database, after: int = 2) -> list[Told]:
     """Return each status on record after the first one of the two tasks."""
     rows = read_after(database, after)
     return [(row.task, row.data.before, row.data.status) for row in rows if row.kind == "status"]
@@ -78,9 +78,9 @@ def without_notes(workspace: Workspace, act: Callable[[], None]) -> None:
 def test_what_there_was_before_the_record_is_told_once(
     workspace: Workspace, database: Database
 ) -> None:
-    assert told(database, after=0) == [("010", None, "pending"), ("020", None, "pending")]
+    assert recorded(database, after=0) == [("010", None, "pending"), ("020", None, "pending")]
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == []
+    assert recorded(database) == []
 
 
 def test_every_status_that_sow_writes_is_told_in_its_turn(
@@ -90,7 +90,7 @@ def test_every_status_that_sow_writes_is_told_in_its_turn(
         set_status(workspace, status)
     set_status(workspace, "failed", "020")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [
+    assert recorded(database) == [
         ("010", "pending", "in_progress"),
         ("010", "in_progress", "paused"),
         ("010", "paused", "in_progress"),
@@ -113,14 +113,14 @@ def test_another_iteration_is_told_and_another_name_is_not(
 def test_a_task_that_is_added_is_told(workspace: Workspace, database: Database) -> None:
     add_task(workspace, name="New", agent="tester", now=NOW, task_id="030")
     statuses.take_notes(workspace, database, now=LATER)
-    assert told(database) == [("030", None, "pending")]
+    assert recorded(database) == [("030", None, "pending")]
 
 
 def test_an_edit_by_hand_is_found_once(workspace: Workspace, database: Database) -> None:
     edit(workspace, "paused")
     for _ in range(2):
         statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused")]
+    assert recorded(database) == [("010", "pending", "paused")]
     edited_at = find_task(workspace, "010").state.stat().st_mtime
     assert [row.at for row in read_after(database, 2)] == [edited_at]
 
@@ -140,7 +140,7 @@ def test_a_command_that_was_killed_before_its_note_is_found_once(
     without_notes(workspace, lambda: set_status(workspace, "in_progress"))
     for _ in range(2):
         statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "in_progress")]
+    assert recorded(database) == [("010", "pending", "in_progress")]
 
 
 def test_killed_between_file_and_note_two_readers_find_it_once(
@@ -151,7 +151,7 @@ def test_killed_between_file_and_note_two_readers_find_it_once(
     assert victim.returncode == -signal.SIGKILL
     assert read_task(workspace, "010").status is TaskStatus.IN_PROGRESS, "the file is written"
     race(workspace)
-    assert told(database) == [("010", "pending", "in_progress")]
+    assert recorded(database) == [("010", "pending", "in_progress")]
 
 
 def race(workspace: Workspace) -> None:
@@ -173,11 +173,11 @@ def test_a_note_that_comes_after_its_file_was_seen_says_nothing_new(
     late = workspace.status_notes.read_bytes()
     os.truncate(workspace.status_notes, 0)
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "in_progress")]
+    assert recorded(database) == [("010", "pending", "in_progress")]
     workspace.status_notes.write_bytes(late)
     set_status(workspace, "paused")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database)[1:] == [("010", "in_progress", "paused")]
+    assert recorded(database)[1:] == [("010", "in_progress", "paused")]
 
 
 def test_a_status_is_not_told_before_those_that_came_first(
@@ -197,7 +197,7 @@ def test_a_status_is_not_told_before_those_that_came_first(
     statuses.catch_up(workspace, database, now=LATER)
     monkeypatch.undo()
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused"), ("010", "paused", "needs_review")]
+    assert recorded(database) == [("010", "pending", "paused"), ("010", "paused", "needs_review")]
 
 
 def test_nothing_is_written_where_nothing_has_changed(
@@ -221,10 +221,10 @@ def test_what_cannot_be_read_now_is_left_to_a_later_look(
     write_atomically(state, b"task: [\n")
     edit(workspace, "failed", "020")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("020", "pending", "failed")]
+    assert recorded(database) == [("020", "pending", "failed")]
     write_atomically(state, whole.replace(b"status: pending", b"status: paused"))
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database)[1:] == [("010", "pending", "paused")]
+    assert recorded(database)[1:] == [("010", "pending", "paused")]
 
 
 def test_another_project_is_another_record(workspace: Workspace, database: Database) -> None:
@@ -246,7 +246,7 @@ def test_another_project_is_another_record(workspace: Workspace, database: Datab
 def test_without_a_project_nothing_is_looked_at(workspace: Workspace, database: Database) -> None:
     workspace.project.rename(workspace.root / "gone")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == []
+    assert recorded(database) == []
 
 
 def test_a_status_names_the_job_that_lived_then(workspace: Workspace, database: Database) -> None:
@@ -270,7 +270,7 @@ def test_what_a_worker_settles_is_told_in_the_same_commit(
         jobs.change_job(database, job.id, state=JobState.DONE)
     assert [row.kind for row in read_after(database, 2)] == ["placed", "status", "done"]
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "needs_review")]
+    assert recorded(database) == [("010", "pending", "needs_review")]
 
 
 # The notes' own file
@@ -295,7 +295,7 @@ def test_what_is_no_note_is_passed_over(workspace: Workspace, database: Database
         )
     set_status(workspace, "failed")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused"), ("010", "paused", "failed")]
+    assert recorded(database) == [("010", "pending", "paused"), ("010", "paused", "failed")]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_a_note_that_no_record_can_hold_bars_nobody(
         file.write("{" + ",".join(f'"{name}":{text}' for name, text in fields.items()) + "}\n")
     set_status(workspace, "paused")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused")]
+    assert recorded(database) == [("010", "pending", "paused")]
     assert {row.project for row in read_after(database, 0)} == {PROJECT}
 
 
@@ -329,15 +329,15 @@ def test_of_endless_notes_only_the_last_are_read(workspace: Workspace, database:
     os.truncate(workspace.status_notes, 1 << 40)
     set_status(workspace, "paused")
     statuses.take_notes(workspace, database, now=LATER)
-    assert told(database) == [], "that line begins with a terabyte of nothing"
+    assert recorded(database) == [], "that line begins with a terabyte of nothing"
     set_status(workspace, "failed")
     statuses.take_notes(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "failed")]
+    assert recorded(database) == [("010", "pending", "failed")]
     set_status(workspace, "in_progress")
     statuses.catch_up(workspace, database, now=LATER)
     statuses.catch_up(workspace, database, now=LATER)
     assert size_of_notes(workspace) < statuses.ENOUGH_BYTES
-    assert told(database) == [("010", "pending", "failed"), ("010", "failed", "in_progress")]
+    assert recorded(database) == [("010", "pending", "failed"), ("010", "failed", "in_progress")]
 
 
 def test_half_a_note_waits_for_its_end(workspace: Workspace, database: Database) -> None:
@@ -345,10 +345,10 @@ def test_half_a_note_waits_for_its_end(workspace: Workspace, database: Database)
     line = workspace.status_notes.read_bytes()
     workspace.status_notes.write_bytes(line[:20])
     statuses.take_notes(workspace, database, now=LATER)
-    assert told(database) == []
+    assert recorded(database) == []
     workspace.status_notes.write_bytes(line)
     statuses.take_notes(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused")]
+    assert recorded(database) == [("010", "pending", "paused")]
 
 
 @pytest.mark.parametrize("at", [-5.0, 1e300])
@@ -380,7 +380,7 @@ def test_the_notes_are_begun_anew_and_none_is_lost(
             statuses.catch_up(workspace, database, now=LATER)
     statuses.catch_up(workspace, database, now=LATER)
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == expected
+    assert recorded(database) == expected
     assert size_of_notes(workspace) < 300
 
 
@@ -395,7 +395,7 @@ def test_notes_that_somebody_removed_are_read_from_their_new_beginning(
     for status in ("paused", "failed"):
         set_status(workspace, status)
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database, before) == [
+    assert recorded(database, before) == [
         ("010", "in_progress", "paused"),
         ("010", "paused", "failed"),
     ]
@@ -415,7 +415,7 @@ def test_what_a_link_in_place_of_the_notes_leads_to_is_left_alone(
     for _ in range(3):
         statuses.catch_up(workspace, database, now=LATER)
     assert theirs.read_bytes() == before
-    assert told(database) == [("010", "pending", "paused")]
+    assert recorded(database) == [("010", "pending", "paused")]
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe"])
@@ -428,7 +428,7 @@ def test_what_lies_in_the_notes_way_harms_nothing(
         os.mkfifo(workspace.status_notes)
     set_status(workspace, "paused")
     statuses.catch_up(workspace, database, now=LATER)
-    assert told(database) == [("010", "pending", "paused")]
+    assert recorded(database) == [("010", "pending", "paused")]
 
 
 def test_two_readers_at_once_tell_it_once(workspace: Workspace, database: Database) -> None:
@@ -436,7 +436,10 @@ def test_two_readers_at_once_tell_it_once(workspace: Workspace, database: Databa
     edit(workspace, "paused")
     edit(workspace, "failed", "020")
     race(workspace)
-    assert sorted(told(database)) == [("010", "pending", "paused"), ("020", "pending", "failed")]
+    assert sorted(recorded(database)) == [
+        ("010", "pending", "paused"),
+        ("020", "pending", "failed"),
+    ]
 
 
 def test_a_reader_that_cannot_write_still_reads(

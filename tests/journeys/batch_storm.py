@@ -201,7 +201,7 @@ class BatchStorm:
             if victim == "worker":
                 return [record.process.pid for record in workers.registered(database)]
             last = [jobs.last_attempt(database, job) for job in leases.leased_jobs(database)]
-        return [one.supervisor.pid for one in last if one is not None and one.supervisor]
+        return [each.supervisor.pid for each in last if each is not None and each.supervisor]
 
     def facts(self, broken: Sequence[str]) -> dict[str, Any]:
         """Return what the storm has come to, as a proof's page has it."""

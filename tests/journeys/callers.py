@@ -78,7 +78,7 @@ def job_of(site: Site, task: str) -> Job | None:
 
 def ledger(site: Site, job: int = 1) -> list[tuple[str, str]]:
     """Return what each attempt of a job was told to do, and why it ended."""
-    return [(one["verb"], one["cause"]) for one in site.job(job)["attempts"]]
+    return [(each["verb"], each["cause"]) for each in site.job(job)["attempts"]]
 
 
 def await_state(site: Site, task: str, *states: JobState) -> Job:
@@ -117,7 +117,7 @@ def callers_of(site: Site, job: int) -> list[str]:
     """Return who waits for a job now."""
     workspace = Workspace(site.root)
     claimants = claimants_of(site, job)
-    return [one for one in claimants if doorbell.is_held(waiters.bell_path(workspace, one))]
+    return [each for each in claimants if doorbell.is_held(waiters.bell_path(workspace, each))]
 
 
 def await_waiters(site: Site, task: str, count: int = 1) -> Job:

@@ -49,12 +49,12 @@ class Terminal:
         wait_until((site.root / "cli.log").exists, "the CLI is on the terminal")
 
     @property
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         return (self.site.root / "cli.log").read_text().splitlines()
 
     @property
     def words(self) -> list[str]:
-        return [line.removeprefix("word ") for line in self.told if line.startswith("word ")]
+        return [line.removeprefix("word ") for line in self.lines if line.startswith("word ")]
 
     def do(self, script: str) -> None:
         """Have the CLI run a script and end."""

@@ -40,18 +40,18 @@ class WorkerRun:
         return self.process.pid
 
     @property
-    def said(self) -> str:
+    def log_text(self) -> str:
         return self.log.read_text()
 
     @property
     def name(self) -> str:
         """The name it has registered under."""
-        found = re.search(r"worker (w\S+) started", self.said)
-        assert found is not None, self.said
+        found = re.search(r"worker (w\S+) started", self.log_text)
+        assert found is not None, self.log_text
         return found.group(1)
 
     def wait_for(self, words: str) -> None:
-        wait_until(lambda: words in self.said, f"the worker says {words!r}: {self.said}")
+        wait_until(lambda: words in self.log_text, f"the worker says {words!r}: {self.log_text}")
 
     def signal(self, signum: signal.Signals) -> None:
         os.kill(self.process.pid, signum)
@@ -75,7 +75,7 @@ class WorkerRun:
 def start_worker(site: Site, *options: str, program: Path | None = None, **env: str) -> WorkerRun:
     """Start `sow worker` and return it when it works; `program` is a Python file to run instead."""
     run = launch_worker(site, *options, program=program, **env)
-    wait_until(lambda: " started; runs up to" in run.said, f"a worker starts: {run.said}")
+    wait_until(lambda: " started; runs up to" in run.log_text, f"a worker starts: {run.log_text}")
     return run
 
 
@@ -102,7 +102,7 @@ def launch_worker(site: Site, *options: str, program: Path | None = None, **env:
 def drain(site: Site) -> WorkerRun:
     """Run a worker until nothing is left to do."""
     run = start_worker(site, "--drain")
-    assert run.wait() == 0, run.said
+    assert run.wait() == 0, run.log_text
     return run
 
 
@@ -160,4 +160,4 @@ def nothing_is_taken(site: Site) -> None:
         registered = {record.id for record in workers.registered(database)}
     held = {path.stem for path in workspace.workers.glob("*.lock")}
     assert held <= registered
-    assert all(workers.is_alive(workspace, one) for one in registered)
+    assert all(workers.is_alive(workspace, each) for each in registered)

@@ -51,12 +51,12 @@ class Group:
 
     tasks: list[str]
     process: subprocess.Popen[str]
-    told: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What it was told of each task, over all its calls."""
 
     @property
     def untold(self) -> list[str]:
-        return [task for task in self.tasks if task not in self.told]
+        return [task for task in self.tasks if task not in self.outcomes]
 
     @property
     def waits(self) -> bool:
@@ -161,8 +161,10 @@ class Storm:
             if group.waits or not (group.process.stdout and group.untold):
                 continue
             out, _ = group.process.communicate()
-            group.told |= outcomes_in(out)
-            group.told |= {task: self.shown[task] for task in group.untold if task in self.shown}
+            group.outcomes |= outcomes_in(out)
+            group.outcomes |= {
+                task: self.shown[task] for task in group.untold if task in self.shown
+            }
             if group.untold and self.staff.runs:
                 group.process = self.call(group.untold)
 
@@ -208,9 +210,9 @@ class Storm:
         self.staff.send_home()
         if not broken:
             drain(self.site)
-        told = {task: one for group in self.groups for task, one in group.told.items()}
+        outcomes = {task: each for group in self.groups for task, each in group.outcomes.items()}
         with closing(self.database):
-            broken += broken_promises(self.site, self.database, self.plan, self.kinds, told)
+            broken += broken_promises(self.site, self.database, self.plan, self.kinds, outcomes)
             count = len(jobs.recent_jobs(self.database, limit=10_000))
         return Verdict(
             self.plan,

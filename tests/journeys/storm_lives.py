@@ -13,27 +13,27 @@ class Life:
     task: str
     attempt: str
     pid: int
-    said: dict[str, float] = field(default_factory=dict)
+    signs: dict[str, float] = field(default_factory=dict)
 
     @property
     def window(self) -> str | None:
         """What is going on, as long as its supervisor has not written its end down."""
-        if "end" in self.said:
+        if "end" in self.signs:
             return None if exists(self.pid) else "tree ending"
-        if "interrupted" in self.said:
+        if "interrupted" in self.signs:
             return "tree ending"
         return self.step
 
     @property
     def step(self) -> str:
         """How far it has come, or had come when it was killed."""
-        if "report" in self.said:
+        if "report" in self.signs:
             return "reporting"
-        return "opening" if "mute" in self.said and "spoke" not in self.said else "running"
+        return "opening" if "mute" in self.signs and "spoke" not in self.signs else "running"
 
     @property
     def last_sign(self) -> float:
-        return max(self.said.values())
+        return max(self.signs.values())
 
 
 class Lives:
@@ -55,5 +55,5 @@ class Lives:
             for line in whole.decode().splitlines():
                 what, task, attempt, pid, at = line.split()
                 life = self.known.setdefault(attempt, Life(task, attempt, int(pid)))
-                life.said[what] = float(at)
+                life.signs[what] = float(at)
         return self.known

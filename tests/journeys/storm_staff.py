@@ -83,11 +83,11 @@ class Staff:
 
     def wake_stopped(self, has_ended: Callable[[int], bool]) -> None:
         """Have stopped workers go on where others have ended their job."""
-        for one in list(self.stopped):
-            if has_ended(one.job):
-                self.stopped.remove(one)
-                self.ghosts.append(one.run)
-                one.run.signal(signal.SIGCONT)
+        for each in list(self.stopped):
+            if has_ended(each.job):
+                self.stopped.remove(each)
+                self.ghosts.append(each.run)
+                each.run.signal(signal.SIGCONT)
 
     def replace_the_gone(self) -> None:
         """Hire anew where workers are gone. One of them meets no end of its own."""
@@ -107,7 +107,7 @@ class Staff:
 
     def hire(self, fate: Fate, *options: str) -> WorkerRun:
         plan, self.hired = self.plan, self.hired + 1
-        told = replace(
+        orders = replace(
             fate,
             seed=fate.seed * 1000 + self.hired,
             hurried=plan.sessions,
@@ -115,13 +115,13 @@ class Staff:
             fencing=plan.fencing,
             session_law=plan.session_law,
         )
-        run = launch_worker(self.site, json.dumps(asdict(told)), *options, program=PROGRAM)
+        run = launch_worker(self.site, json.dumps(asdict(orders)), *options, program=PROGRAM)
         self.runs.append(run)
         return run
 
     def send_home(self) -> None:
         """Have every worker leave, stopped ones too, and see them gone."""
-        leaving = [*self.runs, *self.ghosts, *(one.run for one in self.stopped)]
+        leaving = [*self.runs, *self.ghosts, *(each.run for each in self.stopped)]
         for run in leaving:
             if run.process.poll() is None:
                 run.signal(signal.SIGTERM)

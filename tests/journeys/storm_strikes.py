@@ -86,7 +86,7 @@ class Strikes:
 
     def all_leases(self) -> list[Lease]:
         owners = sorted(leases.lease_owners(self.database))
-        return [one for owner in owners for one in leases.leases_of(self.database, owner)]
+        return [each for owner in owners for each in leases.leases_of(self.database, owner)]
 
     def window_of(self, lease: Lease, lives: dict[str, Life]) -> str | None:
         """Return what an agent, or its supervisor after it, is doing in this moment."""
@@ -109,7 +109,7 @@ class Strikes:
         life = lives.get(attempt.id) if attempt else None
         if life is None:
             return window == "starting"
-        return "end" not in life.said and life.step == window
+        return "end" not in life.signs and life.step == window
 
     def victims(self, word: str, lease: Lease, staff: list[WorkerRun]) -> dict[str, int] | None:
         """Return the living processes that a word of the plan means, by what they are.

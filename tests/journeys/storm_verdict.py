@@ -30,16 +30,16 @@ def broken_promises(
     database: Database,
     plan: Plan,
     kinds: dict[str, str],
-    told: dict[str, dict[str, Any]],
+    outcomes: dict[str, dict[str, Any]],
 ) -> list[str]:
-    """Return what a storm has broken, a sentence each. `told` is what callers got, by task."""
+    """Return what a storm has broken, a sentence each. `outcomes` is what callers got, by task."""
     found = [job for job in jobs.recent_jobs(database, limit=10_000) if not was_given_up(job)]
     lives = list(Lives(site.root).read().values())
     broken: list[str] = []
     for task, kind in kinds.items():
         mine = [job for job in found if job.task_id == task]
         broken += of_records(site, task, kind, mine)
-        broken += of_outcome(task, mine[0] if mine else None, told.get(task))
+        broken += of_outcome(task, mine[0] if mine else None, outcomes.get(task))
         for job in mine:
             attempts = jobs.attempts(database, job.id)
             broken += of_sessions(task, attempts)
@@ -84,24 +84,24 @@ def of_accounts(job: Job, attempts: Sequence[Attempt]) -> Iterator[str]:
         yield f"doubled: job {job.id} was settled by attempt {job.settled} after attempt {last}"
 
 
-def of_outcome(task: str, job: Job | None, told: dict[str, Any] | None) -> Iterator[str]:
+def of_outcome(task: str, job: Job | None, outcome: dict[str, Any] | None) -> Iterator[str]:
     """Every caller that asks again is told what is on record."""
-    if told is None:
+    if outcome is None:
         yield f"lost: nobody was told of {task}"
     elif job is not None:
         recorded = (job.id, job.state, job.outcome_status, job.cause)
-        if (told["job"], told["state"], told["status"], told["cause"]) != recorded:
-            yield f"lost: of {task} was told {told}; on record is {recorded}"
+        if (outcome["job"], outcome["state"], outcome["status"], outcome["cause"]) != recorded:
+            yield f"lost: of {task} was told {outcome}; on record is {recorded}"
 
 
 def of_sessions(task: str, attempts: Sequence[Attempt]) -> Iterator[str]:
     """No session is begun again that its CLI has told to be in use."""
     in_use: set[str | None] = set()
-    for one in attempts:
-        if one.verb is Verb.SPAWN and one.session_id in in_use:
-            yield f"doubled: {task} was spawned again in a session in use: attempt {one.number}"
-        if one.cause is Cause.SESSION_IN_USE:
-            in_use.add(one.session_id)
+    for each in attempts:
+        if each.verb is Verb.SPAWN and each.session_id in in_use:
+            yield f"doubled: {task} was spawned again in a session in use: attempt {each.number}"
+        if each.cause is Cause.SESSION_IN_USE:
+            in_use.add(each.session_id)
 
 
 def of_lives(task: str, mine: list[Life]) -> Iterator[str]:
@@ -109,12 +109,12 @@ def of_lives(task: str, mine: list[Life]) -> Iterator[str]:
     if not mine:
         yield f"lost: {task} was never run"
     for life in mine:
-        if "met" in life.said:
+        if "met" in life.signs:
             yield f"doubled: {task} was run while its earlier agent lived: {life.attempt}"
-        if "refused" in life.said:
+        if "refused" in life.signs:
             yield f"lost: the report of {task} was refused: {life.attempt}"
     for first, second in pairwise(mine):
-        if second.said["begin"] < first.last_sign:
+        if second.signs["begin"] < first.last_sign:
             yield f"doubled: {task} was run twice at the same time: {second.attempt}"
 
 
@@ -127,10 +127,10 @@ def of_counts(task: str, kind: str, mine: list[Life]) -> Iterator[str]:
 def of_repeated_lives(task: str, mine: list[Life]) -> Iterator[str]:
     """No agent is run again after a report that was taken."""
     for life in mine:
-        if "finished" in life.said:
+        if "finished" in life.signs:
             yield f"doubled: {task} was run again after its report: {life.attempt}"
     for life in mine[:-1]:
-        if "reported" in life.said:
+        if "reported" in life.signs:
             yield f"doubled: {task} was run again after {life.attempt} had reported"
 
 
@@ -162,11 +162,11 @@ def carriers(root: Path) -> list[int]:
 
 def processes_with(*beginnings: str) -> list[int]:
     """Return the processes that carry, for each of these, a variable that begins so."""
-    wanted, found = [f"\0{one}".encode() for one in beginnings], []
+    wanted, found = [f"\0{each}".encode() for each in beginnings], []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):
                 variables = b"\0" + (entry / "environ").read_bytes()
-                if all(one in variables for one in wanted):
+                if all(each in variables for each in wanted):
                     found.append(int(entry.name))
     return found

@@ -113,7 +113,7 @@ class Reaper:
 
 def stop(fate: Fate, point: str, args: tuple[Any, ...]) -> None:
     """Stop this process where none of its threads is inside a transaction."""
-    (lease,) = (one for one in args if isinstance(one, Lease))
+    (lease,) = (each for each in args if isinstance(each, Lease))
     with database_of(args).lock:
         tell(fate, point, job=lease.job_id, worker=lease.worker_id)
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # it stops here, at once

@@ -51,9 +51,9 @@ def test_the_session_is_continued_in_its_folder(paused: Site, terminal: Terminal
     session = paused.task("010")["session_id"]
     assert terminal.words[terminal.words.index("--resume") + 1] == session
     assert "-p" not in terminal.words
-    assert f"cwd {paused.root / 'part'}" in terminal.told
-    assert {"SOW_TASK_ID=010", "SOW_JOB_ID=2", "SOW_AGENT=implementer"} <= set(terminal.told)
-    assert not any(line.startswith("CLAUDECODE") for line in terminal.told)
+    assert f"cwd {paused.root / 'part'}" in terminal.lines
+    assert {"SOW_TASK_ID=010", "SOW_JOB_ID=2", "SOW_AGENT=implementer"} <= set(terminal.lines)
+    assert not any(line.startswith("CLAUDECODE") for line in terminal.lines)
     assert paused.task("010")["status"] == "in_progress"
     terminal.do("sow task set status needs_review")
     code, out, err = terminal.end()
@@ -113,7 +113,7 @@ def test_completed_in_it_the_session_is_over(paused: Site, terminal: Terminal) -
 
 def test_an_interrupt_is_the_clis_own(paused: Site, terminal: Terminal) -> None:
     os.write(terminal.keyboard, b"\x03")
-    wait_until(lambda: "interrupted" in terminal.told, "the CLI has heard ^C")
+    wait_until(lambda: "interrupted" in terminal.lines, "the CLI has heard ^C")
     assert terminal.process.poll() is None
     terminal.do("sow task set status needs_review")
     assert terminal.end()[0] == 0

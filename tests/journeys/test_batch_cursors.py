@@ -41,11 +41,11 @@ def test_any_task_s_first_change_ends_the_wait(site: Site) -> None:
     site.sow("agent", "spawn", "010", "020", "--detach")
     first = site.sow("agent", "wait", "--any", "--since", "0", "--json", expect=75).json
     open_gate(site, "go")
-    cursor, told = first["cursor"], []
-    while not [change for change in told if change["kind"] == "done"]:
+    cursor, changes = first["cursor"], []
+    while not [change for change in changes if change["kind"] == "done"]:
         step = site.sow("agent", "wait", "--any", "--since", cursor, "010", "--json", expect=None)
-        cursor, told = step.json["cursor"], told + step.json["changes"]
-    assert {change["task"] for change in told} == {"010"}
+        cursor, changes = step.json["cursor"], changes + step.json["changes"]
+    assert {change["task"] for change in changes} == {"010"}
     passed = site.sow("agent", "wait", "--any", "--since", cursor, "--wait", "10ms", expect=75)
     assert passed.out.splitlines()[-1].startswith("cursor: ")
     refused = site.sow("agent", "wait", "--since", "0", "010", expect=2)

@@ -60,8 +60,8 @@ def test_an_author_that_has_changed_nothing_is_asked_once_before_anybody_is_paid
     assert done["counts"] == {"done": 2}, done
     assert actions(site, "010") == ["spawn", "ask_for_change", "check", "review"]
     assert actions(site, "020") == ["spawn", "ask_for_change", "check", "mend", "check", "review"]
-    told = {job["job"]: job["warnings"] for job in site.sow("job", "list", "--json").json_lines}
-    assert told[1] == ["its agent set needs_review and changed nothing"]
+    warnings = {job["job"]: job["warnings"] for job in site.sow("job", "list", "--json").json_lines}
+    assert warnings[1] == ["its agent set needs_review and changed nothing"]
     assert "changed nothing" in site.sow("job", "list").out
 
 

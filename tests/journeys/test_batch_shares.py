@@ -106,11 +106,11 @@ def test_at_every_change_no_batch_has_less_than_its_share(site: Site) -> None:
     assert broken(changes) == []
 
 
-def told(kind: str, job: int, batch: Batch) -> dict[str, Any]:
+def change_of(kind: str, job: int, batch: Batch) -> dict[str, Any]:
     return {"seq": 100 * job, "kind": kind, "job": job, "batch": batch}
 
 
-QUEUED = [told("queued", job, 1 if job <= 4 else 2) for job in range(1, 9)]
+QUEUED = [change_of("queued", job, 1 if job <= 4 else 2) for job in range(1, 9)]
 
 
 @pytest.mark.parametrize(
@@ -125,23 +125,25 @@ QUEUED = [told("queued", job, 1 if job <= 4 else 2) for job in range(1, 9)]
 def test_the_reading_tells_a_fair_order_from_an_unfair_one(
     order: tuple[int, ...], is_fair: bool
 ) -> None:
-    begun = [told("running", job, 1 if job <= 4 else 2) for job in order]
+    begun = [change_of("running", job, 1 if job <= 4 else 2) for job in order]
     rest = [job for job in range(1, 9) if job not in order]
-    ended = [told("done", job, 1 if job <= 4 else 2) for job in order]
-    later = [told(kind, job, 1 if job <= 4 else 2) for job in rest for kind in ("running", "done")]
+    ended = [change_of("done", job, 1 if job <= 4 else 2) for job in order]
+    later = [
+        change_of(kind, job, 1 if job <= 4 else 2) for job in rest for kind in ("running", "done")
+    ]
     assert (broken([*QUEUED, *begun, *ended, *later]) == []) is is_fair
 
 
 def test_the_reading_finds_a_batch_that_waits_though_all_that_ran_has_ended() -> None:
     """One that came later, and whose turn each free slot was."""
-    early = [told("queued", job, 1) for job in range(1, 9)]
-    begun = [told("running", job, 1) for job in range(1, 5)]
-    late = [told("queued", job, 2) for job in (9, 10)]
+    early = [change_of("queued", job, 1) for job in range(1, 9)]
+    begun = [change_of("running", job, 1) for job in range(1, 5)]
+    late = [change_of("queued", job, 2) for job in (9, 10)]
     passed_over = []
     for job in range(1, 5):
-        passed_over += [told("done", job, 1), told("running", job + 4, 1)]
-    ends = [told("done", job, 1) for job in range(5, 9)]
-    after = [told(kind, job, 2) for job in (9, 10) for kind in ("running", "done")]
+        passed_over += [change_of("done", job, 1), change_of("running", job + 4, 1)]
+    ends = [change_of("done", job, 1) for job in range(5, 9)]
+    after = [change_of(kind, job, 2) for job in (9, 10) for kind in ("running", "done")]
     found = broken([*early, *begun, *late, *passed_over, *ends, *after])
     assert any("took a slot" in each for each in found)
     assert any("has too few" in each for each in found)

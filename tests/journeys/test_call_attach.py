@@ -35,9 +35,9 @@ def test_identical_calls_at_once_run_the_agent_once_and_all_get_the_outcome(site
     callers = [site.start(*SPAWN) for _ in range(4)]
     await_waiters(site, "010", len(callers))
     open_gate(site, "all-wait")
-    said = [caller.communicate(timeout=240) for caller in callers]
+    outputs = [caller.communicate(timeout=240) for caller in callers]
     assert [caller.returncode for caller in callers] == [0] * 4
-    assert all(out.startswith("010 needs_review") for out, _ in said)
+    assert all(out.startswith("010 needs_review") for out, _ in outputs)
     assert len(read_runs(site.root)) == len(all_jobs(site)) == 1
 
 

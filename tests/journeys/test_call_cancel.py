@@ -318,7 +318,7 @@ def test_all_ends_a_check_of_the_project_too(site: Site) -> None:
     site.sow("trust", "--yes")
     site.sow("project", "check", "unit", "--wait", "1s", expect=75)
     cancelled = site.sow("agent", "cancel", "--all", "--json").json_lines
-    assert [(one["task"], one["state"]) for one in cancelled] == [(None, "cancelled")]
+    assert [(each["task"], each["state"]) for each in cancelled] == [(None, "cancelled")]
     nothing_is_taken(site)
 
 
@@ -330,9 +330,9 @@ def test_all_ends_every_live_job_and_where_none_lives_says_so(site: Site) -> Non
     site.sow("agent", "spawn", "implementer", "010", "020", "--detach")
     await_runs(site, 2)
     waited = site.sow("agent", "wait", "--all", "--wait", "1s", "--json", expect=75)
-    assert sorted(one["task"] for one in waited.json_lines) == ["010", "020"]
+    assert sorted(each["task"] for each in waited.json_lines) == ["010", "020"]
     cancelled = site.sow("agent", "cancel", "--all", "--json").json_lines
-    assert sorted((one["task"], one["state"]) for one in cancelled) == [
+    assert sorted((each["task"], each["state"]) for each in cancelled) == [
         ("010", "cancelled"),
         ("020", "cancelled"),
     ]

@@ -11,7 +11,7 @@ KEYS = list(Outcome.__struct_fields__)
 """Programs read these. A key may be added at the end; none goes or changes its meaning."""
 
 
-def told(site: Site, *words: str, expect: int = 0) -> dict[str, object]:
+def outcome_of(site: Site, *words: str, expect: int = 0) -> dict[str, object]:
     """Return the one object that a command prints, after a look at its keys."""
     record: dict[str, object] = site.sow(*words, "--json", expect=expect).json
     assert list(record) == KEYS
@@ -21,12 +21,12 @@ def told(site: Site, *words: str, expect: int = 0) -> dict[str, object]:
 def test_an_outcome(site: Site) -> None:
     site.project("010")
     site.script([good({"say": "done"})])
-    outcome = told(site, *SPAWN)
+    outcome = outcome_of(site, *SPAWN)
     assert outcome["session_id"] == site.task("010")["session_id"]
     assert outcome["seconds"] > 0
     assert outcome["cost_usd"] == 0.01
     same = {key: outcome[key] for key in KEYS}
-    assert same == told(site, "agent", "wait", "010")
+    assert same == outcome_of(site, "agent", "wait", "010")
     expected = {
         "task": "010",
         "job": 1,
@@ -51,19 +51,19 @@ def test_a_resume_counts_what_it_cost_alone(site: Site) -> None:
     site.project("010")
     site.script([good()])
     site.sow(*SPAWN)
-    outcome = told(site, "agent", "resume", "010", "Go on.")
+    outcome = outcome_of(site, "agent", "resume", "010", "Go on.")
     assert (outcome["verb"], outcome["job"], outcome["cost_usd"]) == ("resume", 2, 0.01)
 
 
 def test_a_call_that_still_waits_and_its_cancellation(site: Site) -> None:
     site.project("010")
     site.script([HANG])
-    queued = told(site, *SPAWN, "--detach")
+    queued = outcome_of(site, *SPAWN, "--detach")
     assert (queued["state"], queued["exit_code"]) == ("queued", None), "the call exits with 0"
     assert queued["continue_with"] == "sow agent wait 010 --json"
     await_runs(site)
-    running = told(site, *SPAWN, "--wait", "1s", expect=75)
-    waiting = told(site, "agent", "wait", "010", "--wait", "1s", expect=75)
+    running = outcome_of(site, *SPAWN, "--wait", "1s", expect=75)
+    waiting = outcome_of(site, "agent", "wait", "010", "--wait", "1s", expect=75)
     for outcome in (running, waiting):
         assert (outcome["state"], outcome["status"]) == ("running", "in_progress")
         assert outcome["exit_code"] == 75
@@ -79,7 +79,7 @@ def test_a_failure(site: Site) -> None:
     site.project("010")
     site.configure({"agents": {"executors": {"claude-code": {"retries": 0}}}})
     site.script([[{"stderr": "it broke\nhere\n"}, {"crash": 3}]])
-    outcome = told(site, *SPAWN, expect=1)
+    outcome = outcome_of(site, *SPAWN, expect=1)
     assert (outcome["state"], outcome["status"]) == ("failed", "failed")
     assert (outcome["cause"], outcome["reason"]) == ("crashed", "it broke\nhere")
 
@@ -88,7 +88,7 @@ def test_denied_tools(site: Site) -> None:
     """Denied tools with a status reported: done, with a warning and `denied_tools` in the JSON."""
     site.project("010")
     site.script([good({"deny": "WebFetch"}, {"deny": "WebFetch"})])
-    outcome = told(site, *SPAWN)
+    outcome = outcome_of(site, *SPAWN)
     assert outcome["denied_tools"] == ["WebFetch"]
     assert "allowed_tools" in str(outcome["warnings"])
 
@@ -99,7 +99,7 @@ def test_an_owed_outcome(site: Site) -> None:
     site.sow(*SPAWN, "--wait", "1s", expect=75)
     open_gate(site, "go")
     await_end(site, "010")
-    assert told(site, *SPAWN)["owed"] is True
+    assert outcome_of(site, *SPAWN)["owed"] is True
 
 
 def test_several_tasks_are_one_object_a_line(site: Site) -> None:

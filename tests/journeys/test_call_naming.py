@@ -117,11 +117,11 @@ def test_a_tasks_last_job_by_the_tasks_id(two: Site) -> None:
     two.sow(*SPAWN, "020")
     two.sow(*SPAWN, "010")
     two.sow("agent", "resume", "010", "Go on.")
-    told = two.sow("task", "output", "010")
-    assert told.out == two.sow("job", "logs", "3").out
-    assert "Second words" in told.out
-    assert "First words" not in told.out
-    assert told.err.startswith("010 needs_review (resume implementer by claude-code, job 3")
+    ended = two.sow("task", "output", "010")
+    assert ended.out == two.sow("job", "logs", "3").out
+    assert "Second words" in ended.out
+    assert "First words" not in ended.out
+    assert ended.err.startswith("010 needs_review (resume implementer by claude-code, job 3")
     raw = two.sow("task", "output", "010", "--raw", "--attempt", "1").out
     assert raw == two.sow("job", "logs", "3", "--raw", "--attempt", "1").out
     events = two.sow("task", "output", "--id", "010", "--json").json_lines

@@ -51,8 +51,8 @@ def test_nested_spawns_do_not_deadlock_on_one_slot(site: Site) -> None:
     assert [job.parent for job in all_jobs(site)] == [None, 1, 2]
     assert len(overlapping(read_runs(site.root))) == 3
     nested = run_of(site, "010").tools[0]
-    told = besides_news(nested.output)
-    assert (nested.exit, told[:17]) == (0, "020 needs_review ")
+    printed = besides_news(nested.output)
+    assert (nested.exit, printed[:17]) == (0, "020 needs_review ")
 
 
 def test_an_executors_own_limit_is_lent_too(site: Site) -> None:

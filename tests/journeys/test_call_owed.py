@@ -95,8 +95,8 @@ def test_when_time_is_up_the_last_line_is_the_command_to_go_on_waiting(site: Sit
 def test_when_time_is_up_the_command_is_a_field_of_the_json(site: Site) -> None:
     site.project("010")
     site.script([good(gate("go"))])
-    told = site.sow(*SPAWN, "--wait", "1s", "--json", expect=75).json
-    assert (told["exit_code"], told["continue_with"]) == (
+    record = site.sow(*SPAWN, "--wait", "1s", "--json", expect=75).json
+    assert (record["exit_code"], record["continue_with"]) == (
         75,
         "sow agent wait 010 --wait 1s --json",
     )
@@ -257,8 +257,8 @@ def test_several_owed_outcomes_come_with_those_that_run(site: Site) -> None:
     open_gate(site, "go")
     await_end(site, "010")
     both = site.sow(*SPAWN, "020", "--json").json_lines
-    told = {one["task"]: (one["owed"], one["exit_code"]) for one in both}
-    assert told == {"010": (True, 0), "020": (False, 0)}
+    owed = {each["task"]: (each["owed"], each["exit_code"]) for each in both}
+    assert owed == {"010": (True, 0), "020": (False, 0)}
 
 
 def test_the_debt_stands_in_the_records_not_in_the_callers_words(site: Site) -> None:
@@ -361,10 +361,10 @@ def test_an_owed_outcome_is_said_to_be_one_with_the_way_to_run_anew(site: Site) 
     owed_resume(site)
     owed_line = site.sow(*RESUME, "--json", "--dry-run").json
     assert owed_line["job"] == 2
-    told = site.sow(*RESUME).out
-    assert told.startswith("outcome of job 2, which ended at ")
-    assert "; `--again` runs it anew: 010 needs_review (resume" in told
-    assert clock_time(parse_time(site.job(2)["ended_at"]), utc_now()) in told
+    printed = site.sow(*RESUME).out
+    assert printed.startswith("outcome of job 2, which ended at ")
+    assert "; `--again` runs it anew: 010 needs_review (resume" in printed
+    assert clock_time(parse_time(site.job(2)["ended_at"]), utc_now()) in printed
 
 
 def test_json_tells_the_option_that_runs_an_owed_one_anew(site: Site) -> None:

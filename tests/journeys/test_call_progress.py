@@ -56,8 +56,8 @@ def test_whoever_waits_sees_what_keeps_a_task(site: Site, screen: Screen) -> Non
     site.sow("queue", "pause")
     words = "Note: the queue is paused: 020 will not start before `sow queue resume`"
     wait_until(lambda: screen.shows(words), "the pause on the terminal")
-    told = site.sow("agent", "wait", "010", "020", "--wait", "1s", expect=75)
-    assert told.err.count(words) == 1
+    ended = site.sow("agent", "wait", "010", "020", "--wait", "1s", expect=75)
+    assert ended.err.count(words) == 1
     site.sow("queue", "resume")
     await_waiters(site, "010")
     open_gate(site, "go")
@@ -83,15 +83,15 @@ def test_without_a_terminal_each_change_that_matters_is_a_line(site: Site) -> No
     assert call.returncode == 0
     lines = [line.split(maxsplit=2) for line in errors.read_text().splitlines()]
     assert all(clock.count(":") == 2 for clock, _, _ in lines)
-    told = [words for _, task, words in lines if task == "010"]
-    assert [words.partition(":")[0] for words in told] == [
+    shown = [words for _, task, words in lines if task == "010"]
+    assert [words.partition(":")[0] for words in shown] == [
         "implementer starts (job 1)",
         "implementer (job 1)",
         "implementer (job 1)",
         "implementer starts again, attempt 2 (job 1)",
     ]
-    assert "attempt 1 ended: crashed" in told[1]
-    assert "backoff until" in told[2]
+    assert "attempt 1 ended: crashed" in shown[1]
+    assert "backoff until" in shown[2]
     starts, *fails = [words for _, task, words in lines if task == "020"]
     assert starts == "implementer starts (job 2)"
     assert fails[0].startswith("implementer (job 2): request failed (429), tried again")

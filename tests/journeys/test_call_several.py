@@ -232,16 +232,16 @@ def test_every_line_of_json_has_the_whole_command_to_go_on_with(site: Site) -> N
     site.script([good(gate("go"))])
     site.script([good()], "010")
     bounded = site.sow(*SPAWN, *TASKS, "--wait", "4s", "--json", expect=75).json_lines
-    left = [one for one in bounded if one["exit_code"] == 75]
-    tasks = [one["task"] for one in left]
+    left = [each for each in bounded if each["exit_code"] == 75]
+    tasks = [each["task"] for each in left]
     assert tasks[-2:] == ["020", "030"], "on a slow machine 010 may be left as well"
     command = f"sow agent wait {' '.join(tasks)} --wait 4s --json"
-    assert [one["continue_with"] for one in left] == [command] * len(left)
-    assert [one["continue_with"] for one in bounded if one["exit_code"] == 0] == [None]
+    assert [each["continue_with"] for each in left] == [command] * len(left)
+    assert [each["continue_with"] for each in bounded if each["exit_code"] == 0] == [None]
     any_one = ("--id", "030", "020", "--any", "--wait", "1500ms", "--json")
     waited = site.sow(*WAIT, *any_one, expect=75).json_lines
     command = "sow agent wait 020 030 --any --wait 1500ms --json"
-    assert [one["continue_with"] for one in waited] == [command] * 2
+    assert [each["continue_with"] for each in waited] == [command] * 2
     open_gate(site, "go")
     site.sow(*WAIT, "020", "030")
 
@@ -250,7 +250,7 @@ def test_detached_lines_of_json_name_the_command_for_all(site: Site) -> None:
     site.project("010", "020")
     site.script([good()])
     lines = site.sow(*SPAWN, "010", "020", "--detach", "--json").json_lines
-    assert [one["continue_with"] for one in lines] == ["sow agent wait 010 020 --json"] * 2
+    assert [each["continue_with"] for each in lines] == ["sow agent wait 010 020 --json"] * 2
     site.sow(*WAIT, "010", "020")
 
 

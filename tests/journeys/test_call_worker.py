@@ -110,8 +110,8 @@ def test_a_worker_that_keeps_dying_is_told_with_its_log(site: Site) -> None:
     assert (caller.returncode, out) == (6, "")
     assert "its worker has died 3 times" in err
     (log,) = (line.split()[-1] for line in err.splitlines() if line.endswith(".log"))
-    with open(log, encoding="utf-8") as told:  # noqa: PTH123
-        assert "config.yaml" in told.read()
+    with open(log, encoding="utf-8") as lines:  # noqa: PTH123
+        assert "config.yaml" in lines.read()
     site.config_file.unlink()
     open_gate(site, "go")
     again = site.sow(*SPAWN)

@@ -78,15 +78,17 @@ def test_what_the_agents_have_queued_is_ended_and_named(three_running: Site) -> 
 
 
 def test_they_are_a_list_in_json(three_running: Site) -> None:
-    told = three_running.sow(*CANCEL, "--json").json
-    assert (told["task"], told["job"], told["state"]) == ("010", 1, "cancelled")
-    children = [(one["task"], one["job"], one["state"], one["status"]) for one in told["children"]]
+    record = three_running.sow(*CANCEL, "--json").json
+    assert (record["task"], record["job"], record["state"]) == ("010", 1, "cancelled")
+    children = [
+        (each["task"], each["job"], each["state"], each["status"]) for each in record["children"]
+    ]
     assert children == [
         ("020", 2, "cancelled", "paused"),
         ("030", 3, "cancelled", "paused"),
         ("040", 4, "cancelled", "pending"),
     ]
-    assert told["kept"] == []
+    assert record["kept"] == []
 
 
 def test_children_are_kept_when_asked_for(three_running: Site) -> None:
@@ -107,8 +109,8 @@ def test_children_are_kept_when_asked_for(three_running: Site) -> None:
 def test_a_child_is_cancelled_alone(three_running: Site) -> None:
     """Those above it go on; those below go with it."""
     site = three_running
-    told = site.sow("job", "cancel", "3", "--json").json
-    assert [one["task"] for one in told["children"]] == ["040"]
+    record = site.sow("job", "cancel", "3", "--json").json
+    assert [each["task"] for each in record["children"]] == ["040"]
     assert await_end(site, "010").state is JobState.DONE
     assert statuses(site, TASKS) == ["needs_review", "needs_review", "paused", "pending"]
 
@@ -161,9 +163,9 @@ def test_an_agent_that_is_being_ended_queues_nothing_more(site: Site) -> None:
     site.sow("agent", "spawn", "orchestrator", "010", "--detach")
     wait_until((site.root / "up").exists, "the agent")
     site.sow(*CANCEL)
-    said = (site.root / "again").read_text()
-    assert "job 1 (task 010) was cancelled, so it cannot queue other jobs" in said
-    assert said.endswith("exit 4\n")
+    printed = (site.root / "again").read_text()
+    assert "job 1 (task 010) was cancelled, so it cannot queue other jobs" in printed
+    assert printed.endswith("exit 4\n")
     assert job_of(site, "020") is None
     assert site.task("020")["status"] == "pending"
 
@@ -240,9 +242,9 @@ def test_a_session_open_on_a_terminal_is_never_ended_that_way(three_running: Sit
     site = three_running
     with closing(queue(site)) as database:
         jobs.change_job(database, JobId(3), verb=Verb.OPEN)
-    told = site.sow(*CANCEL, "--json").json
-    assert [one["task"] for one in told["children"]] == ["020"]
-    assert [(one["task"], one["verb"]) for one in told["kept"]] == [("030", "open")]
+    record = site.sow(*CANCEL, "--json").json
+    assert [each["task"] for each in record["children"]] == ["020"]
+    assert [(each["task"], each["verb"]) for each in record["kept"]] == [("030", "open")]
     with closing(queue(site)) as database:
         jobs.change_job(database, JobId(3), verb=Verb.SPAWN)
     assert site.job(4)["state"] in ("queued", "running", "done")
@@ -259,8 +261,8 @@ def test_what_cancel_has_shown_is_owed_no_more(site: Site) -> None:
     site.sow(*CANCEL)
     again = site.sow("agent", "resume", "010", "Go on.", "--json").json
     assert (again["job"], again["owed"], again["state"]) == (2, False, "done")
-    told = json.loads(site.sow("agent", "wait", "010", "--json").out)
-    assert (told["job"], told["owed"]) == (2, False)
+    record = json.loads(site.sow("agent", "wait", "010", "--json").out)
+    assert (record["job"], record["owed"]) == (2, False)
 
 
 def test_a_spawn_after_a_cancel_that_was_shown_starts_anew(site: Site) -> None:

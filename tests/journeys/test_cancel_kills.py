@@ -239,8 +239,8 @@ MEDDLED = """
     def meddle():
         if meddled:
             return
-        with open({said!r}, "w") as said:
-            meddled.append(subprocess.Popen({words!r}, stdout=said, stderr=said))
+        with open({output!r}, "w") as output:
+            meddled.append(subprocess.Popen({words!r}, stdout=output, stderr=output))
         while meddled[0].poll() is None and not is_asked():
             time.sleep(0.01)
 
@@ -259,8 +259,8 @@ MEDDLED = """
     code = run(["worker", *sys.argv[1:]])
     if meddled:
         meddled[0].wait()
-        with open({said!r}, "a") as said:
-            print("exit", meddled[0].returncode, file=said)
+        with open({output!r}, "a") as output:
+            print("exit", meddled[0].returncode, file=output)
     sys.exit(code)
 """
 
@@ -270,18 +270,18 @@ def meddled_with(site: Site, point: str, *words: str) -> str:
 
     The worker goes on when the command has ended, or has made its request.
     """
-    said = site.base / "said"
+    output = site.base / "output"
     text = MEDDLED.format(
         folder=str(Path(storm_worker.__file__).parent),
         point=point,
         words=[str(SOW), *words],
-        said=str(said),
+        output=str(output),
     )
     run: WorkerRun = launch_worker(site, "--drain", program=write_program(site, "meddled.py", text))
-    assert run.wait() == 0, run.said
-    assert "Traceback" not in run.said, run.said
-    wait_until(lambda: "\nexit " in said.read_text(), "the command has ended")
-    return said.read_text()
+    assert run.wait() == 0, run.log_text
+    assert "Traceback" not in run.log_text, run.log_text
+    wait_until(lambda: "\nexit " in output.read_text(), "the command has ended")
+    return output.read_text()
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_a_cancel_between_claim_and_start_is_heeded(site: Site, point: str) -> N
     """No agent is started, and the task stands as before."""
     agents(site)
     site.sow(*SPAWN, "--detach")
-    said = meddled_with(site, point, "agent", "cancel", "010")
-    assert said.startswith("010 cancelled, left pending ("), said
-    assert said.endswith("exit 0\n")
+    output = meddled_with(site, point, "agent", "cancel", "010")
+    assert output.startswith("010 cancelled, left pending ("), output
+    assert output.endswith("exit 0\n")
     assert (runs(site), site.task("010")["status"]) == (0, "pending")
     nothing_is_taken(site)
 
@@ -308,9 +308,9 @@ def test_a_cancel_while_its_job_is_settled_is_heeded(site: Site, point: str, ret
     """The agent has crashed; its job would be queued again, or have failed."""
     agents(site, CRASHES_ONCE, retries=retries)
     site.sow(*SPAWN, "--detach")
-    said = meddled_with(site, point, "agent", "cancel", "010")
-    assert said.startswith("010 cancelled, left paused ("), said
-    assert said.endswith("exit 0\n")
+    output = meddled_with(site, point, "agent", "cancel", "010")
+    assert output.startswith("010 cancelled, left paused ("), output
+    assert output.endswith("exit 0\n")
     job = job_of(site, "010")
     assert job is not None
     assert (job.state, job.cause, runs(site)) == (JobState.CANCELLED, Cause.CANCELLED, 1)
@@ -322,8 +322,8 @@ def test_a_cancel_while_its_job_is_settled_is_heeded(site: Site, point: str, ret
 def test_a_cancel_that_comes_when_the_job_has_just_failed_is_told_so(site: Site) -> None:
     agents(site, CRASHES_ONCE, retries=0)
     site.sow(*SPAWN, "--detach")
-    said = meddled_with(site, "after change_task", "job", "cancel", "1")
-    assert "too late to cancel job 1 of task 010" in said, said
+    output = meddled_with(site, "after change_task", "job", "cancel", "1")
+    assert "too late to cancel job 1 of task 010" in output, output
     job = job_of(site, "010")
     assert job is not None
     assert (job.state, site.task("010")["status"]) == (JobState.FAILED, "failed")
@@ -332,8 +332,8 @@ def test_a_cancel_that_comes_when_the_job_has_just_failed_is_told_so(site: Site)
 def test_a_cancel_of_a_reported_job_that_is_settled_comes_too_late(site: Site) -> None:
     agents(site)
     site.sow(*SPAWN, "--detach")
-    said = meddled_with(site, "after record_ending", "agent", "cancel", "010")
-    assert "too late to cancel job 1 of task 010" in said, said
+    output = meddled_with(site, "after record_ending", "agent", "cancel", "010")
+    assert "too late to cancel job 1 of task 010" in output, output
     assert await_end(site, "010").state is JobState.DONE
 
 

@@ -325,8 +325,8 @@ def test_a_folder_in_which_nothing_can_be_kept(site: Site) -> None:
     (site.root / ".sow/run/jobs").write_text("in the way")
     spawn(site, expect=6)
     has_failed(site, Cause.FOLDER_UNUSABLE, "cannot be kept in")
-    told = site.sow("task", "explain", "010").out
-    assert "agents.executors" not in told
-    assert "Check the files in .sow/run" in told
+    printed = site.sow("task", "explain", "010").out
+    assert "agents.executors" not in printed
+    assert "Check the files in .sow/run" in printed
     (site.root / ".sow/run/jobs").unlink()
     spawn(site)

@@ -341,8 +341,8 @@ def test_autostart_off(site: Site) -> None:
     site.project("010")
     site.script([REPORT])
     site.configure({"worker": {"autostart": False}})
-    told = spawn(site, expect=6)
-    assert "worker.autostart is off" in told.err
+    ended = spawn(site, expect=6)
+    assert "worker.autostart is off" in ended.err
     assert site.workers() == []
     site.sow("worker", "--drain")
     assert site.task("010")["status"] == "needs_review"

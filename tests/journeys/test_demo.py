@@ -9,17 +9,17 @@ DONE = [("010", 2), ("020", 1), ("030", 1)]
 
 def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
     folder = site.base / "kept"
-    told = site.sow("demo", "--keep", str(folder))
-    assert "$ sow agent spawn implementer 010 020" in told.out
+    ended = site.sow("demo", "--keep", str(folder))
+    assert "$ sow agent spawn implementer 010 020" in ended.out
     for task, _ in DONE:
-        assert told.out.count(f"{task}  completed") == 1
+        assert ended.out.count(f"{task}  completed") == 1
     assert (folder / ".sow/project/state.yaml").is_file()
     assert "not empty" in site.sow("demo", "--keep", str(folder), expect=2).err
 
 
 def test_programs_get_the_tasks_and_people_the_story(site: Site) -> None:
-    told = site.sow("demo", "--json")
-    hold("demo", told.json_lines)
-    assert [(task["task"], task["iteration"]) for task in told.json_lines] == DONE
-    assert {task["status"] for task in told.json_lines} == {"completed"}
-    assert "$ sow agent spawn implementer 010 020" in told.err
+    ended = site.sow("demo", "--json")
+    hold("demo", ended.json_lines)
+    assert [(task["task"], task["iteration"]) for task in ended.json_lines] == DONE
+    assert {task["status"] for task in ended.json_lines} == {"completed"}
+    assert "$ sow agent spawn implementer 010 020" in ended.err

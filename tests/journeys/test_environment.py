@@ -46,11 +46,11 @@ def begin(site: Site) -> Path:
     site.project("010", "020")
     agent = AGENT.format(environment=ENVIRONMENT.format(dumps, "agent"))
     executors = {"mine": shell_executor(site, "agent", agent)}
-    told = f'task=${{SOW_MESSAGE#*task }}; env >"{dumps}/${{task%% *}}-told"'
+    command = f'task=${{SOW_MESSAGE#*task }}; env >"{dumps}/${{task%% *}}-told"'
     site.configure(
         {
             "agents": {"executors": executors, "bindings": {"implementer": "mine"}},
-            "notify": {"needs_review": told},
+            "notify": {"needs_review": command},
         }
     )
     (site.root / "fails.mk").write_text("all:\n\tfalse\n")

@@ -89,14 +89,14 @@ def test_what_next_prints_runs_nothing_of_a_foreign_queue(
         git(site.root, "pull", "-q")
         site.sow("queue", "resume")
     site.script([good()])
-    told = ""
+    printed = ""
     for _ in range(STEPS):
         listed = site.sow("next", expect=None)
-        told += listed.err
+        printed += listed.err
         lines = [line for line in listed.out.splitlines() if line and not line.startswith("#")]
         if not lines or "<" in lines[0]:
             break
-        told += site.sow(*shlex.split(lines[0], comments=True)[1:], expect=None).err
+        printed += site.sow(*shlex.split(lines[0], comments=True)[1:], expect=None).err
     site.sow("worker", "--drain", expect=None)
     assert not (site.base / "ran").exists()
     assert all(job.path_variable == site.env["PATH"] for job in all_jobs(site))

@@ -199,10 +199,10 @@ def test_a_disk_that_is_full_when_an_agent_is_to_start_costs_nothing(disk: Small
     disk.fill()
     (disk.root / "enter").symlink_to("/")  # takes no block
     assert worker.stdout is not None
-    said = ""
-    while "cannot be started" not in said and "could not be started" not in said:
-        said = worker.stdout.readline()
-        assert said, "the worker goes on"
+    line = ""
+    while "cannot be started" not in line and "could not be started" not in line:
+        line = worker.stdout.readline()
+        assert line, "the worker goes on"
     disk.empty()
     out, _ = worker.communicate(timeout=240)
     assert (worker.returncode, "Traceback" in out) == (0, False), out

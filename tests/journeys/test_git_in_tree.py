@@ -52,8 +52,8 @@ def test_nobodys_state_is_lost(repository: Site, committed: str, name: str) -> N
     if committed == "later":
         command = f'git add -A && git commit -q -m later\nsow agent log "more"\n{command}'
     use_git_agent(site, command)
-    told = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (told["state"], told["status"]) == ("done", "needs_review"), log_of(site, "010")
+    record = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (record["state"], record["status"]) == ("done", "needs_review"), log_of(site, "010")
     assert site.task("010")["status"] == "needs_review"
     log = log_of(site, "010")
     assert log.count("before git") == log.count("after git") == 1
@@ -182,8 +182,8 @@ def test_git_that_never_rests_takes_nobodys_report(repository: Site) -> None:
     loop = f"(while [ ! -e {site.base}/go ]; do git reset -q --hard; done) &\nsleep 0.5"
     end = f"touch {site.base}/go\nwait\n"
     use_git_agent(site, loop, AGENT + end)
-    told = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (told["state"], told["status"]) == ("done", "needs_review"), log_of(site, "010")
+    record = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (record["state"], record["status"]) == ("done", "needs_review"), log_of(site, "010")
     log = log_of(site, "010")
     assert log.count("before git") == log.count("after git") == 1, log
     others_are_whole(site)
@@ -310,8 +310,8 @@ def test_a_checkout_of_its_own_and_a_project_in_a_subfolder(repository: Site) ->
     commit(moved)
     others_at_work(moved)
     use_git_agent(moved, "git reset -q --hard")
-    told = moved.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (told["state"], told["status"]) == ("done", "needs_review")
+    record = moved.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (record["state"], record["status"]) == ("done", "needs_review")
     others_are_whole(moved)
     copies = site.base / "main/.git/worktrees/tree/sow/kept/part@refs%2Fheads%2Ffeature"
     assert len(list(copies.glob("*/files/project/phases/*/tasks/*/state.yaml"))) == 3
@@ -320,8 +320,8 @@ def test_a_checkout_of_its_own_and_a_project_in_a_subfolder(repository: Site) ->
 def test_without_git_a_deletion_is_put_back_too(site: Site) -> None:
     site.project(*TASKS)
     use_git_agent(site, 'rm -r "$SOW_ROOT/.sow/project"')
-    told = site.sow("agent", "spawn", "implementer", "010", "--json").json
-    assert (told["state"], told["status"]) == ("done", "needs_review")
+    record = site.sow("agent", "spawn", "implementer", "010", "--json").json
+    assert (record["state"], record["status"]) == ("done", "needs_review")
     assert log_of(site, "010").count("before git") == 1
     assert len(site.sow("task", "list", "--json").json_lines) == 3
 
@@ -333,6 +333,6 @@ def test_a_status_that_an_agent_took_back_by_hand_is_no_report(repository: Site)
     sed -i 's/status: in_progress/status: pending  # by hand/' "$1/state.yaml"
     """
     use_git_agent(site, "", script)
-    told = site.sow("agent", "spawn", "implementer", "010", "--json", expect=1).json
-    assert (told["state"], told["cause"], told["status"]) == ("failed", "no_status", "failed")
+    record = site.sow("agent", "spawn", "implementer", "010", "--json", expect=1).json
+    assert (record["state"], record["cause"], record["status"]) == ("failed", "no_status", "failed")
     assert site.task("010")["status"] == "failed"

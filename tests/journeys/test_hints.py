@@ -125,9 +125,9 @@ def test_every_hint_works_where_nothing_runs(site: Site, tmp_path: Path) -> None
     site.sow("agent", "spawn", "030", "040", "050", "060", expect=1)
     site.sow("task", "set", "050", "status", "completed")
     site.sow("task", "abandon", "070")
-    said = provoke(site, PROVOKED)
-    assert len(said) >= 15, said
-    assert refused_of(site, said, tmp_path / "kept") == {}
+    hints = provoke(site, PROVOKED)
+    assert len(hints) >= 15, hints
+    assert refused_of(site, hints, tmp_path / "kept") == {}
 
 
 def test_every_hint_works_of_tasks_that_are_done_apart(site: Site, tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_every_hint_works_of_tasks_that_are_done_apart(site: Site, tmp_path: Pat
     site.sow("task", "set", "040", "status", "completed")
     site.sow("review", "accept", "060", "--summary", "Good.")
     site.sow("review", "accept", "070", "--summary", "Good.")
-    said = provoke(site, APART)
-    assert len(said) >= 20, said
-    said = {hint: by for hint, by in said.items() if hint not in LATER}
-    assert refused_of(site, said, tmp_path / "kept") == {}
+    hints = provoke(site, APART)
+    assert len(hints) >= 20, hints
+    hints = {hint: by for hint, by in hints.items() if hint not in LATER}
+    assert refused_of(site, hints, tmp_path / "kept") == {}
 
 
 def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
@@ -158,16 +158,16 @@ def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
     site.script([good(gate("go"))])
     site.sow("agent", "spawn", "010", "--detach")
     await_runs(site)
-    said = provoke(site, RUNNING)
-    assert "sow agent cancel 010" in said
+    hints = provoke(site, RUNNING)
+    assert "sow agent cancel 010" in hints
     refused = {}
-    for hint in sorted(said, key=lambda hint: hint.startswith(LASTS)):
+    for hint in sorted(hints, key=lambda hint: hint.startswith(LASTS)):
         words = shlex.split(hint)[1:]
         following = ["--follow"] if "--follow" in words else []
         bounded = ["--wait", "1s"] if words[:2] == ["agent", "wait"] else []
         result = site.sow(*(word for word in words if word not in following), *bounded, expect=None)
         if result.code not in WORKED:
-            refused[hint] = (said[hint], result.err)
+            refused[hint] = (hints[hint], result.err)
     assert refused == {}
     open_gate(site, "go")
 

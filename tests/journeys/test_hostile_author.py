@@ -154,9 +154,9 @@ def test_what_a_hostile_author_tries_is_refused_or_harmless(site: Site) -> None:
     shown = site.sow("review", "accept", "010", "--summary", "Unseen.", "--json").json
     assert shown["steers"] == []
     commit(site, "state")
-    told = site.sow("merge", "010")
+    ended = site.sow("merge", "010")
     assert "harm" not in (site.root / ".sow/config.yaml").read_text()
-    command = re.search(r"`git (restore [^`]*)`", told.out + told.err)[1]
+    command = re.search(r"`git (restore [^`]*)`", ended.out + ended.err)[1]
     git(site, *shlex.split(command))
     assert "harm" in (site.root / ".sow/config.yaml").read_text()
     site.sow("project", "check", "unit", "--wait", "2s", expect=75)

@@ -57,7 +57,7 @@ def test_jobs_that_have_ended(site: Site) -> None:
     tasks = ("010", "020", "030", "040", "050")
     site.sow(*SPAWN, *tasks, expect=1)
     by_task = {job["task"]: job["job"] for job in site.sow("job", "list", "--json").json_lines}
-    reported, retried, refused, silent, denied = (explained(site, by_task[one]) for one in tasks)
+    reported, retried, refused, silent, denied = (explained(site, by_task[each]) for each in tasks)
 
     assert "Attempt 1 started the agent at " in reported
     assert "with exit code 0: the agent reported." in reported
@@ -85,10 +85,10 @@ def test_jobs_that_stalled_or_ran_out_of_time(site: Site) -> None:
     configure(site, stall_timeout="1s")
     start_worker(site)
     site.sow(*SPAWN, "010", expect=1)
-    told = explained(site)
-    assert told.count("it showed no activity for its executor's stall_timeout") == 2
-    assert "stalled: no output, no CPU time, no growth of its transcript for 1.0s" in told
-    assert "See what it did last: `sow job logs 1`." in told
+    printed = explained(site)
+    assert printed.count("it showed no activity for its executor's stall_timeout") == 2
+    assert "stalled: no output, no CPU time, no growth of its transcript for 1.0s" in printed
+    assert "See what it did last: `sow job logs 1`." in printed
 
 
 def test_one_that_runs_and_one_that_waits_for_its_slot(site: Site) -> None:
@@ -131,14 +131,14 @@ def test_one_that_waits_for_its_limit(site: Site) -> None:
     start_worker(site)
     site.sow(*SPAWN, "010", "--detach")
     parked = await_state(site, "010", JobState.PARKED)
-    told = explained(site)
-    assert "a usage limit was reached.\n    API Error: Request rejected (429)" in told
-    assert "Now: it is parked, until the usage limit resets." in told
-    assert f"Next: it goes on in 1h00m, at {clock_time(parked.retry_at, utc_now())}." in told
-    assert "Rather not wait? `sow agent cancel 010`" in told
+    printed = explained(site)
+    assert "a usage limit was reached.\n    API Error: Request rejected (429)" in printed
+    assert "Now: it is parked, until the usage limit resets." in printed
+    assert f"Next: it goes on in 1h00m, at {clock_time(parked.retry_at, utc_now())}." in printed
+    assert "Rather not wait? `sow agent cancel 010`" in printed
     as_json = site.sow("job", "explain", "1", "--json").json
     assert as_json["retry_at"] == format_time(parked.retry_at)
-    assert as_json["story"][-1] == told.splitlines()[-1]
+    assert as_json["story"][-1] == printed.splitlines()[-1]
     assert f", at {as_json['retry_at']}." in as_json["story"][-2]
     site.sow("agent", "cancel", "010")
     assert "It was cancelled; the task was left paused." in explained(site)
@@ -155,11 +155,11 @@ def test_one_that_waits_for_its_retry(site: Site) -> None:
     soon = utc_now() + 100
     with closing(queue(site)) as database:
         jobs.change_job(database, JobId(1), state=JobState.BACKOFF, retry_at=soon)
-    told = explained(site)
-    assert "with exit code 3: the program ended in the middle of its work." in told
-    assert f", at {clock_time(soon, utc_now())}." in told
-    assert "Next: it is tried again in 1m" in told
-    assert "Retries spent: 1 of 2." in told
+    printed = explained(site)
+    assert "with exit code 3: the program ended in the middle of its work." in printed
+    assert f", at {clock_time(soon, utc_now())}." in printed
+    assert "Next: it is tried again in 1m" in printed
+    assert "Retries spent: 1 of 2." in printed
 
 
 @pytest.mark.parametrize("caller", ["alive", "dead"])

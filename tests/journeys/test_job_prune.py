@@ -72,8 +72,8 @@ def test_by_size_the_oldest_first(three: Site) -> None:
     for job in all_jobs(three):
         paths = Workspace(three.root).attempt(job.id, 1)
         paths.output.write_bytes(b"x" * 1_000_000)
-    told = three.sow("job", "prune", "--keep-size", "2.5MB").out
-    assert told.startswith(f"job {oldest} pruned, 1.0 MB")
+    printed = three.sow("job", "prune", "--keep-size", "2.5MB").out
+    assert printed.startswith(f"job {oldest} pruned, 1.0 MB")
     assert oldest not in [job.id for job in all_jobs(three)]
     assert len(all_jobs(three)) == 2
     three.sow("job", "prune", "--keep-size", "0B")

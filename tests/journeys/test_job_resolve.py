@@ -78,14 +78,14 @@ def test_it_is_shown_and_left_alone(doubtful: Site) -> None:
 
 
 def test_resolved_it_goes_on_in_its_session(doubtful: Site) -> None:
-    told = doubtful.sow(*RESOLVE)
-    assert told.out == "Job 1 counts as ended; a worker continues from there.\n"
-    assert "no worker runs" in told.err
+    ended = doubtful.sow(*RESOLVE)
+    assert ended.out == "Job 1 counts as ended; a worker continues from there.\n"
+    assert "no worker runs" in ended.err
     drain(doubtful)
     assert await_end(doubtful, "010").state is JobState.DONE
     first, second = read_runs(doubtful.root)
     assert (second.verb, second.session_id) == ("resume", first.session_id)
-    assert [one["cause"] for one in doubtful.job(1)["attempts"]] == ["worker_died", "reported"]
+    assert [each["cause"] for each in doubtful.job(1)["attempts"]] == ["worker_died", "reported"]
     assert "nothing to resolve" in doubtful.sow(*RESOLVE, expect=4).err
 
 

@@ -193,16 +193,16 @@ def test_what_is_printed_is_what_is_described(
     site.script([good()], task="030")
     site.script([good()], task="040")
     site.script([[{"hang": True}]], task="020")
-    told: set[str] = set()
+    described: set[str] = set()
     for command, arguments in WALK:
         lines = _printed(capsys, *command.split(), *arguments.split())
         hold(command, lines)
         if command == "init":
             (site.root / ".sow" / "config.yaml").write_text("checks: {unit: echo hello}\n")
-        told |= {command} if any("error" not in line for line in lines) else set()
+        described |= {command} if any("error" not in line for line in lines) else set()
         if arguments == "010 020 --detach":
             await_runs(site, 3)
-    assert told == set(outputs()) - set(ELSEWHERE)
+    assert described == set(outputs()) - set(ELSEWHERE)
 
 
 def _printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[Any]:

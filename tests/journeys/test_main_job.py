@@ -15,12 +15,12 @@ def test_spawn_waits_for_the_report_and_state_holds_it(site: Site) -> None:
     assert task["status"] == "needs_review"
     assert task["session_id"] == run.session_id
     assert run.verb == "spawn"
-    told = [
+    logged = [
         (entry.action, entry.agent, entry.role, entry.job, entry.attempt)
         for entry in read_entries(site.task_folder("010") / "log.md")
         if entry.event
     ]
-    assert told == [
+    assert logged == [
         ("Status: pending to in_progress", "sow", "implementer", 1, None),
         ("Status: in_progress to needs_review", "implementer", "", 1, 1),
         ("Job 1 done: spawn implementer, needs_review", "sow", "implementer", 1, 1),

@@ -78,8 +78,10 @@ def test_a_cursor_misses_nothing(site: Site) -> None:
                 if exit_code == 75:
                     goes_on = {"any": True, "since": cursor}
                     assert answer["continue_with"]["arguments"] == goes_on
-            told = [change["kind"] for change in place_of(site).json("changes", "--task", "010")]
-            assert kinds == told
+            recorded = [
+                change["kind"] for change in place_of(site).json("changes", "--task", "010")
+            ]
+            assert kinds == recorded
             assert kinds[-1] == "done"
 
     run(work)

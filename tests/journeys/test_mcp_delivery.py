@@ -231,15 +231,15 @@ def test_a_locked_queue_holds_up_nothing_else_that_a_client_says(site: Site) -> 
     """Each look at it takes a thread for long, and the client's streams need threads too."""
     server = server_that_has_told(site)
     heard_until(server, {SPAWN, *FILLERS})
-    told = range(200, 200 + 3 * MOST_WAITS)
-    for first in told[::MOST_WAITS]:
+    requests = range(200, 200 + 3 * MOST_WAITS)
+    for first in requests[::MOST_WAITS]:
         waits = range(first, first + MOST_WAITS)
         for number in waits:
             ask(server, number, "agent_wait", tasks=["010"])
         heard_until(server, set(waits))
     wait_until(lambda: not in_escrow(site) and not bells(site), "they count as told")
     with queue_lock(site):
-        for number in told:
+        for number in requests:
             say(server, method="notifications/cancelled", params={"requestId": number})
         say(server, id=3, method="ping")
         heard_until(server, {3})

@@ -36,7 +36,7 @@ def notify(site: Site, *, retries: int = 0, **commands: Any) -> None:
     site.configure({"worker": QUICK, "notify": commands, "agents": {"executors": executors}})
 
 
-def told(site: Site) -> list[Notification]:
+def notifications(site: Site) -> list[Notification]:
     path = site.base / "home/told"
     lines = path.read_text().splitlines() if path.exists() else []
     return [msgspec.json.decode(line, type=Notification) for line in lines]
@@ -68,13 +68,13 @@ def test_each_event_of_an_agent_is_told_when_its_job_has_ended(site: Site) -> No
     site.script([[report("completed")]], task="040")
     spawn(site, "010", "020", "030", "040")
     drain(site)
-    by_task = {each.task: each for each in told(site)}
+    by_task = {each.task: each for each in notifications(site)}
     assert {task: each.event.value for task, each in by_task.items()} == {
         "010": "needs_review",
         "020": "paused",
         "030": "failed",
     }
-    assert len(told(site)) == 3
+    assert len(notifications(site)) == 3
     assert sorted(state for _, _, state in listed(site)) == ["delivered"] * 3
     paused = by_task["020"]
     assert (paused.log, paused.status, paused.agent) == ("Which port?", "paused", "implementer")
@@ -86,7 +86,7 @@ def test_each_event_of_an_agent_is_told_when_its_job_has_ended(site: Site) -> No
     shown = site.sow("changes", "--json").json_lines
     assert paused.cursor in {change["cursor"] for change in shown}
     drain(site)
-    assert len(told(site)) == 3, "a worker that comes later tells nothing twice"
+    assert len(notifications(site)) == 3, "a worker that comes later tells nothing twice"
 
 
 def test_a_status_of_a_person_is_told_and_one_of_a_job_only_with_its_end(site: Site) -> None:
@@ -100,8 +100,8 @@ def test_a_status_of_a_person_is_told_and_one_of_a_job_only_with_its_end(site: S
     site.sow("changes")
     site.sow("task", "set", "020", "status", "paused")
     site.sow("queue", "resume")
-    wait_until(lambda: len(told(site)) == 2, "both are told")
-    assert [(each.event.value, each.task) for each in told(site)] == [
+    wait_until(lambda: len(notifications(site)) == 2, "both are told")
+    assert [(each.event.value, each.task) for each in notifications(site)] == [
         ("needs_review", "010"),
         ("paused", "020"),
     ]
@@ -126,11 +126,11 @@ def test_a_worker_killed_at_each_step_tells_nothing_twice(
     site.script([good()])
     spawn(site, "010")
     run = doomed(site, point)
-    assert run.wait() == -signal.SIGKILL, run.said
+    assert run.wait() == -signal.SIGKILL, run.log_text
     workers = [drain(site), drain(site)]
-    assert len(told(site)) == times
+    assert len(notifications(site)) == times
     assert listed(site) == [("needs_review", "010", state)]
-    warned = sum("may or may not have been notified" in worker.said for worker in workers)
+    warned = sum("may or may not have been notified" in worker.log_text for worker in workers)
     assert warned == (state == "uncertain")
     nothing_is_taken(site)
 
@@ -150,8 +150,8 @@ def test_a_worker_killed_inside_the_command_leaves_it_uncertain_and_within_its_t
     wait_until(lambda: listed(site) == [("needs_review", "010", "uncertain")], "it is told of")
     (row,) = site.sow("notify", "list", "--json").json_lines
     assert row["reason"] == f"worker {worker.name} died while the command ran"
-    assert len(told(site)) == 1
-    warned = [other for other in others if "may or may not have been notified" in other.said]
+    assert len(notifications(site)) == 1
+    warned = [other for other in others if "may or may not have been notified" in other.log_text]
     assert len(warned) == 1
     wait_until(lambda: not exists(int(pid.read_text())), "its time was up all the same")
 
@@ -165,7 +165,7 @@ def test_several_workers_tell_each_event_once(site: Site) -> None:
     workers = [start_worker(site, "--drain") for _ in range(3)]
     assert [worker.wait() for worker in workers] == [0, 0, 0]
     drain(site)
-    assert sorted(str(each.task) for each in told(site)) == tasks
+    assert sorted(str(each.task) for each in notifications(site)) == tasks
     assert sorted(listed(site)) == [("needs_review", task, "delivered") for task in tasks]
 
 
@@ -178,23 +178,23 @@ def test_a_batch_tells_of_an_item_that_needs_a_person_of_its_brake_and_of_its_en
     site.script([[report("paused")], [report("completed")]], "010")
     site.sow("batch", "run", "--detach")
     drain(site)
-    assert [(each.event, each.task) for each in told(site)] == [("needs_person", "010")]
-    assert told(site)[0].message == "repo: task 010 needs a person"
+    assert [(each.event, each.task) for each in notifications(site)] == [("needs_person", "010")]
+    assert notifications(site)[0].message == "repo: task 010 needs a person"
     site.sow("agent", "resume", "010", "Yes.", "--detach")
     drain(site)
-    assert [each.event for each in told(site)] == ["needs_person", "batch_done"]
-    assert told(site)[1].message == "repo: batch 1 is done"
+    assert [each.event for each in notifications(site)] == ["needs_person", "batch_done"]
+    assert notifications(site)[1].message == "repo: batch 1 is done"
     tasks = ("020", "030", "040", "050")
     site.add_tasks(*tasks, agent="implementer")
     for task in tasks:
         site.script([[{"not_logged_in": True}]], task)
     site.sow("batch", "run", "--max-parallel", "1", "--detach")
     drain(site)
-    assert [(each.event, each.batch) for each in told(site)[2:]] == [("brake", 2)]
+    assert [(each.event, each.batch) for each in notifications(site)[2:]] == [("brake", 2)]
     site.sow("batch", "resume")
     site.sow("batch", "pause")
     drain(site)
-    assert len(told(site)) == 3
+    assert len(notifications(site)) == 3
 
 
 def test_a_check_that_waits_for_a_word_is_told_once_and_when_it_truly_waits(site: Site) -> None:
@@ -212,7 +212,7 @@ def test_a_check_that_waits_for_a_word_is_told_once_and_when_it_truly_waits(site
     (asks,) = [each["seq"] for each in record if each["data"].get("status") == "needs_person"]
     assert held < asks
     site.sow("notify", "test", "needs_person")
-    assert [each.test for each in told(site)] == [False, True]
+    assert [each.test for each in notifications(site)] == [False, True]
     for _ in range(3):
         site.sow("batch", "show")
         site.sow("batch", "resume")
@@ -239,8 +239,8 @@ def test_a_command_that_fails_or_hangs_harms_nothing(site: Site) -> None:
         ("needs_review", "010", "failed"),
         ("paused", "020", "timed_out"),
     ]
-    assert "was not notified of (failed): exit code 6: no such address" in worker.said
-    assert "it took longer than 500ms (its timeout)" in worker.said
+    assert "was not notified of (failed): exit code 6: no such address" in worker.log_text
+    assert "it took longer than 500ms (its timeout)" in worker.log_text
     assert not exists(int((site.base / "home/left").read_text()))
     assert {site.task(task)["status"] for task in ("010", "020")} == {"needs_review", "paused"}
     nothing_is_taken(site)
@@ -252,13 +252,13 @@ def test_a_queue_file_that_is_begun_anew_tells_nothing_again(site: Site) -> None
     site.script([good()])
     spawn(site, "010")
     drain(site)
-    assert [each.task for each in told(site)] == ["010"]
+    assert [each.task for each in notifications(site)] == ["010"]
     for path in (site.root / ".sow/run").glob("queue.db*"):
         path.unlink()
     spawn(site, "020")
     drain(site)
     drain(site)
-    assert [each.task for each in told(site)] == ["010", "020"]
+    assert [each.task for each in notifications(site)] == ["010", "020"]
 
 
 def test_what_came_before_the_first_notification_stays_untold(site: Site) -> None:
@@ -271,7 +271,7 @@ def test_what_came_before_the_first_notification_stays_untold(site: Site) -> Non
     drain(site)
     spawn(site, "020")
     drain(site)
-    assert [each.task for each in told(site)] == ["020"]
+    assert [each.task for each in notifications(site)] == ["020"]
 
 
 def test_the_command_is_the_users_and_knows_nothing_of_jobs(site: Site) -> None:
@@ -297,7 +297,7 @@ def test_trying_a_command(site: Site) -> None:
     tried = site.sow("notify", "test", "paused", "--json").json
     hold("notify test", [tried])
     assert (tried["event"], tried["state"], tried["exit_code"]) == ("paused", "delivered", 0)
-    (example,) = told(site)
+    (example,) = notifications(site)
     assert example.test
     assert example.message.endswith("(a test)")
     both = site.sow("notify", "test", expect=1)

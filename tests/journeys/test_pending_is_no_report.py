@@ -45,10 +45,10 @@ def test_one_that_crashed_is_resumed_in_its_session(committed: Site) -> None:
 
 def test_one_that_never_reports_leaves_its_task_failed(committed: Site) -> None:
     committed.script([[PUTS_BACK]])
-    told = committed.sow(*SPAWN, "--json", expect=1).json
-    assert (told["state"], told["status"], told["cause"]) == ("failed", "failed", "no_status")
+    record = committed.sow(*SPAWN, "--json", expect=1).json
+    assert (record["state"], record["status"], record["cause"]) == ("failed", "failed", "no_status")
     assert committed.task("010")["status"] == "failed"
-    assert committed.task("010")["session_id"] == told["session_id"]
+    assert committed.task("010")["session_id"] == record["session_id"]
 
 
 def test_one_that_is_cancelled_leaves_its_task_paused(committed: Site) -> None:

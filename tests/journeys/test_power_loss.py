@@ -51,8 +51,8 @@ def test_forty_jobs_outlive_twenty_losses_of_power(site: Site, seed: int) -> Non
     assert failed == []
     assert {job.task_id for job in ended} == set(TASKS)
     assert {site.task(task)["status"] for task in TASKS} == {"needs_review"}
-    told = site.sow("agent", "wait", *TASKS, "--json").json_lines
-    assert {one["task"] for one in told if one["status"] == "needs_review"} == set(TASKS)
+    records = site.sow("agent", "wait", *TASKS, "--json").json_lines
+    assert {each["task"] for each in records if each["status"] == "needs_review"} == set(TASKS)
     runs = read_runs(site.root)
     assert [
         pair for pair in overlapping(runs) if pair[0].task == pair[1].task and told_end(pair)

@@ -101,8 +101,8 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_carries_it_out(
     is_ended_once(site)
     (folder,) = (site.root / ".sow/knowledge/projects").iterdir()
     (log,) = folder.glob("phases/*/tasks/010/log.md")
-    said = [entry.action for entry in read_entries(log)]
-    assert said.count("Job 1 done: spawn orchestrator, completed") == 1
+    logged = [entry.action for entry in read_entries(log)]
+    assert logged.count("Job 1 done: spawn orchestrator, completed") == 1
 
 
 @pytest.mark.parametrize("option", [[], ["--remove"]])

@@ -67,11 +67,11 @@ def test_all_jobs_of_an_earlier_form_are_finished(site: Site, number: int) -> No
     assert (owed["status"], owed["owed"], owed["job"]) == ("needs_review", True, 1)
 
     worker = drain(site)
-    assert "is dead; took over 1 of its jobs" in worker.said
+    assert "is dead; took over 1 of its jobs" in worker.log_text
     attempts = {"010": 1, "020": 2, "030": 2, "040": 2, "050": 1}
     for task, count in attempts.items():
         job = await_end(site, task)
-        assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), (task, worker.said)
+        assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), (task, worker.log_text)
         assert attempt_of(site, job.id).number == count
         assert site.task(task)["status"] == "needs_review"
     runs = read_runs(site.root)[before:]
@@ -83,8 +83,8 @@ def test_all_jobs_of_an_earlier_form_are_finished(site: Site, number: int) -> No
     ]
     nothing_is_taken(site)
     assert (site.root / f".sow/run/queue.db.format-{number}").exists()
-    told = site.sow("stats", "--json").json["total"]
-    assert (told["job_count"], told["well"], told["task_count"]) == (5, 5, 5)
-    assert told["seconds_in"]["running"] > 0
+    record = site.sow("stats", "--json").json["total"]
+    assert (record["job_count"], record["well"], record["task_count"]) == (5, 5, 5)
+    assert record["seconds_in"]["running"] > 0
     with closing(queue(site)) as database:
         assert database.rows("pragma user_version")[0][0] == FORMAT

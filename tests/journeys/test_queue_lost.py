@@ -148,11 +148,11 @@ def test_callers_and_workers_leave_a_queue_that_is_gone(
     caller, agent = busy(site)
     (worker,) = site.workers()
     log = next(run_folder(site).glob("workers/*.log"))
-    with log.open() as said:
+    with log.open() as lines:
         lose(site)
         out, err = caller.communicate(timeout=240)
         wait_until(lambda: not exists(worker["pid"]), "the worker leaves")
-        words = said.read()
+        words = lines.read()
     assert (caller.returncode, out) == (6, ""), err
     if lose is overwrite_file:
         assert "do not belong together" in err
@@ -188,7 +188,7 @@ def test_a_file_put_into_the_place_of_ours_costs_nothing(site: Site) -> None:
     """As a pull does, under a worker and a caller: who calls next gives our own its name again."""
     caller, agent = busy(site)
     replace_file(site)
-    told = site.sow("job", "list").err
+    printed = site.sow("job", "list").err
     open_gate(site, "go")
     caller.communicate(timeout=240)
     if caller.returncode == 6:  # it looked while the other file was there
@@ -199,7 +199,7 @@ def test_a_file_put_into_the_place_of_ours_costs_nothing(site: Site) -> None:
     assert [run.task for run in read_runs(site.root)] == ["010"]
     aside = run_folder(site) / "aside/unproven-1/queue.db"
     assert aside.read_bytes() == (site.base / "backup.db").read_bytes()
-    assert "your own file was put back" in told + site.worker_logs()
+    assert "your own file was put back" in printed + site.worker_logs()
 
 
 @pytest.mark.parametrize("told_to_leave", [False, True])

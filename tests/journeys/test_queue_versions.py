@@ -69,11 +69,11 @@ def test_a_worker_and_a_caller_leave_a_file_that_a_newer_sow_has_taken_over(site
     assert worker.wait() == 6
     out, err = caller.communicate(timeout=240)
     assert (caller.returncode, out) == (6, "")
-    for words in (err, worker.said):
+    for words in (err, worker.log_text):
         assert NEWER in words
         assert "Use sow 9.9 or newer." in words
         assert "Traceback" not in words
-    assert "leaving 1 agents running; the next worker adopts them" in worker.said
+    assert "leaving 1 agents running; the next worker adopts them" in worker.log_text
     assert exists(run.pid)
     for words in (
         ("agent", "spawn", "implementer", "020"),
@@ -123,8 +123,10 @@ def test_a_worker_of_the_first_form_gives_way_to_one_of_this(site: Site, autosta
         new = start_worker(site)
         new.wait_for(f"worker {old.name} is from an older version of sow; it was asked to stop")
         site.sow("agent", "spawn", "implementer", "020", "--detach")
-    assert old.wait() == 0, old.said
-    assert re.search(r"leaving \d agents running; the next worker adopts them", old.said), old.said
+    assert old.wait() == 0, old.log_text
+    assert re.search(r"leaving \d agents running; the next worker adopts them", old.log_text), (
+        old.log_text
+    )
     assert copy.exists()
     assert exists(run.pid)
     await_runs(site, 2)
@@ -151,8 +153,8 @@ def test_a_worker_of_the_first_form_is_asked_once(site: Site) -> None:
     newer = [start_worker(site), start_worker(site)]
     site.sow("agent", "wait", "010", "--wait", "1s", expect=75)
     old.wait_for("draining: waiting for 1 agents")
-    assert sum("it was asked to stop" in one.said for one in newer) == 1
-    assert "ending" not in old.said.replace("a second signal ends them", "")
+    assert sum("it was asked to stop" in each.log_text for each in newer) == 1
+    assert "ending" not in old.log_text.replace("a second signal ends them", "")
     assert exists(run.pid)
     open_gate(site, "go")
     assert await_end(site, "010").state is JobState.DONE

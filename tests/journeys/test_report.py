@@ -32,10 +32,10 @@ def worked(site: Site) -> Site:
 def test_it_tells_what_was_waited_for(worked: Site) -> None:
     result = worked.sow("report", "--json")
     hold("report", result.json_lines)
-    told = result.json
-    assert [task["task"] for task in told["tasks"]] == ["010", "020", "030"]
-    first, second, third = told["tasks"]
-    assert first["retries_by_cause"] == told["totals"]["retries_by_cause"]
+    record = result.json
+    assert [task["task"] for task in record["tasks"]] == ["010", "020", "030"]
+    first, second, third = record["tasks"]
+    assert first["retries_by_cause"] == record["totals"]["retries_by_cause"]
     assert first["retries_by_cause"]["crashed"] == 1
     assert first["seconds_in"]["retry"] > 0
     assert "crashed" in first["faults"][0]
@@ -43,12 +43,12 @@ def test_it_tells_what_was_waited_for(worked: Site) -> None:
     assert "an answer to its question" in waits
     assert second["waiting_for"] == "a verdict on its work"
     assert (third["spans"], third["status"]) == ([], "pending")
-    outcomes = [run["outcome"] for run in told["runs"]]
+    outcomes = [run["outcome"] for run in record["runs"]]
     assert (outcomes[0], outcomes[-3:]) == ("failed", ["well"] * 3)
-    path = told["critical_path"]
+    path = record["critical_path"]
     assert {step["task"] for step in path} == {"010", "020"}
-    assert path[-1]["end"] == max(task["end"] for task in told["tasks"])
-    assert told["ended_at"] is not None
+    assert path[-1]["end"] == max(task["end"] for task in record["tasks"])
+    assert record["ended_at"] is not None
     for task in (first, second):
         lengths = sum(span["end"] - span["begin"] for span in task["spans"])
         assert lengths == pytest.approx(task["end"] - task["begin"], abs=0.05)
@@ -60,9 +60,9 @@ def test_text_and_page_say_the_same(worked: Site) -> None:
     assert "waits for a verdict on its work" in text
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "\x1b" not in text
-    told = worked.sow("report", "--html", "page.html").out
+    printed = worked.sow("report", "--html", "page.html").out
     page = (worked.root / "page.html").read_text()
-    assert told.startswith(str(worked.root / "page.html"))
+    assert printed.startswith(str(worked.root / "page.html"))
     assert page.startswith(MARK)
     assert "waiting for a person" in page
     assert "Which &lt;b&gt;one&lt;/b&gt;?" in page
@@ -88,10 +88,10 @@ def test_a_project_that_has_ended_is_told_of_still(worked: Site) -> None:
     folder = worked.root / ".sow/project"
     folder.rename(worked.root / ".sow/elsewhere")
     worked.change_branch("other")
-    told = worked.sow("report", "--json").json
-    assert [task["task"] for task in told["tasks"]] == ["010", "020"]
-    assert told["totals"]["job_count"] == 3
-    assert told["totals"]["attempt_count"] == len(told["runs"]) >= 4
+    record = worked.sow("report", "--json").json
+    assert [task["task"] for task in record["tasks"]] == ["010", "020"]
+    assert record["totals"]["job_count"] == 3
+    assert record["totals"]["attempt_count"] == len(record["runs"]) >= 4
 
 
 def test_no_other_command_imports_it() -> None:

@@ -88,12 +88,12 @@ def test_windsurf_gets_its_custom_args_on_spawn_and_on_the_spawn_that_follows_a_
     site.configure(
         {"agents": {"executors": {"windsurf": windsurf}, "bindings": {"implementer": "windsurf"}}}
     )
-    told = site.sow("agent", "spawn", "implementer", "010")
+    ended = site.sow("agent", "spawn", "implementer", "010")
     first, second = read_runs(site.root)
     assert [(run.verb, run.argv) for run in (first, second)] == [("spawn", ("--cascade",))] * 2
     assert "was run before" not in first.prompt
     assert "was run before" in second.prompt
-    assert "yolo_mode has no effect" in told.err
+    assert "yolo_mode has no effect" in ended.err
 
 
 def test_windsurf_under_another_name(site: Site) -> None:
@@ -202,15 +202,15 @@ def test_a_resume_uses_the_executor_that_made_the_session_and_says_so(site: Site
     environ = {"SOW_AGENTS_IMPLEMENTER": "cursor"} if how == "by a variable" else {}
     bound = {"bindings": {"implementer": "cursor"}}
     site.configure({"agents": opus if environ else {**opus, **bound}})
-    told = site.sow("agent", "resume", "010", "go on", env=environ)
+    ended = site.sow("agent", "resume", "010", "go on", env=environ)
     spawned, resumed = read_runs(site.root)
     assert (resumed.cli, resumed.session_id) == ("claude", spawned.session_id)
     assert "opus" in resumed.argv
-    assert besides_news(told.err) == (
+    assert besides_news(ended.err) == (
         "Note: implementer now uses the executor cursor, but opus made this session and resumes"
         " it\n"
     )
-    assert "(resume implementer by opus, job 2" in told.out
+    assert "(resume implementer by opus, job 2" in ended.out
 
 
 def test_a_session_whose_executor_is_no_longer_defined_is_not_given_to_another(
@@ -256,11 +256,11 @@ def test_a_tool_that_cursor_denied_is_allowed_by_cursors_own_means(site: Site) -
     site.script([[{"shell": "make check"}, STATUS]])
     (site.root / ".cursor").mkdir()
     (site.root / ".cursor/cli.json").write_text('{"permissions": {"allow": ["Shell(sow)"]}}')
-    told = site.sow(
+    record = site.sow(
         *("agent", "spawn", "implementer", "010", "--json"), env=IMPLEMENTER_BY_CURSOR
     ).json
-    (warning,) = told["warnings"]
-    assert told["exit_code"] == 0
-    assert told["denied_tools"] != []
+    (warning,) = record["warnings"]
+    assert record["exit_code"] == 0
+    assert record["denied_tools"] != []
     assert ".cursor/cli.json" in warning
     assert "allowed_tools" not in warning

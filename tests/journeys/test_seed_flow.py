@@ -197,10 +197,10 @@ def test_what_config_show_shows_is_what_spawn_uses(site: Site) -> None:
     for role in ("implementer", "architect"):
         environ = {"SOW_AGENTS_IMPLEMENTER": "cursor"}
         settings = site.sow("config", "show", "--json", env=environ).json["settings"]["agents"]
-        told = settings["bindings"][role]
+        shown = settings["bindings"][role]
         dry = site.sow(
             *("agent", "spawn", role, "010", "--reassign", "--dry-run", "--json"), env=environ
         ).json
-        assert dry["executor"] == told
-        model = settings["executors"][told]["settings"].get("model")
+        assert dry["executor"] == shown
+        model = settings["executors"][shown]["settings"].get("model")
         assert ("--model" in dry["argv"]) == (model is not None)

@@ -100,12 +100,12 @@ def dry_run(site: Site, *words: str) -> dict[str, Any]:
     return shown
 
 
-def assert_told(ran: Run, told: dict[str, Any]) -> None:
+def assert_told(ran: Run, dry: dict[str, Any]) -> None:
     """What ran is what the dry run told."""
-    assert list(ran.argv) == told["argv"][1:]
-    assert ran.cwd == told["cwd"]
-    assert set(ran.env_names) - SHELLS_OWN == set(told["env_names"]) - SHELLS_OWN
-    assert ran.prompt == told["prompt"]
+    assert list(ran.argv) == dry["argv"][1:]
+    assert ran.cwd == dry["cwd"]
+    assert set(ran.env_names) - SHELLS_OWN == set(dry["env_names"]) - SHELLS_OWN
+    assert ran.prompt == dry["prompt"]
 
 
 def test_a_dry_run_tells_what_the_call_then_starts(site: Site) -> None:
@@ -114,16 +114,16 @@ def test_a_dry_run_tells_what_the_call_then_starts(site: Site) -> None:
     site.script([REPORT])
     site.configure(CONFIGURATION)
     environ = {"TOKEN": SECRET}
-    told = dry_run(site, "spawn", "implementer", "010", "--prompt", "Mind the gap")
+    printed = dry_run(site, "spawn", "implementer", "010", "--prompt", "Mind the gap")
     site.sow("agent", "spawn", "implementer", "010", "--prompt", "Mind the gap", env=environ)
     (spawned,) = read_runs(site.root)
-    place = told["argv"].index("--session-id") + 1
-    assert told["argv"][place] == "<new session>"
-    told["argv"][place] = spawned.session_id
-    assert_told(spawned, told)
-    told = dry_run(site, "resume", "010", "Use RS256")
+    place = printed["argv"].index("--session-id") + 1
+    assert printed["argv"][place] == "<new session>"
+    printed["argv"][place] = spawned.session_id
+    assert_told(spawned, printed)
+    printed = dry_run(site, "resume", "010", "Use RS256")
     site.sow("agent", "resume", "010", "Use RS256", env=environ)
-    assert_told(read_runs(site.root)[1], told)
+    assert_told(read_runs(site.root)[1], printed)
 
 
 def test_a_dry_run_as_text(site: Site) -> None:
@@ -131,16 +131,16 @@ def test_a_dry_run_as_text(site: Site) -> None:
     site.project("010")
     site.configure(CONFIGURATION)
     text = site.sow("agent", "spawn", "implementer", "010", "--dry-run", env={"TOKEN": SECRET}).out
-    told = dry_run(site, "spawn", "implementer", "010")
+    printed = dry_run(site, "spawn", "implementer", "010")
     head, prompt = text.split("Prompt:\n\n")
     assert head.splitlines() == [
         "Would spawn implementer for task 010",
         "Executor: claude-code",
-        f"Command: {shlex.join(told['argv'])}",
+        f"Command: {shlex.join(printed['argv'])}",
         f"Folder: {site.root}",
-        f"Variables: {' '.join(told['env_names'])}",
+        f"Variables: {' '.join(printed['env_names'])}",
     ]
-    assert prompt.strip() == told["prompt"].strip()
+    assert prompt.strip() == printed["prompt"].strip()
 
 
 def test_a_dry_run_starts_and_writes_nothing(site: Site) -> None:
@@ -232,8 +232,8 @@ def test_a_dry_run_in_the_place_of_a_live_job(site: Site) -> None:
     assert refused.err.startswith("Error: task 010 has a job that has not ended: job 1 (")
     same = site.sow(*call, "--dry-run")
     assert same.out == "Would wait for job 1, which the same command queued\n"
-    told = site.sow(*call, "--dry-run", "--json").json
-    assert (told["task"], told["job"], told["argv"]) == ("010", 1, None)
+    record = site.sow(*call, "--dry-run", "--json").json
+    assert (record["task"], record["job"], record["argv"]) == ("010", 1, None)
     open_gate(site, "go")
     site.sow("agent", "wait", "010")
 

@@ -140,9 +140,9 @@ def test_the_id_that_the_output_tells_is_persisted_while_the_agent_runs(site: Si
     """DESIGN §7: "The id seen in the output wins and is persisted at once"."""
     site.project("010")
     other = "0b5e3f0c-1111-4222-8333-444455556667"
-    told = json.dumps({"type": "system", "subtype": "init", "session_id": other})
+    line = json.dumps({"type": "system", "subtype": "init", "session_id": other})
     go = site.base / "go"
-    site.script([[{"noise": f"{told}\n"}, {"say": "On it"}, {"wait_for": str(go)}, *PAUSE]])
+    site.script([[{"noise": f"{line}\n"}, {"say": "On it"}, {"wait_for": str(go)}, *PAUSE]])
     site.sow("agent", "spawn", "implementer", "010", "--detach")
     wait_until(lambda: site.task("010").get("session_id") == other, "the session of the output")
     assert read_runs(site.root)[0].session_id != other

@@ -105,7 +105,7 @@ def test_a_session_is_created_in_the_callers_own_environment(site: Site) -> None
         *("agent", "spawn", "implementer", "010"),
         env={"SOW_AGENTS_IMPLEMENTER": "cursor", "PYTHONPATH": "/my/lib", "CLAUDECODE": "1"},
     )
-    told = (site.base / "env").read_text().splitlines()
-    assert "PYTHONPATH=/my/lib" in told
-    assert "CURSOR_API_KEY=key" in told
-    assert not any(line.startswith(("SOW_CALLER", "CLAUDECODE=")) for line in told)
+    variables = (site.base / "env").read_text().splitlines()
+    assert "PYTHONPATH=/my/lib" in variables
+    assert "CURSOR_API_KEY=key" in variables
+    assert not any(line.startswith(("SOW_CALLER", "CLAUDECODE=")) for line in variables)

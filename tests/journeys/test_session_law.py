@@ -108,13 +108,13 @@ def forget_sessions(site: Site) -> None:
 
 def test_a_crash_before_the_session_exists_is_followed_by_a_spawn(begin: Begin, way: Way) -> None:
     site = begin(BEGINS_NOTHING, good())
-    told = site.sow(*SPAWN, "--json").json
+    record = site.sow(*SPAWN, "--json").json
     first, second = read_runs(site.root)
     assert {verb for verb, _ in ledger(site)} == {"spawn"}
     assert ledger(site)[0] == ("spawn", "crashed")
     assert ledger(site)[-1] == ("spawn", "reported")
     assert (first.session_id == second.session_id) is way.same_after_crash
-    assert site.task("010")["session_id"] == second.session_id == told["session_id"]
+    assert site.task("010")["session_id"] == second.session_id == record["session_id"]
     assert "This task was run before" in second.prompt
     assert "your program ended in the middle" in second.prompt
 

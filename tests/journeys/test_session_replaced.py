@@ -57,7 +57,7 @@ def test_a_session_lost_before_it_was_kept_is_replaced_and_told(
 ) -> None:
     """ "the job goes on by itself with a new session, told in log, outcome and prompt"."""
     begin(site, executor, CUT_OFF, good())
-    told = site.sow(*SPAWN, "--json").json
+    record = site.sow(*SPAWN, "--json").json
     first, second = read_runs(site.root)
     assert ledger(site) == [
         ("spawn", "crashed"),
@@ -65,11 +65,11 @@ def test_a_session_lost_before_it_was_kept_is_replaced_and_told(
         ("spawn", "reported"),
     ]
     assert first.session_id != second.session_id == site.task("010")["session_id"]
-    assert told["session_id"] == second.session_id
+    assert record["session_id"] == second.session_id
     assert site.job(1)["retries"] == 1
     assert "An earlier run was cut off after 2 tool calls" in second.prompt
     assert "Look at the tree before you repeat anything" in second.prompt
-    assert any(first.session_id in warning for warning in told["warnings"])
+    assert any(first.session_id in warning for warning in record["warnings"])
     assert str(first.session_id) in (site.task_folder("010") / "log.md").read_text()
     assert str(first.session_id) in site.sow("job", "explain", "1").out
 
@@ -94,12 +94,12 @@ def test_a_call_finds_that_the_session_of_an_earlier_job_was_never_kept(site: Si
     begin(site, executors()["chosen"], CUT_OFF, good(), retries=0)
     site.sow(*SPAWN, expect=1)
     lost = site.task("010")["session_id"]
-    told = site.sow(*RESUME, "--json").json
+    record = site.sow(*RESUME, "--json").json
     _, second = read_runs(site.root)
     assert ledger(site, 2) == [("resume", "session_unknown"), ("spawn", "reported")]
     assert "cut off after 2 tool calls" in second.prompt
     assert "Use RS256" in second.prompt
-    assert any(lost in warning for warning in told["warnings"])
+    assert any(lost in warning for warning in record["warnings"])
 
 
 def test_a_cli_that_never_keeps_anything_does_not_go_on_for_ever(site: Site) -> None:

@@ -107,8 +107,8 @@ def test_an_outcome_that_nobody_was_told_is_told_to_the_same_call(planned: Site)
     job = killed_caller(planned, "start", "--headless", "People sign in.")
     open_gate(planned, "on")
     await_end(planned, "010")
-    told = planned.sow("start", "--headless", "People sign in.")
-    assert f"outcome of job {job.id}" in told.out
+    ended = planned.sow("start", "--headless", "People sign in.")
+    assert f"outcome of job {job.id}" in ended.out
     assert len(read_runs(planned.root)) == 1
 
 
@@ -123,11 +123,11 @@ def test_it_works_in_the_checkout_where_tasks_have_clones(planned: Site) -> None
 def test_on_a_terminal_it_is_told_the_goal_and_is_nobodys_job(planned: Site) -> None:
     opened = Terminal(planned, "start", "People sign in.", "--json", CLAUDECODE="1")
     try:
-        told = opened.told
+        lines = opened.lines
         assert opened.words[-2:] == ["--", "People sign in."]
-        assert "SOW_AGENT=orchestrator" in told
-        assert not any(line.startswith(("SOW_JOB_ID", "CLAUDECODE")) for line in told)
-        assert f"cwd {planned.root}" in told
+        assert "SOW_AGENT=orchestrator" in lines
+        assert not any(line.startswith(("SOW_JOB_ID", "CLAUDECODE")) for line in lines)
+        assert f"cwd {planned.root}" in lines
         opened.do('sow agent log "Begun"; exit 3')
         code, out, err = opened.end()
     finally:

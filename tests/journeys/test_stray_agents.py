@@ -50,7 +50,7 @@ def test_no_task_is_admitted_while_an_agent_that_is_not_on_record_carries_it(
     kill(run.pid)
     start_worker(site)
     wait_until(lambda: site.sow("agent", "resume", "010", "go on", expect=None).code == 0, "a way")
-    assert len([one for one in read_runs(site.root) if one.task == "010"]) == 2
+    assert len([each for each in read_runs(site.root) if each.task == "010"]) == 2
     assert await_end(site, "020").state is JobState.DONE
 
 
@@ -78,8 +78,8 @@ def remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
         return
-    for one in path.parent.glob(f"{path.name}*"):
-        one.unlink()
+    for each in path.parent.glob(f"{path.name}*"):
+        each.unlink()
 
 
 @pytest.mark.parametrize("way", ["written over it", "in the place of the removed file"])
@@ -95,8 +95,8 @@ def test_a_queue_put_back_from_a_copy_starts_no_second_agent(site: Site, way: st
     worker = start_worker(site)
     (run,) = await_runs(site)
     worker.kill()
-    for one in queue.parent.glob(f"{queue.name}-*"):
-        one.unlink()
+    for each in queue.parent.glob(f"{queue.name}-*"):
+        each.unlink()
     if way == "in the place of the removed file":
         queue.unlink()
     shutil.copyfile(copy, queue)

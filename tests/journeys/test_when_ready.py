@@ -126,7 +126,7 @@ def test_a_worker_that_dies_as_it_releases_a_job_leaves_it_to_the_next(
     complete(site, "010")
     fate = Fate(str(site.base / "fates"), {point: "killed"})
     run = launch_worker(site, json.dumps(asdict(fate)), program=PROGRAM)
-    assert run.wait() == -signal.SIGKILL, run.said
+    assert run.wait() == -signal.SIGKILL, run.log_text
     drain(site)
     assert (job_of(site, "020").state, order(site)) == (JobState.DONE, ["020"])
     nothing_is_taken(site)

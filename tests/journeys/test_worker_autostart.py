@@ -25,8 +25,8 @@ def started_workers(site: Site) -> list[Path]:
 
 
 def the_worker(site: Site) -> dict[str, Any]:
-    (one,) = site.workers()
-    record: dict[str, Any] = one
+    (worker,) = site.workers()
+    record: dict[str, Any] = worker
     return record
 
 
@@ -43,7 +43,7 @@ def test_many_callers_at_once_start_one_worker(site: Site) -> None:
     ends = [caller.communicate(timeout=240) for caller in callers]
     assert [caller.returncode for caller in callers] == [0] * len(tasks), ends
     assert len(started_workers(site)) == 1
-    assert [one["alive"] for one in site.workers()] == [True]
+    assert [each["alive"] for each in site.workers()] == [True]
     assert len(read_runs(site.root)) == len(tasks)
     nothing_is_taken(site)
 
@@ -184,7 +184,7 @@ def test_a_worker_in_a_terminal_serves_calls_and_no_other_is_started(site: Site)
     site.project("010")
     worker = start_worker(site)
     site.sow("agent", "spawn", "implementer", "010")
-    assert [one["worker"] for one in site.workers()] == [worker.name]
+    assert [each["worker"] for each in site.workers()] == [worker.name]
     assert started_workers(site) == []
 
 

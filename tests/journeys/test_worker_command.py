@@ -58,8 +58,10 @@ def test_it_shows_what_it_takes_runs_and_ends(by_hand: Site) -> None:
     by_hand.script([[{"not_logged_in": True}]], task="020")
     spawn(by_hand, "010", "020")
     worker = drain(by_hand)
-    lines = worker.said.splitlines()
-    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ", line) for line in lines), worker.said
+    lines = worker.log_text.splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ", line) for line in lines), (
+        worker.log_text
+    )
     job = r"job 1 +010 +implementer +"
     for words in (
         r"worker w\S+ started; runs up to 4 agents",
@@ -69,16 +71,16 @@ def test_it_shows_what_it_takes_runs_and_ends(by_hand: Site) -> None:
         r"nothing to do; leaving",
         r"worker w\S+ left",
     ):
-        assert re.search(words, worker.said), (words, worker.said)
+        assert re.search(words, worker.log_text), (words, worker.log_text)
 
 
 def test_it_tells_programs_what_it_does_as_objects(by_hand: Site) -> None:
     spawn(by_hand, "010")
-    told = by_hand.sow("worker", "--drain", "--json").json_lines
-    hold("worker", told)
-    assert {tuple(line) for line in told} == {("at", "level", "message", "job", "task", "agent")}
-    assert "started; runs up to" in told[0]["message"]
-    (end,) = [line for line in told if line["message"].startswith("done: needs_review")]
+    records = by_hand.sow("worker", "--drain", "--json").json_lines
+    hold("worker", records)
+    assert {tuple(line) for line in records} == {("at", "level", "message", "job", "task", "agent")}
+    assert "started; runs up to" in records[0]["message"]
+    (end,) = [line for line in records if line["message"].startswith("done: needs_review")]
     assert (end["job"], end["task"], end["agent"]) == (1, "010", "implementer")
 
 
@@ -92,8 +94,8 @@ def test_the_first_signal_leaves_the_agents_running(by_hand: Site, signum: signa
     await_supervisor(by_hand, 1)
     worker.signal(signum)
     assert worker.wait() == 0
-    assert "leaving 1 agents running; the next worker adopts them" in worker.said
-    assert "Traceback" not in worker.said
+    assert "leaving 1 agents running; the next worker adopts them" in worker.log_text
+    assert "Traceback" not in worker.log_text
     assert exists(run.pid)
     assert by_hand.workers() == []
     open_gate(by_hand, "go")
@@ -144,7 +146,7 @@ def test_the_second_signal_ends_the_agents_and_queues_them_as_resumes(by_hand: S
     worker.wait_for("draining")
     worker.signal(signal.SIGTERM)
     assert worker.wait() == 0
-    assert "ending 1 agents; their jobs are queued again" in worker.said
+    assert "ending 1 agents; their jobs are queued again" in worker.log_text
     assert not exists(run.pid)
     job = await_state(by_hand, "010", JobState.QUEUED)
     assert (job.cause, job.retries, job.worker_deaths) == (Cause.WORKER_STOPPED, 0, 0)
@@ -170,14 +172,14 @@ def test_stop_with_end_agents_ends_them_and_queues_them_as_resumes(by_hand: Site
 
 def test_a_drain_of_an_empty_queue_is_over_at_once(by_hand: Site) -> None:
     worker = drain(by_hand)
-    assert "nothing to do; leaving" in worker.said
+    assert "nothing to do; leaving" in worker.log_text
     assert by_hand.workers() == []
 
 
 def test_without_a_project_the_worker_waits_for_work_all_the_same(site: Site) -> None:
     site.sow("init")
     worker = drain(site)
-    assert "left" in worker.said
+    assert "left" in worker.log_text
 
 
 def test_outside_a_workspace_it_says_so(site: Site, tmp_path: Path) -> None:
@@ -254,9 +256,9 @@ def test_stop_sends_all_home_or_the_one_that_is_named(by_hand: Site) -> None:
     first, second = start_worker(by_hand), start_worker(by_hand)
     assert by_hand.sow("worker", "stop", first.name).out == f"stopped {first.name}\n"
     assert first.wait() == 0
-    assert [one["worker"] for one in by_hand.workers()] == [second.name]
-    told = by_hand.sow("worker", "stop", "--json").json
-    assert told == {"worker": second.name, "pid": second.pid}
+    assert [each["worker"] for each in by_hand.workers()] == [second.name]
+    record = by_hand.sow("worker", "stop", "--json").json
+    assert record == {"worker": second.name, "pid": second.pid}
     assert second.wait() == 0
     assert by_hand.sow("worker", "stop").out == "No worker runs.\n"
 
@@ -288,9 +290,9 @@ def test_logs_print_what_background_workers_said(by_hand: Site) -> None:
     title, *lines = out.splitlines()
     assert re.fullmatch(r"==> w\S+\.log <==", title)
     assert any("done: needs_review" in line for line in lines)
-    told = by_hand.sow("worker", "logs", "--json").json_lines
-    assert [record["text"] for record in told] == lines
-    assert {f"==> {record['worker']}.log <==" for record in told} == {title}
+    records = by_hand.sow("worker", "logs", "--json").json_lines
+    assert [record["text"] for record in records] == lines
+    assert {f"==> {record['worker']}.log <==" for record in records} == {title}
     short = by_hand.sow("worker", "logs", "-n", "1").out.splitlines()
     assert len(short) == 2
     assert short[1].endswith("left")

@@ -103,7 +103,7 @@ def test_what_is_no_job_is_never_executed_and_the_worker_goes_on(
         put(database, b'{"name": "worker.broker.run_job", "id": "1", "args": "x", "kwargs": 5}')
     worker = drain(site)
     assert not marker.exists()
-    assert "Traceback" not in worker.said
+    assert "Traceback" not in worker.log_text
     assert site.task("010")["status"] == "needs_review"
     nothing_is_taken(site)
 
@@ -178,5 +178,5 @@ def test_huey_consumer_is_started_in_the_main_thread_with_one_worker_thread(site
     site.project("010")
     worker = start_worker(site, program=program)
     assert worker.wait() == 0
-    assert "thread: MainThread" in worker.said
-    assert "workers: 1" in worker.said
+    assert "thread: MainThread" in worker.log_text
+    assert "workers: 1" in worker.log_text

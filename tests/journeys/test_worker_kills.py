@@ -73,7 +73,7 @@ def doomed(site: Site, point: str, *, passage: int = 1, window: str = "killed") 
 def dies(site: Site, point: str, **more: Any) -> None:
     """See a worker killed at a point."""
     run = doomed(site, point, **more)
-    assert run.wait() == -signal.SIGKILL, run.said
+    assert run.wait() == -signal.SIGKILL, run.log_text
 
 
 def runs_of(site: Site, task: str = "010") -> int:
@@ -87,8 +87,8 @@ def is_delivered(site: Site, *tasks: str, runs: int = 1) -> None:
         assert (job.state, job.cause) == (JobState.DONE, Cause.REPORTED), site.worker_logs()
         assert site.task(task)["status"] == "needs_review"
         assert runs_of(site, task) == runs
-        told = site.sow("agent", "wait", task, "--json").json
-        assert (told["job"], told["status"]) == (job.id, "needs_review")
+        record = site.sow("agent", "wait", task, "--json").json
+        assert (record["job"], record["status"]) == (job.id, "needs_review")
     assert carriers(site.root) == []
     nothing_is_taken(site)
 
@@ -247,8 +247,8 @@ def goes_on_with_its_heir(site: Site, stopped: WorkerRun) -> None:
     (site.root / "go").touch()
     assert await_end(site, "010").state is JobState.DONE
     assert stopped.wait() == 0
-    assert "our lock file was removed" in stopped.said
-    assert "Traceback" not in stopped.said
+    assert "our lock file was removed" in stopped.log_text
+    assert "Traceback" not in stopped.log_text
     is_delivered(site)
 
 

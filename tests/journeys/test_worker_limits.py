@@ -77,7 +77,7 @@ def test_two_workers_and_forty_jobs_on_limits_of_three_and_five(site: Site) -> N
     assert most_at_once([life for life in lives if life.executor == "narrow"]) <= 3
     assert 1 < most_at_once(lives) <= 5
     assert {job.state for job in all_jobs(site)} == {JobState.DONE}
-    assert all(" runs: " in worker.said for worker in workers)
+    assert all(" runs: " in worker.log_text for worker in workers)
     nothing_is_taken(site)
 
 

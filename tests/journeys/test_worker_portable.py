@@ -177,7 +177,7 @@ def test_worker_and_supervisor_call_nothing_that_only_linux_has(portable: Site) 
     portable.sow("agent", "resume", "010", "Go on.")
     assert portable.task("010")["status"] == "needs_review"
     supervisor_said = [path.read_text() for path in portable.root.glob(".sow/run/jobs/*/*/*.log")]
-    assert not any("macOS" in said for said in supervisor_said)
+    assert not any("macOS" in text for text in supervisor_said)
 
 
 def child_of(site: Site) -> int:
@@ -258,8 +258,8 @@ def test_a_worker_that_an_agent_has_started_outlives_that_agent(
     assert [exists(pid) for pid in (parent.pid, child.pid)] == [False, True]
     open_gate(site, "go")
     assert await_end(site, "020").state is JobState.DONE
-    (one,) = site.workers()
-    assert one["alive"] is True
+    (worker,) = site.workers()
+    assert worker["alive"] is True
 
 
 def test_a_worker_in_another_pid_namespace_calls_nobody_dead_and_signals_nobody(
@@ -291,7 +291,7 @@ def test_a_worker_in_another_pid_namespace_calls_nobody_dead_and_signals_nobody(
     assert await_end(site, "010").state.is_final
     canceller.communicate(timeout=240)
     assert site.task("010")["status"] == "needs_review"
-    assert [one.task for one in read_runs(site.root)].count("010") == 1
+    assert [each.task for each in read_runs(site.root)].count("010") == 1
     nothing_is_taken(site)
 
 

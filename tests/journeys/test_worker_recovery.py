@@ -70,7 +70,7 @@ def test_a_worker_killed_between_jobs_costs_nothing(by_hand: Site) -> None:
     assert (dead["worker"], dead["alive"]) == (first.name, False)
     queue_one(by_hand)
     second = drain(by_hand)
-    assert f"worker {first.name} is dead; took over 0 of its jobs" in second.said
+    assert f"worker {first.name} is dead; took over 0 of its jobs" in second.log_text
     assert by_hand.workers() == []
     is_delivered(by_hand)
 
@@ -87,13 +87,13 @@ def test_an_agent_survives_its_worker_and_its_outcome_is_delivered(site: Site) -
     await_supervisor(site, job.id)
     (worker,) = site.workers()
     kill(worker["pid"])
-    wait_until(lambda: any(one["alive"] for one in site.workers()), "another worker")
+    wait_until(lambda: any(each["alive"] for each in site.workers()), "another worker")
     open_gate(site, "go")
     out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, err
-    told = json.loads(out)
-    assert (told["status"], told["attempt_count"]) == ("needs_review", 1)
-    assert [one.pid for one in read_runs(site.root)] == [run.pid]
+    record = json.loads(out)
+    assert (record["status"], record["attempt_count"]) == ("needs_review", 1)
+    assert [each.pid for each in read_runs(site.root)] == [run.pid]
     assert "adopted: attempt 1" in site.worker_logs()
 
 
@@ -255,7 +255,7 @@ def test_a_worker_whose_lock_file_is_gone_leaves_its_agents_to_another(by_hand: 
     workspace.worker_lock(WorkerId(nameless.name)).unlink()
     workers.wake(workspace)
     assert nameless.wait() == 0
-    assert "our lock file was removed" in nameless.said
+    assert "our lock file was removed" in nameless.log_text
     heir = start_worker(by_hand, "--drain")
     heir.wait_for("adopted: attempt 1")
     assert exists(run.pid)

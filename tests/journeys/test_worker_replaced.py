@@ -75,7 +75,7 @@ def test_a_worker_that_an_agent_has_started_outlives_it_with_all_it_runs(site: S
     first.kill()
     open_gate(site, "alone")
     parent, child = await_runs(site, 2)
-    (worker,) = (one for one in site.workers() if one["alive"])
+    (worker,) = (each for each in site.workers() if each["alive"])
     spared = {worker["pid"], child.pid, await_supervisor(site, 2)}
     assert spared <= set(procfs.descendants(supervisor))
 
@@ -85,8 +85,8 @@ def test_a_worker_that_an_agent_has_started_outlives_it_with_all_it_runs(site: S
     assert all(exists(pid) for pid in spared)
     open_gate(site, "go")
     assert await_end(site, "020").state is JobState.DONE
-    told = site.sow("agent", "spawn", "implementer", "020", "--json").json
-    assert (told["status"], told["owed"], told["attempt_count"]) == ("needs_review", True, 1)
+    record = site.sow("agent", "spawn", "implementer", "020", "--json").json
+    assert (record["status"], record["owed"], record["attempt_count"]) == ("needs_review", True, 1)
     assert len(read_runs(site.root)) == 2
     cancelled = job_of(site, "010")
     assert cancelled is not None

@@ -90,10 +90,10 @@ def test_a_queue_that_is_locked_between_claim_and_record_costs_nothing(
     with queue_lock(site):
         (site.root / "enter").touch()
         worker.wait_for("nor queued again")
-        assert "database is locked" in worker.said
+        assert "database is locked" in worker.log_text
     (site.root / "go").touch()
     is_delivered(site, "010")
-    assert "Traceback" not in worker.said
+    assert "Traceback" not in worker.log_text
 
 
 SHORT = """
@@ -115,8 +115,8 @@ def test_a_worker_short_of_open_files_takes_fewer_jobs_and_fails_none(site: Site
     worker.wait_for("this machine is short of open files; until that changes")
     (site.root / "go").touch()
     is_delivered(site, *tasks)
-    assert worker.said.count("this machine is short of") == 1
-    assert "Traceback" not in worker.said
+    assert worker.log_text.count("this machine is short of") == 1
+    assert "Traceback" not in worker.log_text
 
 
 def test_a_worker_raises_its_own_limit_and_agents_get_the_one_from_before(site: Site) -> None:
@@ -169,8 +169,8 @@ def test_a_machine_without_room_for_a_process_is_tried_again_later(site: Site) -
     (site.root / "refuse").unlink()
     (site.root / "go").touch()
     is_delivered(site, "010")
-    assert re.findall(r"again in (\d+)", worker.said)[:3] == ["1", "2", "4"]
-    assert "Traceback" not in worker.said
+    assert re.findall(r"again in (\d+)", worker.log_text)[:3] == ["1", "2", "4"]
+    assert "Traceback" not in worker.log_text
 
 
 def test_what_does_not_pass_still_fails_the_job(site: Site) -> None:

@@ -68,7 +68,7 @@ def watched_storm(name: str, site: Site, plan: Plan) -> Verdict:
         ],
         "moments": verdict.moments,
         "stops": verdict.stops,
-        "broken": {one: count_of(one, verdict.broken) for one in PROMISES},
+        "broken": {each: count_of(each, verdict.broken) for each in PROMISES},
         "seconds": round(time.monotonic() - begun),
     }
     hand_in(f"storm over {name}", plan.seed, facts)

@@ -78,8 +78,8 @@ def test_the_list_names_what_a_team_has_made_unusable(capsys, monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     run(["prompt", "--list"])
     lines = dict(line.partition("  # ")[::2] for line in capsys.readouterr().out.splitlines())
-    told = "cannot be used: exit 3; `sow prompt --check` says why"
-    assert {name for name, words in lines.items() if words == told} == set(broken)
+    fault = "cannot be used: exit 3; `sow prompt --check` says why"
+    assert {name for name, words in lines.items() if words == fault} == set(broken)
     assert lines["guidance/implementer/base"].endswith("; elsewhere exit 3")
     assert lines["greeting/reviewer"] == ""
     assert all(run(["prompt", name]) == 3 for name in broken)

@@ -36,13 +36,13 @@ def test_the_page_names_every_kind_of_text() -> None:
 
 
 def test_the_page_tells_of_every_variable_where_it_has_a_value() -> None:
-    told: dict[str, str] = {}
+    described: dict[str, str] = {}
     for line in PAGE.splitlines():
         if line.startswith("| `{{"):
             cells = [cell.strip() for cell in line.strip("|").split("|")]
-            told |= dict.fromkeys(re.findall(r"\{\{(\w+)\}\}", cells[0]), cells[-1])
-    assert set(told) == set(VARIABLES)
-    for name, words in told.items():
+            described |= dict.fromkeys(re.findall(r"\{\{(\w+)\}\}", cells[0]), cells[-1])
+    assert set(described) == set(VARIABLES)
+    for name, words in described.items():
         given = VARIABLES[name].given
         assert words in (SAID[given], "where there is a project" if given is Given.PROJECT else "")
 

@@ -60,13 +60,13 @@ def test_the_table_of_exit_codes_is_whole():
 
 
 def test_the_orchestrator_is_told_every_exit_code():
-    told = re.findall(r"^\| (?:\*\*)?([0-9]+)", BASE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert told == [str(int(code)) for code in ExitCode]
+    listed = re.findall(r"^\| (?:\*\*)?([0-9]+)", BASE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == [str(int(code)) for code in ExitCode]
 
 
 def test_the_table_of_statuses_is_whole():
-    told = first_column(section(REPOSITORY / "docs/howto/spawn.md", "What an agent reports"))
-    assert sorted(told) == sorted(["status", *TaskStatus])
+    listed = first_column(section(REPOSITORY / "docs/howto/spawn.md", "What an agent reports"))
+    assert sorted(listed) == sorted(["status", *TaskStatus])
 
 
 def anchor(heading):

@@ -162,7 +162,7 @@ def on_a_review(role: str) -> Iterator[Situation]:
         files=[".claude/settings.json"],
         steers=[".claude/settings.json"],
     )
-    new, begun = (task_for(Run.REVIEW, one) for one in (SessionState.NONE, SessionState.STARTED))
+    new, begun = (task_for(Run.REVIEW, each) for each in (SessionState.NONE, SessionState.STARTED))
     job = make_job(agent=role, verb=Verb.REVIEW)
 
     def situation(why: str, task: Task, history: Any, executor: Any = CLI) -> Situation:
@@ -183,7 +183,7 @@ def situations(run: Run, role: str, *, in_clone: bool = False) -> list[Situation
 
 def statuses_in(text: str) -> set[str]:
     """Return the statuses that a text tells its reader to set."""
-    commands = {one or other for one, other in STATUS_COMMAND.findall(text)}
+    commands = {each or other for each, other in STATUS_COMMAND.findall(text)}
     return commands | set(STATUS_WORDS.findall(text))
 
 
@@ -212,8 +212,8 @@ def test_a_reviewer_is_told_of_two_verdicts_and_of_no_status(run: Run, role: str
         assert endings_in(each.prompt) == [NO_STATUS_RULE], each.why
         assert statuses_in(each.prompt) == set(), each.why
         assert STATUS_NAMES.findall(each.prompt) == [], each.why
-        verdicts = [one for one in commands_of(each.prompt) if one.in_block and is_verdict(one)]
-        begins = [(one.words[1], one.words[2]) for one in verdicts]
+        verdicts = [item for item in commands_of(each.prompt) if item.in_block and is_verdict(item)]
+        begins = [(item.words[1], item.words[2]) for item in verdicts]
         assert begins == [("accept", what), ("correct", what)], each.why
     assert statuses_in(loaded(run, role)) == set()
     assert "`paused`" not in loaded(run, role)

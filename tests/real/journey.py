@@ -48,22 +48,22 @@ class Journey:
 
     def task(self) -> Json:
         """Return the task's state, as `sow task show` tells it."""
-        return self._told("task", "show", self.task_id, "--json")
+        return self._json_of("task", "show", self.task_id, "--json")
 
     def attempts(self, job: int = 1) -> list[Json]:
         """Return a job's attempts, oldest first."""
-        attempts: list[Json] = self._told("job", "show", str(job), "--json")["attempts"]
+        attempts: list[Json] = self._json_of("job", "show", str(job), "--json")["attempts"]
         return attempts
 
     def log(self) -> str:
         """Return the task's log."""
         return (self.folder / "log.md").read_text("utf-8")
 
-    def _told(self, *arguments: str) -> Json:
+    def _json_of(self, *arguments: str) -> Json:
         done = self.sandbox.sow(*arguments)
         assert done.returncode == 0, done.stderr
-        told: Json = json.loads(done.stdout)
-        return told
+        record: Json = json.loads(done.stdout)
+        return record
 
 
 def begin_journey(sandbox: Sandbox) -> Journey:

@@ -104,10 +104,10 @@ def open_namespace(environ: Mapping[str, str]) -> Iterator[Namespace]:
         assert holder.stdin
         assert holder.stdout
         assert holder.stderr
-        told = holder.stdout.readline().strip()
-        if told != "only lo":
+        line = holder.stdout.readline().strip()
+        if line != "only lo":
             holder.stdin.close()
-            raise NamespaceUnavailable(told or holder.stderr.read().strip())
+            raise NamespaceUnavailable(line or holder.stderr.read().strip())
         user = [] if root else ["--user", "--preserve-credentials"]
         enter = (nsenter, "--target", str(holder.pid), *user, "--net", "--")
         namespace = Namespace(holder.pid, enter)

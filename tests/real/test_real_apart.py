@@ -103,12 +103,12 @@ def test_an_author_is_corrected_twice_by_a_reviewer_and_then_accepted(apart: Jou
     for number, (asked, answer) in enumerate(
         (("Say it twice.", "and another"), ("Say it thrice.", "and a third")), 1
     ):
-        told = review(
+        review_command = review(
             apart,
             f"echo '{asked}' > findings.md",
             "sow review correct {task_id} --file findings.md",
         )
-        assert "corrections" in told or "correct" in told, told
+        assert "corrections" in review_command or "correct" in review_command, review_command
         assert [asked in path.read_text() for path in sorted(folder.iterdir())][-1]
         assert len(list(folder.iterdir())) == number
         statuses = [each["status"] for each in apart.task()["feedback"]]

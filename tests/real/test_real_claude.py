@@ -88,9 +88,9 @@ def test_the_users_configuration_reaches_claude_on_spawn_and_resume(journey: Jou
 def test_a_denied_tool_without_a_status_fails_and_names_the_setting(journey: Journey) -> None:
     journey.sandbox.behave(commands=[NOT_ALLOWED])
     done = journey.spawn("--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"]) == (1, "denied")
-    assert "allowed_tools" in told["reason"]
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["cause"]) == (1, "denied")
+    assert "allowed_tools" in record["reason"]
     assert journey.task()["status"] == "failed"
     assert not (journey.sandbox.repository / f"seen-{journey.task_id}").exists()
 
@@ -108,9 +108,9 @@ def test_an_agent_may_not_use_every_verb_of_sow(journey: Journey) -> None:
     asked = ["sow config init", "sow agent spawn implementer 010 --dry-run", "sow worker stop"]
     journey.sandbox.behave(commands=[*asked, *REPORT])
     done = journey.spawn("--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["status"]) == (0, "needs_review"), done.stderr
-    assert told["denied_tools"] == [f"Bash({command})" for command in asked]
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["status"]) == (0, "needs_review"), done.stderr
+    assert record["denied_tools"] == [f"Bash({command})" for command in asked]
     assert len(journey.sandbox.witnessed()) == len(REPORT)
 
 

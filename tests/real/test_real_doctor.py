@@ -16,7 +16,9 @@ def test_every_flag_that_sow_uses_is_in_its_help(sandbox: Sandbox, yolo_mode: bo
     file.write_text(json.dumps({"agents": {"executors": {"claude-code": {"settings": settings}}}}))
     done = sandbox.sow("doctor", "claude-code", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {one["check_name"]: one["facts"] | one for one in json.loads(done.stdout)["findings"]}
+    found = {
+        each["check_name"]: each["facts"] | each for each in json.loads(done.stdout)["findings"]
+    }
     version = sandbox.run("claude", "--version").stdout.split()[0]
     assert found["program"]["version"] == version
     assert (found["flags"]["level"], found["flags"]["missing"]) == ("ok", [])

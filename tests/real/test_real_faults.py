@@ -50,8 +50,8 @@ def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
 def test_what_no_retry_can_cure_fails_at_once(journey: Journey, status: int, cause: str) -> None:
     journey.sandbox.behave(status=status)
     done = journey.spawn("--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"], told["attempt_count"]) == (1, cause, 1)
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["cause"], record["attempt_count"]) == (1, cause, 1)
     assert journey.task()["status"] == "failed"
 
 
@@ -195,9 +195,9 @@ def test_a_service_that_cannot_be_reached_is_tried_again(journey: Journey) -> No
     """Nothing listens there. The CLI has begun its session, so the retry is a resume."""
     journey.configure(environ={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, retries=1)
     done = journey.spawn("--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"]) == (1, "api_error")
-    assert "ECONNREFUSED" in told["reason"]
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["cause"]) == (1, "api_error")
+    assert "ECONNREFUSED" in record["reason"]
     assert verbs(journey) == [("spawn", "api_error"), ("resume", "api_error")]
 
 
@@ -230,9 +230,9 @@ def test_root_without_the_sandbox_flag_and_then_a_session_that_never_began(
     wrapper.chmod(0o755)
     journey.configure(settings={"yolo_mode": True})
     done = journey.spawn("--json")
-    told = json.loads(done.stdout)
-    assert (done.returncode, told["cause"], told["attempt_count"]) == (1, "bad_flags", 1)
-    assert "cannot be used with root/sudo privileges" in told["reason"]
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["cause"], record["attempt_count"]) == (1, "bad_flags", 1)
+    assert "cannot be used with root/sudo privileges" in record["reason"]
     assert journey.task()["status"] == "failed"
     assert journey.sandbox.requests() == []
 

@@ -25,24 +25,24 @@ def test_it_begins_with_the_first_command_of_its_prompt() -> None:
 
 
 def test_what_is_printed_first_is_run_without_its_reason() -> None:
-    said = shell("sow next", "sow advance  # all is ready\nsow task add x  # or this\n")
-    assert command_after(said) == "sow advance"
-    assert command_after(said, shell("sow advance", "sow elsewhere\n")) == "sow next"
+    printed = shell("sow next", "sow advance  # all is ready\nsow task add x  # or this\n")
+    assert command_after(printed) == "sow advance"
+    assert command_after(printed, shell("sow advance", "sow elsewhere\n")) == "sow next"
 
 
 def test_blanks_are_filled_from_the_table_alone() -> None:
-    said = shell("sow next", 'sow project new "<name>"  # there is none\n')
-    assert command_after(said) == 'sow project new "Sign-in"'
+    printed = shell("sow next", 'sow project new "<name>"  # there is none\n')
+    assert command_after(printed) == 'sow project new "Sign-in"'
     with pytest.raises(NothingToPutIn, match="<role>"):
         command_after(shell("sow next", 'sow task add "<name>" --agent "<role>"'))
 
 
 def test_a_file_is_written_once_before_it_is_named() -> None:
-    said = shell("sow next", 'sow output add "<path>" --type x')
-    use = next_use("", [said], ANSWERS, FILES)
+    printed = shell("sow next", 'sow output add "<path>" --type x')
+    use = next_use("", [printed], ANSWERS, FILES)
     assert use is not None
     assert (use.tool, use.input["file_path"]) == ("Write", "/r/d.md")
-    assert command_after(said, use) == 'sow output add "/r/d.md" --type x'
+    assert command_after(printed, use) == 'sow output add "/r/d.md" --type x'
 
 
 def test_it_ends_with_the_project_or_with_its_own_report() -> None:

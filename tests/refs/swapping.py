@@ -30,16 +30,16 @@ Name = tuple[int, str]
 """A name in an open folder: who swaps is led nowhere by a link either."""
 
 
-def exchange(one: Name, other: Name) -> None:
+def exchange(first: Name, other: Name) -> None:
     """Have two names change their places: by one step where the system can, else by three."""
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         between = (other[0], f"{other[1]}.between")
-        for source, target in ((one, between), (other, one), (between, other)):
+        for source, target in ((first, between), (other, first), (between, other)):
             move(source, target)
-    elif function(one[0], one[1].encode(), other[0], other[1].encode(), RENAME_EXCHANGE) != 0:
+    elif function(first[0], first[1].encode(), other[0], other[1].encode(), RENAME_EXCHANGE) != 0:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), one[1])
+        raise OSError(number, os.strerror(number), first[1])
 
 
 def move(source: Name, target: Name) -> None:

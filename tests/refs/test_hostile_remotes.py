@@ -129,11 +129,11 @@ def test_git_refuses_names_that_mean_something(site: RefSite, remote: Remote, na
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "note"),
     [(".git", "takes for a repository"), ("GIT~1", "takes for a repository"), ("..", "elsewhere")],
 )
 def test_and_they_are_left_out_where_git_lets_them_pass(
-    tmp_path: Path, remote: Remote, name: str, told: str
+    tmp_path: Path, remote: Remote, name: str, note: str
 ) -> None:
     """A server may keep what `fsck` finds; no file is made of it without git's help either."""
     commit = remote.commit_entries(
@@ -147,7 +147,7 @@ def test_and_they_are_left_out_where_git_lets_them_pass(
         shutil.copytree(remote.path / ".git/objects", objects, dirs_exist_ok=True)
         facts = tree_of(place, repository, reference, commit)
     assert facts.left_out == (f"{name}: a name that git takes for a repository of its own",) or (
-        told in facts.left_out[0]
+        note in facts.left_out[0]
     )
     assert [path.name for path in (place.tree(commit) / "files").iterdir()] == ["kept.txt"]
 

@@ -48,8 +48,8 @@ def test_the_same_again_is_one_reference(site: RefSite, remote: Remote) -> None:
     assert again["is_new"] is False
     assert site.index.read_bytes() == before
     assert len(cached_folders()) == 1
-    told = site.good("refs", "add", remote.url, "--description", "Another").err
-    assert "its entry was not changed" in told
+    printed = site.good("refs", "add", remote.url, "--description", "Another").err
+    assert "its entry was not changed" in printed
     assert site.index.read_bytes() == before
     assert "its entry was not changed" not in site.good("refs", "add", remote.url).err
 

@@ -76,7 +76,7 @@ def test_a_bad_address_is_refused_in_words(site: RefSite, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("https://Example.org/a/", "https://example.org:443//a"),
         ("ssh://git@example.org:22/a", "SSH://git@example.org/a"),
@@ -85,13 +85,13 @@ def test_a_bad_address_is_refused_in_words(site: RefSite, text: str) -> None:
         ("git@EXAMPLE.org:a/", "git@example.org:a"),
     ],
 )
-def test_two_ways_to_write_it_are_one_repository(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other)
-    assert key_of(one) == key_of(other)
+def test_two_ways_to_write_it_are_one_repository(first: str, other: str) -> None:
+    assert normalised(first) == normalised(other)
+    assert key_of(first) == key_of(other)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("https://example.org/a", "https://example.org/A"),
         ("https://example.org/a", "https://example.org/a.git"),
@@ -101,8 +101,8 @@ def test_two_ways_to_write_it_are_one_repository(one: str, other: str) -> None:
         ("git@example.org:a", "other@example.org:a"),
     ],
 )
-def test_what_a_server_may_tell_apart_is_two(one: str, other: str) -> None:
-    assert key_of(one) != key_of(other)
+def test_what_a_server_may_tell_apart_is_two(first: str, other: str) -> None:
+    assert key_of(first) != key_of(other)
 
 
 @pytest.mark.parametrize(

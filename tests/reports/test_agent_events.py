@@ -21,16 +21,16 @@ def line(kind: str, **fields: Any) -> str:
     return json.dumps({"type": kind, **fields}) + "\n"
 
 
-def said(*blocks: dict[str, Any], **fields: Any) -> str:
+def message(*blocks: dict[str, Any], **fields: Any) -> str:
     return line("assistant", message={"content": list(blocks)}, **fields)
 
 
 def words(text: str) -> str:
-    return said({"type": "text", "text": text})
+    return message({"type": "text", "text": text})
 
 
 def call(name: str, **arguments: str) -> str:
-    return said({"type": "tool_use", "name": name, "input": arguments})
+    return message({"type": "tool_use", "name": name, "input": arguments})
 
 
 def answer(content: Any, *, failed: bool = False) -> str:
@@ -80,9 +80,9 @@ def test_a_result_that_repeats_the_last_words_does_not_say_them_twice(tmp_path: 
 
 def test_an_event_has_its_time_where_the_line_tells_one(tmp_path: Path) -> None:
     block = {"type": "text", "text": "now"}
-    told = said(block, timestamp="2026-11-22T00:55:31.115Z")
-    broken = [said(block, timestamp=stamp) for stamp in ("soon", 7, "0001-01-01T00:00:00+14:00")]
-    assert [event.at for event in read(tmp_path, told + "".join(broken))] == [
+    dated = message(block, timestamp="2026-11-22T00:55:31.115Z")
+    broken = [message(block, timestamp=stamp) for stamp in ("soon", 7, "0001-01-01T00:00:00+14:00")]
+    assert [event.at for event in read(tmp_path, dated + "".join(broken))] == [
         pytest.approx(1795308931.115),
         None,
         None,

@@ -38,9 +38,9 @@ def queued(**fields: object) -> Job:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_has_its_words(cause: Cause) -> None:
-    told = story(make_job(), make_attempt(cause=cause, reason="its own words", ended_at=NOW + 2))
-    assert CAUSES[cause].words in told
-    assert ("    its own words" in told) is (cause is not Cause.REPORTED)
+    printed = story(make_job(), make_attempt(cause=cause, reason="its own words", ended_at=NOW + 2))
+    assert CAUSES[cause].words in printed
+    assert ("    its own words" in printed) is (cause is not Cause.REPORTED)
 
 
 @pytest.mark.parametrize("cause", FAILING)
@@ -51,14 +51,14 @@ def test_a_failure_says_who_is_to_blame(cause: Cause) -> None:
 @pytest.mark.parametrize("cause", FAILING)
 def test_every_failure_names_a_command_that_goes_on(cause: Cause) -> None:
     attempts = [make_attempt(cause=cause, session_id=SESSION)]
-    told = advice(failed(cause), attempts)
-    assert "{" not in told
+    printed = advice(failed(cause), attempts)
+    assert "{" not in printed
     if cause is Cause.SESSION_UNKNOWN:
-        assert "`sow agent spawn implementer 010 --fresh`" in told
+        assert "`sow agent spawn implementer 010 --fresh`" in printed
     elif cause is Cause.NO_VERDICT:  # of an author, whose task is the review of the whole
-        assert "`sow agent review --project`" in told
+        assert "`sow agent review --project`" in printed
     else:
-        assert '`sow agent resume 010 "Go on."`' in told
+        assert '`sow agent resume 010 "Go on."`' in printed
 
 
 def test_every_cure_fits_its_cause() -> None:
@@ -81,14 +81,14 @@ def test_without_any_session_there_is_nothing_to_resume() -> None:
 @pytest.mark.parametrize("state", JobState)
 def test_every_state_is_told(state: JobState) -> None:
     job = make_job(state=state, cause=Cause.CRASHED, outcome_status=TaskStatus.PAUSED)
-    told = story(msgspec.structs.replace(job, retry_at=LATER + 60), make_attempt())
-    assert any(word in told for word in ("Next: ", "It is done", "It was cancelled", "for good"))
+    printed = story(msgspec.structs.replace(job, retry_at=LATER + 60), make_attempt())
+    assert any(word in printed for word in ("Next: ", "It is done", "It was cancelled", "for good"))
 
 
 def test_a_job_whose_program_is_gone_has_no_attempt_to_tell_it() -> None:
-    told = story(failed(Cause.MISSING_BINARY, reason="executor binary not found: claude"))
-    assert "No attempt was made: the program could not be started." in told
-    assert "    executor binary not found: claude" in told
+    printed = story(failed(Cause.MISSING_BINARY, reason="executor binary not found: claude"))
+    assert "No attempt was made: the program could not be started." in printed
+    assert "    executor binary not found: claude" in printed
     crashed = make_attempt(cause=Cause.CRASHED)
     assert "Its next attempt was not made" in story(failed(Cause.MISSING_BINARY), crashed)
 
@@ -103,10 +103,10 @@ def test_an_exit_code_that_sow_has_brought_about_is_not_told() -> None:
 def test_an_agent_without_a_sign_of_life_is_told_with_what_ends_it() -> None:
     job = make_job(state=JobState.RUNNING, batch=BatchId(1))
     activity = Activity("Bash: npm test", 1500, stalled_seconds=1500.0)
-    told = story(job, make_attempt(), around=Surroundings(workers=1, activity=activity))
-    assert "There is no sign of life for 25m00s: no output, no CPU time, no growth" in told
-    assert "`sow agent cancel 010` ends it; then `sow next` says how the task goes on." in told
-    assert "It is ended after 20m00s without a sign of life (stall_timeout)." in told
+    printed = story(job, make_attempt(), around=Surroundings(workers=1, activity=activity))
+    assert "There is no sign of life for 25m00s: no output, no CPU time, no growth" in printed
+    assert "`sow agent cancel 010` ends it; then `sow next` says how the task goes on." in printed
+    assert "It is ended after 20m00s without a sign of life (stall_timeout)." in printed
     never = msgspec.structs.replace(job.agents_executor, stall_timeout_seconds=0.0)
     patient = msgspec.structs.replace(job, executor=never)
     assert "(stall_timeout)" not in story(patient, make_attempt())
@@ -116,10 +116,10 @@ def test_an_attempt_that_is_kept_for_its_project_does_not_run() -> None:
     job = make_job(
         state=JobState.BACKOFF, retry_at=LATER + 30, reason="its project is not checked out"
     )
-    told = story(job, make_attempt(ended_at=NOW + 2))
-    assert "has ended; it is not judged yet" in told
-    assert "Now: it waits: its project is not checked out." in told
-    assert "Next: it is looked at again in 30s" in told
+    printed = story(job, make_attempt(ended_at=NOW + 2))
+    assert "has ended; it is not judged yet" in printed
+    assert "Now: it waits: its project is not checked out." in printed
+    assert "Next: it is looked at again in 30s" in printed
 
 
 def test_what_is_forgiven_once_is_told_while_it_matters() -> None:
@@ -147,15 +147,15 @@ def test_no_worker_runs() -> None:
 
 def test_its_executor_is_full() -> None:
     full = Surroundings(workers=1, capacity=4, running=3, running_alike=2)
-    told = story(queued(), around=full)
-    assert "when another agent of claude-code ends" in told
-    assert "agents.executors.claude-code.max_parallel: 2" in told
+    printed = story(queued(), around=full)
+    assert "when another agent of claude-code ends" in printed
+    assert "agents.executors.claude-code.max_parallel: 2" in printed
 
 
 def test_all_slots_are_taken() -> None:
     full = Surroundings(workers=1, capacity=4, running=4)
-    told = story(queued(), around=full)
-    assert "when another agent ends: 4 run, and no more may (worker.concurrency)" in told
+    printed = story(queued(), around=full)
+    assert "when another agent ends: 4 run, and no more may (worker.concurrency)" in printed
 
 
 @pytest.mark.parametrize("state", [JobState.BACKOFF, JobState.PARKED])
@@ -168,13 +168,13 @@ def test_a_time_that_has_come_says_what_else_it_waits_for(state: JobState) -> No
 
 def test_a_running_job_that_is_being_cancelled() -> None:
     job = make_job(state=JobState.RUNNING, cancel_requested_at=NOW)
-    told = story(job, make_attempt())
-    assert f"Now: it is being ended, as was asked at {UTC.when(NOW)}." in told
+    printed = story(job, make_attempt())
+    assert f"Now: it is being ended, as was asked at {UTC.when(NOW)}." in printed
 
 
 def test_a_running_job_between_two_attempts() -> None:
-    told = story(make_job(state=JobState.RUNNING), make_attempt(cause=Cause.CRASHED))
-    assert "Now: a worker has taken it and starts its agent." in told
+    printed = story(make_job(state=JobState.RUNNING), make_attempt(cause=Cause.CRASHED))
+    assert "Now: a worker has taken it and starts its agent." in printed
 
 
 def test_what_the_words_say_already_is_not_said_again() -> None:
@@ -189,9 +189,9 @@ def test_what_the_words_say_already_is_not_said_again() -> None:
 
 
 def test_a_key_that_comes_later_needs_a_new_worker() -> None:
-    told = advice(failed(Cause.AUTH), [make_attempt(session_id=SESSION)])
-    assert "`sow worker stop`" in told
-    assert told.endswith('`sow agent resume 010 "Go on."`.')
+    printed = advice(failed(Cause.AUTH), [make_attempt(session_id=SESSION)])
+    assert "`sow worker stop`" in printed
+    assert printed.endswith('`sow agent resume 010 "Go on."`.')
 
 
 # how the task stands by now
@@ -207,10 +207,10 @@ def test_what_others_went_on_with_is_not_advised_on(status: TaskStatus) -> None:
 
 def test_work_in_a_clone_is_accepted_by_a_verdict_and_merged() -> None:
     done = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
-    told = advice(done, (), TaskNow(TaskStatus.NEEDS_REVIEW, has_clone=True))
-    assert "Accept it: `sow review accept 010 --summary" in told
-    assert "and then `sow merge 010`" in told
-    assert "status completed" not in told
+    printed = advice(done, (), TaskNow(TaskStatus.NEEDS_REVIEW, has_clone=True))
+    assert "Accept it: `sow review accept 010 --summary" in printed
+    assert "and then `sow merge 010`" in printed
+    assert "status completed" not in printed
 
 
 def test_a_task_that_is_gone_has_no_state_that_is_back() -> None:

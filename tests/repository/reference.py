@@ -292,12 +292,12 @@ def render() -> str:
 
 def _commands() -> Iterator[str]:
     for words, command in COMMANDS.items():
-        arguments = [_place(one) for one in command.params if isinstance(one, click.Argument)]
+        arguments = [_place(each) for each in command.params if isinstance(each, click.Argument)]
         yield f"### sow {' '.join(words)}\n"
         yield f"`{' '.join(('sow', *words, '[OPTIONS]', *arguments))}`\n"
         yield _paragraphs(cleandoc(command.help or ""))
-        options = [one for one in command.params if isinstance(one, click.Option)]
-        rows = [(f"`{_spelling(one)}`", one.help or "") for one in options]
+        options = [each for each in command.params if isinstance(each, click.Option)]
+        rows = [(f"`{_spelling(each)}`", each.help or "") for each in options]
         yield _table(("option", "meaning"), rows)
 
 
@@ -357,7 +357,7 @@ def _type(about: Mapping[str, Any]) -> str:
     if "$ref" in about:
         return f"`{about['$ref'].rpartition('/')[2]}`"
     if "anyOf" in about:
-        return " or ".join(_type(one) for one in about["anyOf"])
+        return " or ".join(_type(each) for each in about["anyOf"])
     if about.get("type") == "array" and about.get("items"):
         return f"array of {_type(about['items'])}"
     return str(about.get("type", "any"))
@@ -372,7 +372,9 @@ def _states() -> Iterator[tuple[str, ...]]:
 def _docstrings(name: str) -> dict[str, str]:
     """Return the words below each member of a class of `sow.schema.job`."""
     tree = ast.parse(Path(records.__file__).read_text(encoding="utf-8"))
-    (body,) = [one.body for one in tree.body if isinstance(one, ast.ClassDef) and one.name == name]
+    (body,) = [
+        each.body for each in tree.body if isinstance(each, ast.ClassDef) and each.name == name
+    ]
     words: dict[str, str] = {}
     for member, after in pairwise(body):
         target = member.targets[0] if isinstance(member, ast.Assign) else None

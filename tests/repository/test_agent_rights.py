@@ -71,7 +71,7 @@ def test_every_command_is_judged(words: tuple[str, ...]) -> None:
         Right.PEOPLE: words_of(PEOPLE),
     }
     right = CALLABLE[words].right
-    assert [one for one, commands in written.items() if words in commands] == [right]
+    assert [each for each, commands in written.items() if words in commands] == [right]
     own = (Right.READS, Right.OWN_TASK)
     assert may_run("implementer", words) is (right in own)
     assert may_run("planner", words) is (right in (*own, Right.PLANNERS))
@@ -94,8 +94,8 @@ def test_every_group_asks() -> None:
     def groups(group: click.Group) -> list[click.Group]:
         context = click.Context(group)
         found = [group.get_command(context, name) for name in group.list_commands(context)]
-        below = [one for one in found if isinstance(one, click.Group)]
-        return [group, *(inner for one in below for inner in groups(one))]
+        below = [each for each in found if isinstance(each, click.Group)]
+        return [group, *(inner for each in below for inner in groups(each))]
 
     assert len(groups(root)) > 8
     assert all(isinstance(group, LazyGroup) for group in groups(root))

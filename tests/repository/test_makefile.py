@@ -82,8 +82,8 @@ def test_an_old_python_is_refused_by_name(tmp_path: Path, target: str) -> None:
     old.chmod(0o755)
     for name in ("Makefile", "pyproject.toml", "scripts"):
         (tmp_path / name).symlink_to(REPOSITORY / name)
-    said = make(f"PYTHON={old}", target, folder=tmp_path)
-    assert f"sow needs Python 3.11 or newer; {old} is 3.10." in said
+    output = make(f"PYTHON={old}", target, folder=tmp_path)
+    assert f"sow needs Python 3.11 or newer; {old} is 3.10." in output
     assert not (tmp_path / ".venv").exists()
 
 
@@ -91,6 +91,6 @@ def test_a_folder_with_a_space_is_refused_before_anything_is_made(tmp_path: Path
     folder = tmp_path / "a folder"
     folder.mkdir()
     shutil.copy(REPOSITORY / "Makefile", folder)
-    said = make("run", folder=folder)
-    assert "holds a space" in said
+    output = make("run", folder=folder)
+    assert "holds a space" in output
     assert [path.name for path in folder.iterdir()] == ["Makefile"]

@@ -31,8 +31,8 @@ def storm(seed: int, **broken: int) -> dict[str, Any]:
 
 def made_of(folder: Path, tests: str, *handed_in: dict[str, Any]) -> str:
     (folder / "tests.xml").write_text(f"<testsuites><testsuite>{tests}</testsuite></testsuites>")
-    for number, one in enumerate(handed_in):
-        (folder / f"{number}.json").write_text(json.dumps(one))
+    for number, each in enumerate(handed_in):
+        (folder / f"{number}.json").write_text(json.dumps(each))
     return page(PLACE, read_results(folder))
 
 

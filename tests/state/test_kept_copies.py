@@ -40,10 +40,10 @@ A, B, C = (text(name, second) for second, name in enumerate("ABC"))
 @pytest.fixture
 def alive(monkeypatch) -> list[str]:
     """Have job 7 live, and collect what is told; emptied, nobody lives."""
-    told: list[str] = []
+    messages: list[str] = []
     monkeypatch.setattr(keeper_hooks.OURS, "witness", lambda _root, _project: "job 7")
-    monkeypatch.setattr(keeper_hooks.OURS, "tell", told.append)
-    return told
+    monkeypatch.setattr(keeper_hooks.OURS, "tell", messages.append)
+    return messages
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_log_that_was_taken_back_and_added_to_loses_neither(workspace, task, a
     append_entry(task.folder, entry("B", 1))
     task.log.write_bytes(begun + b"\n" + C)
     append_entry(task.folder, entry("D", 3))
-    actions = [one.action for one in read_entries(task.log)]
+    actions = [each.action for each in read_entries(task.log)]
     assert [name for name in actions if len(name) == 1] == ["A", "B", "C", "D"]
     assert sum(action.startswith("Put back: log.md") for action in actions) == 1
 
@@ -176,9 +176,9 @@ def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(worksp
     write_entry(task.folder, entry("three"))
     write_entry(task.folder, entry("four"))
     append_entry(task.folder, entry("five"))
-    actions = [one.action for one in read_entries(log)]
-    told = ["Status: pending to in_progress", "one", "two", "three", "four", "five"]
-    assert [one for one in actions if "Put back" not in one] == told
+    actions = [each.action for each in read_entries(log)]
+    messages = ["Status: pending to in_progress", "one", "two", "three", "four", "five"]
+    assert [each for each in actions if "Put back" not in each] == messages
 
 
 @pytest.mark.parametrize("read_by_somebody", [False, True])
@@ -212,7 +212,7 @@ def test_a_log_that_is_taken_again_and_again_holds_up_nobody(workspace, task, al
     monkeypatch.setattr("sow.state.kept.putback.write_atomically", lambda *_: None)
     log.write_bytes(beginning)
     append_entry(task.folder, entry("three", 3))
-    assert [one.action for one in read_entries(log)][-1] == "three"
+    assert [each.action for each in read_entries(log)][-1] == "three"
 
 
 def test_another_branch_has_copies_of_its_own(workspace, task, alive):

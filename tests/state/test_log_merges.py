@@ -54,11 +54,11 @@ def test_two_entries_keep_what_is_their_own_around_what_they_share(tmp_path):
     ours = entry(2, "ours", f"mine\n{SHARED}", result="success")
     theirs = entry(3, "theirs", f"yours\n{SHARED}", result="failure")
     found = merged(tmp_path, [], [ours], [theirs])
-    assert [(one.action, one.result) for one in found] == [
+    assert [(each.action, each.result) for each in found] == [
         ("ours", "success"),
         ("theirs", "failure"),
     ]
-    assert all(SHARED in one.text for one in found)
+    assert all(SHARED in each.text for each in found)
 
 
 def test_the_keys_of_two_entries_are_not_mixed(tmp_path):
@@ -110,11 +110,11 @@ def test_whatever_two_branches_have_logged_no_entry_is_lost(tmp_path_factory, be
             number += 1
             made.append(entry(number, action, text, result=result, job=job))
         branches.append(made)
-    found = {one.id: one for one in merged(folder, *branches)}
-    for one in (one for branch in branches for one in branch):
-        read = found.pop(one.id)
-        assert (read.action, read.result, read.job) == (one.action, one.result, one.job)
-        (alone,) = entries_in(format_entry(one).split("\n"), folder)
+    found = {each.id: each for each in merged(folder, *branches)}
+    for each in (each for branch in branches for each in branch):
+        read = found.pop(each.id)
+        assert (read.action, read.result, read.job) == (each.action, each.result, each.job)
+        (alone,) = entries_in(format_entry(each).split("\n"), folder)
         assert not Counter(alone.text.split()) - Counter(read.text.split())
     assert found == {}
 

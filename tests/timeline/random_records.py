@@ -30,7 +30,7 @@ def jobs(draw: st.DrawFn, number: int = 1) -> tuple[Job, list[Change], list[Atte
         id=JobId(number),
     )
     words = draw(st.lists(st.sampled_from(STATES), max_size=8))
-    told = [
+    changes = [
         Change(
             seq=seq,
             at=draw(MOMENTS),
@@ -42,7 +42,7 @@ def jobs(draw: st.DrawFn, number: int = 1) -> tuple[Job, list[Change], list[Atte
         )
         for seq, word in enumerate(words)
     ]
-    return job, told, draw(st.lists(attempts(number), max_size=4))
+    return job, changes, draw(st.lists(attempts(number), max_size=4))
 
 
 @st.composite

@@ -25,12 +25,12 @@ def nobody(_job: int | None, begin: float, end: float) -> list[Stay]:
 
 @given(random_records.jobs(), random_records.jobs(2))
 def test_a_tasks_time_has_neither_gap_nor_overlap(
-    one: tuple[Job, list[Change], list[Attempt]], other: tuple[Job, list[Change], list[Attempt]]
+    first: tuple[Job, list[Change], list[Attempt]], other: tuple[Job, list[Change], list[Attempt]]
 ) -> None:
     stays = [
         stay
-        for job, told, attempts in (one, other)
-        for stay in job_stays(job, turns_of(job, told), attempts, now=NOW)
+        for job, changes, attempts in (first, other)
+        for stay in job_stays(job, turns_of(job, changes), attempts, now=NOW)
     ]
     assert all(stay.begin <= stay.end for stay in stays)
     begin = min((stay.begin for stay in stays), default=0.0)
@@ -46,7 +46,7 @@ def test_what_a_job_did_is_told_in_its_order() -> None:
     job = random_records.make_job(
         task_id="010", state="done", created_at=1000.0, queued_at=1001.0, ended_at=1100.0
     )
-    told = [
+    changes = [
         random_records.Change(
             seq=seq,
             at=at,
@@ -82,7 +82,7 @@ def test_what_a_job_did_is_told_in_its_order() -> None:
         )
         for number, begin, end in ((1, 1011.0, 1030.0), (2, 1041.0, 1060.0), (3, 1080.0, 1099.0))
     ]
-    stays = job_stays(job, turns_of(job, told), runs, now=NOW)
+    stays = job_stays(job, turns_of(job, changes), runs, now=NOW)
     assert [(stay.kind.value, stay.end - stay.begin) for stay in stays] == [
         ("placing", 1),
         ("slot", 9),

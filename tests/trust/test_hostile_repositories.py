@@ -134,7 +134,7 @@ def test_nothing_runs_and_nothing_outside_is_written(form: Form, place: Place) -
     printed = []
     for words in (*form.commands, *COMMANDS):
         ended = run_in_process(*words, env=environment(place), cwd=place.repository)
-        printed.append(told(words, ended))
+        printed.append(text_of(words, ended))
         assert not (place.canary.parent / "ran").exists(), words
         assert content(place.home) == before, words
     assert not (place.canary.parent / "mine-ran").exists(), "no worker was started"
@@ -143,7 +143,7 @@ def test_nothing_runs_and_nothing_outside_is_written(form: Form, place: Place) -
     assert form.says in text, text
 
 
-def told(words: tuple[str, ...], ended: Ended) -> str:
+def text_of(words: tuple[str, ...], ended: Ended) -> str:
     """Return what a command printed, which ended in words of sow's own."""
     assert ended.code in range(8), (words, ended)
     assert "bug in sow" not in ended.err, (words, ended)

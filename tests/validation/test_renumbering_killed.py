@@ -71,7 +71,7 @@ def branches(workspace: Workspace, git: Callable[..., str], commit, our_phase: s
     git("merge", "-q", "-m", "both", "theirs", code=0 if our_phase == "review" else 1)
 
 
-def told(folder: Path) -> list[str]:
+def logged(folder: Path) -> list[str]:
     return [entry.action for entry in read_entries(folder / "log.md")]
 
 
@@ -100,8 +100,8 @@ def test_it_goes_on_where_it_was_killed(
         texts = {path.read_text() for path in copy.phases.rglob("description.md")}
         assert {"Ours!\n", "Theirs!\n"} <= texts
         (folder,) = copy.phases.glob("*/tasks/040")
-        assert told(folder) == ["Renumbered: this task was 010 on theirs, and so was another one"]
-        assert told(copy.project) == ["Task 010 of theirs, 'Theirs', is task 040 now"]
+        assert logged(folder) == ["Renumbered: this task was 010 on theirs, and so was another one"]
+        assert logged(copy.project) == ["Task 010 of theirs, 'Theirs', is task 040 now"]
         after = snapshot(copy)
         assert mend(copy, NOWHERE, now=NOON) == ([], [])
         assert snapshot(copy) == after

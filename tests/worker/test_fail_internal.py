@@ -115,7 +115,7 @@ def test_a_cause_that_is_on_record_stays(site: WatchSite, monkeypatch: Patch) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "stands"),
+    ("reported", "stands"),
     [
         (TaskStatus.NEEDS_REVIEW, TaskStatus.NEEDS_REVIEW),
         (TaskStatus.PAUSED, TaskStatus.PAUSED),
@@ -123,12 +123,12 @@ def test_a_cause_that_is_on_record_stays(site: WatchSite, monkeypatch: Patch) ->
     ],
 )
 def test_a_report_stands_and_an_author_s_own_judgement_does_not(
-    site: WatchSite, monkeypatch: Patch, said: TaskStatus, stands: TaskStatus
+    site: WatchSite, monkeypatch: Patch, reported: TaskStatus, stands: TaskStatus
 ) -> None:
     """A batch would merge what says that it is completed."""
     job = ended_attempt(site, terms=AuthorTerms(clone=True))
-    done = {"completed_at": "2026-01-31T12:00:00Z"} if said is TaskStatus.COMPLETED else {}
-    site.change_task(status=said, **done)
+    done = {"completed_at": "2026-01-31T12:00:00Z"} if reported is TaskStatus.COMPLETED else {}
+    site.change_task(status=reported, **done)
     in_ending("judge")(monkeypatch)
     ended = watched(site, job)
     assert (ended.state, ended.outcome_status) == (JobState.FAILED, stands)

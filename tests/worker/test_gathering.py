@@ -337,6 +337,6 @@ def test_a_later_attempt_s_work_takes_back_that_an_earlier_one_s_was_not_brought
 def test_no_name_of_a_changed_file_steers_a_terminal_or_begins_a_line(site: GatherSite) -> None:
     (site.clone / ".claude").mkdir()
     (site.clone / ".claude/a\x1b]0;harm\x07\nb.json").write_text("{}\n")
-    (told,) = gather(site.context, JOB).warnings
-    assert told.startswith("its change steers agents or machines: .claude/a")
-    assert told.isprintable()
+    (warning,) = gather(site.context, JOB).warnings
+    assert warning.startswith("its change steers agents or machines: .claude/a")
+    assert warning.isprintable()

@@ -226,7 +226,7 @@ def test_a_broken_state_that_cannot_be_moved_aside_ends_its_job(site: WatchSite)
 
 
 @pytest.mark.parametrize(
-    ("told", "ended_at"),
+    ("recorded", "ended_at"),
     [
         ("null", 60.0),
         ("1", 0.0),
@@ -237,16 +237,16 @@ def test_a_broken_state_that_cannot_be_moved_aside_ends_its_job(site: WatchSite)
     ],
 )
 def test_an_attempt_ends_neither_before_it_began_nor_later_than_now(
-    site: WatchSite, told: str, ended_at: float
+    site: WatchSite, recorded: str, ended_at: float
 ) -> None:
     """An agent that wrote the record itself made time budgets endless, and `job show` fail."""
     job = site.job(budgets=SMALL)
     site.lease(job)
     attempt = site.attempt(job, supervisor=dead_process())
     spending.begin(site.database, job, site.last_attempt(job), Amounts())
-    if told.startswith("now"):
-        told = repr(NOW + float(told.removeprefix("now")))
-    attempt.paths.exit.write_text(f'{{"code": 0, "ended_at": {told}}}')
+    if recorded.startswith("now"):
+        recorded = repr(NOW + float(recorded.removeprefix("now")))
+    attempt.paths.exit.write_text(f'{{"code": 0, "ended_at": {recorded}}}')
     site.change_task(status=TaskStatus.NEEDS_REVIEW)
     settle_attempt(replace(site.context, clock=lambda: NOW + 60), site.adopt(job))
     assert site.last_attempt(job).ended_at == NOW + ended_at

@@ -128,7 +128,7 @@ def test_a_worker_of_another_machine_whose_file_is_gone_is_left_alone_until_a_pe
     for _ in range(2):
         recover_once(site, monitor)
     assert leases.lease_of(site.database, job.id) == lease
-    assert [one.id for one in workers.registered(site.database)] == [DEAD]
+    assert [each.id for each in workers.registered(site.database)] == [DEAD]
     assert caplog.text.count("sow cannot see whether it still runs") == 1
     caller = Caller(site.workspace, {}, site.workspace.root)
     declare_gone(caller, site.database, site.get(job))

@@ -76,7 +76,7 @@ def test_what_an_older_sow_has_recorded_proves_nothing(site: WatchSite) -> None:
     (update,) = [line for line in statements(2) if line.startswith("update")]
     site.database.run(update)
     assert kept(site)
-    seen = [one.transcript_seen for one in jobs.attempts_on(site.database, SESSION)]
+    seen = [each.transcript_seen for each in jobs.attempts_on(site.database, SESSION)]
     assert seen == [True, False]
 
 

@@ -68,7 +68,7 @@ def test_a_red_check_fails_its_job_and_leaves_the_status_alone(checks: CheckSite
     task = checks.site.task()
     assert task.status is TaskStatus.NEEDS_REVIEW
     found = checks.check()
-    assert [(one["name"], one["passed"]) for one in found["results"]] == [
+    assert [(each["name"], each["passed"]) for each in found["results"]] == [
         ("lint", False),
         ("unit", True),
     ]
