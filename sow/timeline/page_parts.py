@@ -136,8 +136,8 @@ def _workers(report: Report) -> str:
     workers = {name for lane in report.lanes for name in lane.workers}
     return (
         f"{plural(report.totals.attempt_count, 'attempt')} on {plural(len(report.lanes), 'lane')}"
-        f" of {plural(len(workers), 'worker')}. A red foot marks an attempt that failed, a dark"
-        " edge one on the critical path, a shaded stretch a pause that is drawn short."
+        f" of {plural(len(workers), 'worker')}. A failed attempt has a red lower edge, one"
+        " on the critical path a dark outline. A shaded part is a pause, shown shorter than it was."
     )
 
 
