@@ -50,7 +50,7 @@ def token_words(total: CostSum) -> str:
         f" {tokens.cache_read} cached read, {tokens.cache_write} cached written"
     )
     without = total.runs_without_tokens
-    return f"{words}; {_runs(without)} told none" if without else words
+    return f"{words}; {_runs(without)} reported none" if without else words
 
 
 def notes_on(total: CostSum) -> list[str]:
@@ -58,14 +58,14 @@ def notes_on(total: CostSum) -> list[str]:
     notes = []
     if total.runs_cut_off:
         runs = _runs(total.runs_cut_off)
-        notes.append(f"{runs} ended before telling all: what was seen of it is counted.")
+        notes.append(f"{runs} ended early: only what the output showed is counted.")
     if total.runs_without_tokens:
-        notes.append(f"{_runs(total.runs_without_tokens)} told of no tokens: none are counted.")
+        notes.append(f"{_runs(total.runs_without_tokens)} reported no tokens.")
     if total.runs_without_cost:
         runs = _runs(total.runs_without_cost)
         notes.append(
-            f"{runs} used what nobody can tell the price of: the true cost is higher. A price table"
-            " in your configuration (`prices:`) counts tokens of known models."
+            f"the cost of {runs} is unknown: the true sum is higher. With a price table in your"
+            " configuration (`prices:`), sow computes the cost from tokens."
         )
     if total.estimated_usd:
         notes.append(f"${total.estimated_usd:.4f} of it is an estimate (marked ~).")

@@ -134,7 +134,7 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
         case JobState.RUNNING:
             return _running(job, attempts, around, times)
         case JobState.HELD:
-            return [f"Now: it is held: {job.reason}.", "Next: it goes on by itself after that."]
+            return [f"Now: it is held: {job.reason}.", "Next: it continues by itself after that."]
         case JobState.BACKOFF | JobState.PARKED:
             return _waiting(job, around, times)
         case JobState.CANCELLED:
@@ -143,11 +143,11 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
             return [f"It was cancelled; the task was left {job.outcome_status or 'as it was'}."]
         case JobState.FAILED:
             blame = CAUSES[job.cause or Cause.INTERNAL].blame
-            return [f"It failed for good: {_final(job)}. To blame: {blame}."]
+            return [f"It failed for good: {_final(job)}. Responsible: {blame}."]
         case _ if not kind_of(job).is_agents:
             return ["It is done, and nothing was wrong."]
         case _ if not kind_of(job).reports_status:
-            return ["It is done: its verdict stands in the task's record."]
+            return ["It is done: its verdict is recorded in the task."]
         case _:
             return [f"It is done: the agent left {job.outcome_status}."]
 
@@ -155,7 +155,7 @@ def _now(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: Tim
 def _final(job: Job) -> str:
     facts = CAUSES[job.cause or Cause.INTERNAL]
     if facts.retry is RetryRule.BACKOFF:
-        return f"its retries are spent (retries: {job.most_retries})"
+        return f"its retries are used up (retries: {job.most_retries})"
     if facts.retry is RetryRule.PATIENT:
         return "what prevents it has not passed, however often it was tried again"
     return "it is not tried again"

@@ -78,35 +78,35 @@ class RetryRule(StrEnum):
     CANCEL = "the job is cancelled"
     FAIL = "failed at once"
     ONCE = "run again once, then failed"
-    ONCE_RESUMED = "resumed once, then failed; at once where its CLI cannot resume"
+    ONCE_RESUMED = "resumed once, then failed; at once if its CLI cannot resume"
     HANG = (
-        "resumed once, then failed; where its CLI cannot resume: at once, and in a batch after one"
+        "resumed once, then failed. If its CLI cannot resume: failed at once, in a batch after one"
         " more run from the beginning"
     )
     BACKOFF = "run again after a growing pause, at most `retries` times"
     QUOTA = "waits until the limit resets; with `retry.on_quota: false` failed at once"
-    SHARE = "resumed with another share while something is left of the budget; then failed at once"
+    SHARE = "resumed with a new share while something is left of the budget; then failed"
     SESSION_LAW = (
-        "run again with what the CLI reported about the session, at most `retries` times after"
-        " the first; only a person can give up a lost session that may have a finished turn"
+        "run again with what the CLI reported about the session, at most `retries` times"
+        " after the first; only a person can replace a lost session that may have a finished turn"
     )
     FREE = "run again at once, as often as it happens"
     PATIENT = (
         "run again after a growing pause of up to a minute: for about an hour in a batch, else"
         " at most `retries` times in a row"
     )
-    DEATH = "run again; where it may be the job's fault, at most `retry.worker_deaths` in a row"
+    DEATH = "run again; if the job may have caused it, at most `retry.worker_deaths` times in a row"
 
 
 class SessionRule(StrEnum):
     """What such an ending shows of the attempt's session, as people read it."""
 
-    FINISHED = "a turn of it has ended in good order"
-    CUT_OFF = "its turn was cut off"
-    UNTOLD = "cannot be told"
-    NOT_REACHED = "no agent has run in it"
-    TAKEN = "its CLI has it already: the next attempt resumes it"
-    UNKNOWN = "its CLI does not have it: the next attempt makes one"
+    FINISHED = "it has a finished turn"
+    CUT_OFF = "its turn was interrupted"
+    UNTOLD = "unknown"
+    NOT_REACHED = "not used"
+    TAKEN = "it exists: the next attempt resumes it"
+    UNKNOWN = "it does not exist: the next attempt makes one"
 
 
 class CauseFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,8 +192,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.ACCOUNT,
         retry=RetryRule.FAIL,
         remedy="Log in to the CLI of {executor} as the user who runs the worker (run it once by"
-        " hand). A key in your environment reaches agents by a new worker only, for a worker keeps"
-        " the environment that it was started in: export it, and `sow worker stop`. Then go on",
+        " hand). If the CLI needs a key from your environment, export it and run"
+        " `sow worker stop`: a worker keeps the environment with which it was started. Then go on",
     ),
     Cause.BAD_MODEL: CauseFacts(
         words="the model is unknown to the service, or not allowed",
@@ -248,11 +248,11 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.CONFIGURATION,
         remedy="Correct what it names (`sow config path` names your own file, .sow/config.yaml is"
-        " the repository's). If a variable is missing, export it and run `sow worker stop`, for a"
-        " worker keeps the environment that it was started in. Then go on",
+        " the repository's). If a variable is missing, export it and run `sow worker stop`: a"
+        " worker keeps the environment with which it was started. Then go on",
     ),
     Cause.DENIED: CauseFacts(
-        words="tools that the agent needed were denied to it",
+        words="tools that the agent needed were denied",
         blame=Blame.CONFIGURATION,
         retry=RetryRule.FAIL,
         session=SessionRule.FINISHED,
@@ -333,14 +333,14 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         session=SessionRule.NOT_REACHED,
     ),
     Cause.CHECK_FAILED: CauseFacts(
-        words="a check is red",
+        words="a check has failed",
         blame=Blame.WORK,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         remedy="See what it printed: `sow job logs {job}`. When that is fixed",
     ),
     Cause.MERGE_CONFLICT: CauseFacts(
-        words="the work does not fit together with what the project's branch has",
+        words="the work conflicts with the project's branch",
         blame=Blame.WORK,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
@@ -348,7 +348,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         remedy="Nothing was changed; the message above shows how to solve it. Then",
     ),
     Cause.MERGE_REFUSED: CauseFacts(
-        words="it cannot be merged as things stand",
+        words="it cannot be merged now",
         blame=Blame.PERSON,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
@@ -356,14 +356,14 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         remedy="Fix what the message above names. Then",
     ),
     Cause.PREVENTED: CauseFacts(
-        words="a temporary fault kept it from its work",
+        words="a temporary fault prevented it",
         blame=Blame.MACHINE,
         retry=RetryRule.PATIENT,
         session=SessionRule.NOT_REACHED,
         remedy="Fix what the message above names. Then",
     ),
     Cause.CLOSED: CauseFacts(
-        words="the person who had it open closed it without setting a status",
+        words="a person closed the open session without setting a status",
         blame=Blame.PERSON,
         retry=RetryRule.DONE,
         session=SessionRule.FINISHED,
@@ -372,7 +372,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         words="sow itself failed",
         blame=Blame.SOW,
         retry=RetryRule.FAIL,
-        remedy="This is a bug in sow: `sow worker logs` holds the traceback. To go on",
+        remedy="This is a bug in sow: `sow worker logs` has the traceback. To go on",
     ),
 }
 

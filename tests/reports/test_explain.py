@@ -45,7 +45,7 @@ def test_every_cause_has_its_words(cause: Cause) -> None:
 
 @pytest.mark.parametrize("cause", FAILING)
 def test_a_failure_says_who_is_to_blame(cause: Cause) -> None:
-    assert f"To blame: {CAUSES[cause].blame}." in story(failed(cause))
+    assert f"Responsible: {CAUSES[cause].blame}." in story(failed(cause))
 
 
 @pytest.mark.parametrize("cause", FAILING)

@@ -22,7 +22,9 @@ def rendered() -> str:
         f" | {EXITS.get(row.retry, int(row.exit_code))} |"
         for cause, row in CAUSES.items()
     ]
-    head = ["| cause | what happened | to blame | what follows | its session | exit |"]
+    head = [
+        "| cause | what happened | responsible | what happens to the job | the session | exit |"
+    ]
     return "\n".join([BEGIN, "", *head, "|---|---|---|---|---|---|", *rows, "", END])
 
 
