@@ -60,7 +60,7 @@ def completion_defects(workspace: Workspace, tree: ProjectTree) -> Iterator[Defe
                         "the project is completed, but this is not true:"
                         f" {refusal.guard.sentence} ({what})"
                     ),
-                    remedy=f"What would meet it: {commands}",
+                    remedy=f"To meet the condition: {commands}",
                 )
 
 

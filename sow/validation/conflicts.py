@@ -173,7 +173,7 @@ def _merged(marked: Marked, history: History) -> Solution:
             return Solution(None, f"both sides have changed {', '.join(merged.disputed)}")
         parse_state(merged.text, form, path=path)
     except (YamlProblem, InvalidState, NewerState) as error:
-        return Solution(None, f"the two do not fit together: {_reason(error)}")
+        return Solution(None, f"the merged file would be invalid: {_reason(error)}")
     return Solution(merged.text, "the two sides are merged field by field")
 
 
@@ -197,7 +197,7 @@ def conflict_defects(
             kind=Kind.CONFLICT,
             path=found.path,
             line=found.conflict.line,
-            what=f"it is in conflict{words}",
+            what=f"it has conflict markers{words}",
             is_mended=is_mended,
         )
 

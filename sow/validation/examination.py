@@ -132,7 +132,7 @@ def _phases(tree: ProjectTree) -> Iterator[Defect]:
                 kind=Kind.UNLISTED_PHASE,
                 path=tree.state.path,
                 line=tree.state.line("project", "phases"),
-                what=f"tasks lie in the phase {phase}, which the project does not list",
+                what=f"tasks are in the phase {phase}, which the project does not list",
                 remedy=f"Add it: `sow phase add {phase}`",
                 is_mended=True,
                 subject=phase,
@@ -140,7 +140,7 @@ def _phases(tree: ProjectTree) -> Iterator[Defect]:
     finished = () if project.finished_phases is UNSET else project.finished_phases
     for number, phase in enumerate(finished):
         if phase not in project.phases:
-            what = f"the phase {phase} is finished, and the project does not list it"
+            what = f"the phase {phase} is finished, but the project does not list it"
             keys = ("project", "finished_phases", number)
             yield tree.state.defect(Kind.UNKNOWN_PHASE, *keys, what=what)
 
@@ -148,7 +148,7 @@ def _phases(tree: ProjectTree) -> Iterator[Defect]:
 def archive_defects(tree: Tree) -> Iterator[Defect]:
     """Yield what is odd about the projects of the archive."""
     project = tree.project.state if tree.project is not None else None
-    seen = {project.content.id: "the present project"} if project is not None else {}
+    seen = {project.content.id: "the current project"} if project is not None else {}
     for archive in tree.archives:
         if archive.state is None:
             continue
@@ -159,7 +159,7 @@ def archive_defects(tree: Tree) -> Iterator[Defect]:
             remedy = f"{remedy} `ending` with git."
             yield archive.state.defect(Kind.ARCHIVE, "project", what=what, remedy=remedy)
         if content.id in seen:
-            what = f"it is {seen[content.id]} too: both have the id {content.id}"
+            what = f"it has the same id as {seen[content.id]}: {content.id}"
             yield archive.state.defect(Kind.ARCHIVE, "project", "id", what=what)
         seen.setdefault(content.id, f"the archived project {archive.folder.name}")
 

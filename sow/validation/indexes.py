@@ -87,7 +87,7 @@ def merged_index(workspace: Workspace, conflict: Conflict, base: bytes | None) -
         result = with_references(path, conflict.ours, kept)
         parse_state(result, ReferenceIndex, path=path)
     except SowError as error:
-        return f"the two do not fit together: {getattr(error, 'reason', error.message)}"
+        return f"the merged file would be invalid: {getattr(error, 'reason', error.message)}"
     return result
 
 

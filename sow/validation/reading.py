@@ -136,7 +136,7 @@ class _Reader:
                 continue
             if entry.name in HARMLESS:
                 continue
-            what = f"{entry.name} is no {'task' if parent.name == 'tasks' else 'phase'}"
+            what = f"{entry.name} is not a {'task' if parent.name == 'tasks' else 'phase'}"
             line = 1 if entry.is_file(follow_symlinks=False) else None
             self._keep(Kind.STRAY, path, line, what)
 

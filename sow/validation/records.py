@@ -123,7 +123,7 @@ def _listed_file(
     keys = ("project", side.field, number)
     content = _content(workspace, artifact.path)
     if content is None:
-        what = f"the {side} {artifact.path} is no file of this repository"
+        what = f"the {side} {artifact.path} is not a file of this repository"
         remedy = (
             f"Restore it, or remove it from the list: sow {side} remove"
             f" {shlex.quote(artifact.path)}"

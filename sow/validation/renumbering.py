@@ -52,7 +52,7 @@ def renumber_units(
                 _approve_anew(workspace, pair, ids, now)
                 yield (
                     workspace.project_state,
-                    f"the approval of {pair.id} is that of {ids[pair.id]}",
+                    f"the approval of {pair.id} now belongs to {ids[pair.id]}",
                 )
         yield from _published(workspace, project, pair, ids)
 

@@ -137,7 +137,7 @@ def test_what_both_have_changed_otherwise_is_left_to_people(running, team, sow, 
     found = validate("--fix")
     (finding,) = found.record["findings"]
     assert found.findings == [("conflict", f"{TASKS}/010/state.yaml", 4)]
-    assert finding["what"] == "it is in conflict: both sides have changed name"
+    assert finding["what"] == "it has conflict markers: both sides have changed name"
     assert not finding["fixable"]
     assert snapshot(running) == before
 
