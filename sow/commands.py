@@ -279,7 +279,7 @@ _ROWS: Sequence[Command] = (
     Command("project abandon", "End a project that is no longer needed.", "Other",
             "project_end:abandon", ORCHESTRATORS, "projects.ProjectEnded", Tool(ends_work=True)),
     Command("advance", "Move the project to its next state.", "Project",
-            "advance:advance", ORCHESTRATORS, "projects.Advanced projects.EventView",
+            "advance:advance", ORCHESTRATORS, "projects.Advanced projects.LifecycleEvent",
             Tool("event list=lists dry_run", leads=True)),
     Command("approve", "Approve the plan, documents or work units.", "Project",
             "approve:approve", ORCHESTRATORS, "projects.Approved", Tool("names", leads=True)),

@@ -22,7 +22,7 @@ from sow.lifecycle.types import (
     obvious_event,
     refusals,
 )
-from sow.schema.output.projects import Advanced, EventView, RemedyView, UnmetGuard
+from sow.schema.output.projects import Advanced, LifecycleEvent, RemedyView, UnmetGuard
 from sow.situation.looking import look
 from sow.state.authors import author_of
 from sow.state.lifecycle import enter_state
@@ -112,7 +112,7 @@ def _list(facts: Facts, *, as_json: bool) -> None:
                 click.echo(f"    {remedy.command}")
 
 
-def _view(event: Event, facts: Facts) -> EventView:
+def _view(event: Event, facts: Facts) -> LifecycleEvent:
     unmet = tuple(
         UnmetGuard(
             guard=refusal.guard.name,
@@ -123,7 +123,7 @@ def _view(event: Event, facts: Facts) -> EventView:
         )
         for refusal in refusals(event, facts)
     )
-    return EventView(
+    return LifecycleEvent(
         event=event.name,
         source=event.source,
         target=event.target,

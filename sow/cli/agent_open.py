@@ -28,7 +28,7 @@ def open_task(task_id: TaskId, as_json: bool) -> int:
     in the session is kept; otherwise the task stays as it was. Nothing is queued,
     and no worker is needed.
 
-    Exit: 0 when it was closed, 1 where the CLI failed, 4 while a job of the
+    Exit: 0 when it was closed, 1 if the CLI failed, 4 while a job of the
     task runs, 5 without a session or for a CLI without an interactive mode.
     """
     caller = this_caller()

@@ -74,7 +74,7 @@ def resume(
     PROMPT can be added to each. sow first writes the prompt into the task's log,
     so that it is never lost.
 
-    Exit: as for spawn; 5 where the executor cannot resume or there is no session.
+    Exit: as for spawn; 5 if the executor cannot resume or there is no session.
     """
     if feedback and conflict:
         raise UsageError(
@@ -106,7 +106,7 @@ def answer(words: tuple[str, ...], task_option: str | None, file: Path | None, *
     ANSWER - reads standard input. It is written into the task's log first. A task
     that is not paused has no question; the refusal names the right command.
 
-    Exit: as for spawn; 4 where nothing is asked, 5 where the executor cannot resume.
+    Exit: as for spawn; 4 if nothing is asked, 5 if the executor cannot resume.
     """
     return _resume(*_read(ANSWER, words, task_option, file), answers=True, **given)
 

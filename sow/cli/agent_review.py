@@ -63,7 +63,7 @@ def review_task(
     of the phase `project`.
 
     Exit: 0 for either verdict, 1 without one, 4 refused, 5 executor missing,
-    7 cancelled, 75 still running or held, 130 interrupted (the job goes on).
+    7 cancelled, 75 still running or held, 130 interrupted (the job continues).
     """
     caller = this_caller()
     if whole:

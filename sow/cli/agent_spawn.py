@@ -80,7 +80,7 @@ def spawn(
 
     Exit: 0 reported (needs_review, paused, completed), 1 failed, 4 refused,
     5 executor missing or without the session, 7 cancelled, 75 still running
-    or held, 130 interrupted (the job goes on).
+    or held, 130 interrupted (the job continues).
     """
     if when_ready and ignore_deps:
         raise UsageError(

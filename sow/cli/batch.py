@@ -103,7 +103,7 @@ def wait(name: str | None, since: str | None, options: WaitOptions) -> int:
     """Wait until each task of BATCH has ended or needs a person; default: the newest batch.
 
     With --since it returns at the first change after CURSOR instead, with all that changed
-    and the next cursor. Exit: as of `sow batch run`.
+    and the next cursor. Exit: as for `sow batch run`.
     """
     with _find(name) as found:
         if since is not None:

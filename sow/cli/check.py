@@ -40,7 +40,7 @@ def task_check(
     own checks are run (`sow task set TASK checks …`), else the default ones.
     The result is recorded with the task; its status does not change.
 
-    Exit: 0 passed, 1 a check is red, 3 the settings cannot be used, 4 refused,
+    Exit: 0 passed, 1 a check failed, 3 the settings cannot be used, 4 refused,
     7 cancelled, 75 still running or held (`sow trust`), 130 interrupted.
     """
     has_task = bool(words) and words[0].isdecimal()
@@ -64,7 +64,7 @@ def project_check(names: tuple[str, ...], again: bool, options: WaitOptions) -> 
     ones are run, or all if there is no default. They run in the working tree as
     it is, for no task. Refused if another branch is checked out.
 
-    Exit: as of `sow task check`.
+    Exit: as for `sow task check`.
     """
     caller = this_caller()
     checks = checks_of(read_repository(caller.workspace.repository_config))

@@ -96,7 +96,7 @@ def refuse_live(main: MainCheckout) -> Callable[[str], None]:
 @all_projects_option
 @json_option
 def list_clones(all_projects: bool, as_json: bool) -> None:
-    """List the clones of the project's tasks, and what would be lost with each.
+    """List the clones of the project's tasks, and what removing each would lose.
 
     A clone is whole, unfinished (being made, or the process that made it died),
     missing (removed; sow makes it again when its task continues) or strange (not

@@ -29,14 +29,16 @@ from sow.terminal_text import printable, readable
 def update(task_id: TaskId, as_json: bool) -> int:
     """Merge the project's branch into the clone of a task.
 
-    Without a conflict the merge is committed on the task's branch. Submodules
-    that are initialised there are updated if their commit is on this machine; a
-    note names the others. If the repository has no branch of a needs_review task
-    (because a worker was killed), sow first commits the agent's work in the clone
-    and fetches it. A conflict is left in the clone with its markers. You or the
-    task's agent can solve it; the command for the agent is printed. Refused while
-    a job of the task has not ended, and if something in the clone is not
-    committed.
+    Refused while a job of the task has not ended, and if the clone has
+    uncommitted changes.
+
+    Without a conflict the merge is committed on the task's branch. Initialised
+    submodules are updated if their commit is on this machine; a note names the
+    others. With a conflict the files in the clone have conflict markers. Solve
+    it there, or let the task's agent solve it with the printed command.
+
+    If a killed worker has not fetched the work of a needs_review task, sow first
+    commits that work in the clone and fetches it.
 
     Exit: 0 up to date, 4 a conflict or refused.
     """

@@ -91,7 +91,7 @@ def install_claude(scope: str, move_agents: bool, dry_run: bool, as_json: bool) 
 def uninstall_claude(scope: str, dry_run: bool, as_json: bool) -> None:
     """Remove from Claude Code what `sow install claude` has installed.
 
-    Files from before, and your changes since, are kept.
+    Files from before, and your later changes, are kept.
     """
     target = target_of(Scope(scope), root_or_folder(os.environ), os.environ)
     done = claude.uninstall(target, os.environ, dry_run=dry_run)
@@ -112,7 +112,7 @@ force_option = click.option(
 def install_agents_md(force: bool, dry_run: bool, as_json: bool) -> None:
     """Describe in AGENTS.md how to use sow, for the CLIs that read that file.
 
-    The text stands between two markers. The same command updates it. If the text
+    The text is between two markers. The same command updates it. If the text
     was edited, it is not changed, and the difference is shown.
     """
     folder = root_or_folder(os.environ)

@@ -30,7 +30,7 @@ def wait(job_ids: tuple[str, ...], any_one: bool, options: WaitOptions) -> int:
     an ended job is printed at once. An unknown job is refused; the command still
     waits for the others.
 
-    Exit: as of `sow agent wait`.
+    Exit: as for `sow agent wait`.
     """
     numbers = list(dict.fromkeys(map(job_id_of, job_ids)))
     options = replace(options, any_one=any_one, names_jobs=True, strikes_all=True)
@@ -49,7 +49,7 @@ def retry(job_id: str, fresh: bool, priority: int | None, options: WaitOptions) 
     other rules are the same as always: for example, a task whose session has
     started cannot be spawned.
 
-    Exit: as of the command that queued the job.
+    Exit: as for the command that queued the job.
     """
     # Of this one command.
     from sow.calls.retrying import request_again

@@ -25,19 +25,19 @@ def merge(
 ) -> int:
     """Merge the work of each TASK into the project's branch: all of them, or none.
 
-    A task can be merged if it is completed, or accepted at its last commit; the
-    merge then completes it. Tasks are merged after those that they depend on. sow
-    computes the result outside the working tree, and runs the check
-    clones.merge_check on it. Then it moves the branch, and updates the changed
-    files of the working tree. The clones of merged tasks are removed.
+    A task can be merged if it is completed, or if its last commit is accepted; an
+    accepted task is then completed. Tasks are merged after those that they depend
+    on. The clones of merged tasks are removed.
 
-    --rebase leaves out merge commits and empty commits. A task is refused if its
+    The result is computed outside the working tree, and the check
+    clones.merge_check runs on it. Then sow moves the branch, and updates the
+    changed files in the working tree. If there is a conflict, a failed check, or an
+    uncommitted change in a file of the merge, nothing is changed.
+
+    --rebase leaves out merge commits and empty commits. It refuses a task if its
     rebased commits give other files than its merge.
 
-    If there is a conflict, a red check, or a local change in a file of the merge,
-    nothing is changed.
-
-    Exit: 0 merged, 1 the check is red, 4 a conflict or refused, 7 cancelled,
+    Exit: 0 merged, 1 the check failed, 4 a conflict or refused, 7 cancelled,
     75 still running or held (`sow trust`), 130 interrupted.
     """
     if squash and rebase:

@@ -18,7 +18,7 @@ SHOWN_BYTES = 60
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show what waits and runs, the limits, and what was set aside."""
+    """Show what waits and runs, the limits, and messages that were set aside."""
     caller = this_caller()
     database = open_existing_queue(caller.workspace)
     record = _record(caller, database)

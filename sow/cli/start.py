@@ -53,7 +53,7 @@ def start(
     `project` instead: wait for it, answer and resume it like any other task. The
     same command again continues it.
 
-    Exit: 0 when the session was closed, 1 where the CLI failed, 5 for a CLI
+    Exit: 0 when the session was closed, 1 if the CLI failed, 5 for a CLI
     without an interactive mode; with --headless as for `sow agent spawn`.
     """
     words = readable(goal or "").strip()

@@ -19,7 +19,7 @@ from sow.clock import ago, format_duration, parse_time, utc_now
 from sow.errors import StateError
 from sow.schema.job import Verb
 from sow.schema.kinds import KINDS, SessionUse
-from sow.schema.output.situation import BatchRun, Run, Status, StepView, Wait
+from sow.schema.output.situation import BatchRun, RunningJob, Status, StepView, Wait
 from sow.situation.looking import look
 from sow.situation.next_steps import next_steps
 from sow.situation.situation import Reader, Situation
@@ -250,7 +250,7 @@ def _batch(batch: BatchRun) -> str:
     return f"  batch {batch.batch}{name}: {batch.state}{why}: {counts}"
 
 
-def run_row(run: Run) -> str:
+def run_row(run: RunningJob) -> str:
     """Return the row of a job that runs."""
     about = ", ".join(run.tasks) or "project"
     begins = KINDS[Verb(run.verb)].session is SessionUse.BEGINS  # what goes without saying

@@ -44,13 +44,16 @@ def diff(
 ) -> None:
     """Print what TASK has changed, as a patch.
 
-    If the task has its own clone, the patch has the changes of its commits,
-    without those of its dependencies and of the project's branch, without files
-    below .sow/project, and without uncommitted changes. Without a clone it has
-    all differences between the working tree and the last commit, of all tasks
-    together. The patch then leaves out files that are new to git; --name-only
-    lists them too. It prints one name per line, with control characters replaced
-    by spaces; -z prints the names unchanged.
+    If the task has its own clone, these are the changes of its commits. Left out
+    are uncommitted changes, files of sow (such as .sow/project), and changes that
+    came from its dependencies or the project's branch.
+
+    Without a clone, these are all differences between the working tree and the
+    last commit, whichever task made them. The patch leaves out files that git
+    does not know yet; --name-only lists them too.
+
+    --name-only prints one name per line, with control characters replaced by
+    spaces; -z prints the names unchanged.
     """
     if stat and name_only:
         raise UsageError("--stat and --name-only are given both", hint="Give either.")

@@ -39,14 +39,11 @@ OF_AN_ERROR = "error"
 
 
 class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """An error in words, for people, and its code, for programs."""
+    """What went wrong, for people and for programs."""
 
     kind: Annotated[
         str,
-        about(
-            "what it has to do with: usage, configuration, state, executor, queue, or"
-            " failed for what is none of these"
-        ),
+        about("usage, configuration, state, executor, queue, or failed (none of these)"),
     ]
     exit_code: fields.ExitCode
     message: Annotated[str, about("what happened")]
@@ -54,10 +51,10 @@ class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorView(msgspec.Struct, frozen=True, kw_only=True):
-    """What any command prints in place of a result, or after some, where it fails."""
+    """What a command prints when it fails, in place of a result or after it."""
 
     task: Annotated[
-        str | None, about("the task that it is about; null where the call named none, or several")
+        str | None, about("the task that it is about; null if it is not about one task")
     ]
     error: Annotated[ErrorFacts, about("what happened")]
 
@@ -82,7 +79,7 @@ def descriptions() -> dict[str, str]:
     """Return what each schema describes, by its name."""
     return {
         **{name: about for name, (_, about) in FILES.items()},
-        OF_AN_ERROR: "what any command prints with --json where it fails",
+        OF_AN_ERROR: "what any command prints with --json if it fails",
         **{words: f"what `sow {words} --json` prints" for words in outputs()},
     }
 

@@ -45,23 +45,23 @@ class JobState(StrEnum):
     """Where a job stands."""
 
     PREPARING = "preparing"
-    """Its call is placing it; no worker may take it yet."""
+    """The call that makes it has not finished; no worker can take it yet."""
     QUEUED = "queued"
     """It waits for a worker and for a free slot."""
     RUNNING = "running"
-    """A worker has taken it and sees to its agent; or its session is open on a terminal."""
+    """A worker has taken it, or a person has opened its session on a terminal."""
     BACKOFF = "backoff"
-    """It waits until its time has come to be tried again."""
+    """It waits for the time at which it is tried again."""
     PARKED = "parked"
     """It waits until a usage limit resets."""
     HELD = "held"
-    """It waits for what no worker can do (`HeldFor`), and keeps no worker alive."""
+    """It waits for a person (`sow trust`) or for other tasks. It keeps no worker alive."""
     DONE = "done"
-    """Its agent has reported and has ended."""
+    """Its agent has reported and ended, or its check or merge has succeeded."""
     FAILED = "failed"
-    """It has ended without a report and is not tried again."""
+    """It has ended in another way and is not tried again."""
     CANCELLED = "cancelled"
-    """It was ended because somebody asked for that."""
+    """Somebody has cancelled it."""
 
     @property
     def is_final(self) -> bool:
@@ -122,7 +122,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     batch: Amounts | None = None
     project: Amounts | None = None
     unmetered: bool = False
-    """Whether it may run though what it uses cannot be counted in time."""
+    """Whether it may run although its use cannot be counted in time."""
 
     def of(self, kind: ScopeKind) -> Amounts | None:
         """Return the budget of one kind; None where there is none."""
@@ -136,64 +136,65 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     id: JobId
     project_id: ProjectId
     task_id: TaskId
-    """Empty where it is about the project as a whole."""
+    """The task's id; empty if the job is about the whole project."""
     phase: str
     verb: Verb
     agent: str
-    """The role; empty of a job without an agent."""
+    """The role; empty for a job without an agent."""
     executor: ExecutorConfig | None
-    """What drives its agent's CLI; None of a job without an agent (`sow.schema.kinds`)."""
+    """The settings of its executor when it was queued; null for a job without an agent."""
     prompt: str
-    """The caller's words: `--prompt` of a spawn, the answer of a resume. Often empty."""
+    """The text of the call: `--prompt` of a spawn, the text of a resume. Often empty."""
     cwd: str
-    """The folder the agent runs in, relative to the workspace's root."""
+    """The folder in which the agent runs, relative to the folder with .sow."""
     path_variable: str
-    """The caller's PATH, on which the agent's programs are found."""
+    """The caller's PATH, in which the agent's programs are searched."""
     config_file: str
-    """Where the worker reads the values of the executor's `env`; empty: no file."""
+    """The file from which the worker reads the values of the executor's `env`; empty if none."""
     terms: JobTerms | None = None
-    """What its kind alone has been asked for."""
+    """What was asked for besides, depending on the kind of the job."""
     budgets: Budgets | None = None
-    """The budgets that bind it, as they stood when it was placed; None without any."""
+    """The budgets that limit it, with their figures when it was queued; null if none."""
     reached: ReachedLimit | None = None
-    """The budget that has ended it; None where none has."""
+    """The budget that has ended it; null if none has."""
     batch: BatchId | None = None
-    """The batch that its task belonged to when it was placed, whoever placed it."""
+    """The batch to which its task belonged when it was queued."""
     batch_step: int | None = None
-    """Which of that batch's own jobs for this task it is, counted from 1; None of other calls'."""
+    """Its number among the jobs that the batch itself has queued for this task, from 1; else
+    null."""
     batch_deed: str | None = None
-    """What the batch wanted by it (`sow.schema.batch.Action`)."""
+    """The action of the batch that it carries out, such as `review` or `correct`."""
     fresh: bool = False
     priority: int = 0
     parent: JobId | None = None
-    """The job whose agent made this call."""
+    """The job whose agent made this call; null if no agent did."""
     state: JobState = JobState.PREPARING
     cause: Cause | None = None
     reason: str = ""
-    """Why it failed or waits, in a sentence; what a merge has done, and what it left."""
+    """Why it failed or waits, in a sentence; for a merge, what it did."""
     held_for: HeldFor | None = None
-    """What it is held for; of a job that is still being placed, what it is to be held for."""
+    """What it is held for; in the state `preparing`, what it will be held for."""
     prior_status: TaskStatus | None = None
-    """The task's status before this job took it, for one that never runs."""
+    """The task's status before the job. The task gets it back if the job never runs."""
     outcome_status: TaskStatus | None = None
-    """The task's status when the job ended."""
+    """The task's status at the end of the job."""
     retry_at: float = 0.0
     waits_since: float = 0.0
-    """When it was put into the queue to wait for `retry_at`, by the clock of that moment."""
+    """When it began to wait for `retry_at`."""
     retries: int = 0
-    """Retries spent, of `executor.retries`."""
+    """How many of the executor's `retries` were used."""
     worker_deaths: int = 0
-    """How many workers in a row may have died of this job."""
+    """How many deaths of workers in a row count for `retry.worker_deaths`."""
     excused_deaths: int = 0
-    """How many have died under it since an attempt last ended otherwise, by no fault of its own."""
+    """How many deaths of workers in a row do not count for it."""
     postponements: int = 0
-    """How often in a row its start was put off by a passing fault of the machine."""
+    """How often in a row a temporary fault of the machine has prevented its start."""
     owes_task: bool = False
-    """It has ended, and its task is still to be given the status in which that leaves it."""
+    """Whether it has ended, but its task's status must still be updated."""
     settled: int = 0
-    """The number of the last attempt whose consequences have all been written."""
+    """The number of the last attempt whose results are all recorded."""
     corrections: tuple[str, ...] = ()
-    """One-time remedies already spent: the causes that allow one resume each."""
+    """The causes for which its one resume was used."""
     warnings: tuple[str, ...] = ()
     denied_tools: tuple[str, ...] = ()
     cost_usd: float | None = None
@@ -261,8 +262,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     id: AttemptId
     verb: Verb
-    """What the executor was told to do; a retry of a spawn is often a resume. Of a job without
-    an agent, the job's own."""
+    """What the attempt was started for; a retry of a spawn is often a resume. For a job without an
+    agent, the job's own verb."""
     worker_id: WorkerId
     argv: tuple[str, ...] = ()
     supervisor: ProcessIdentity | None = None
@@ -272,11 +273,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     exit_signal: int | None = None
     transcript_seen: bool = False
-    """Whether its CLI kept the session in a file that was seen."""
+    """Whether sow has seen the file in which its CLI keeps the session."""
     finished_turn: bool = False
-    """Whether a turn of the session ended in good order: the CLI printed its result."""
+    """Whether the CLI printed the result of a turn of the session."""
     tool_uses: int | None = None
-    """How many tools it called; None where its output does not tell."""
+    """How many tool calls it made; null if unknown."""
     cpu_seconds: float | None = None
     max_rss_kb: int | None = None
     created_at: float
@@ -304,8 +305,8 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True):
     background: bool
     started_at: float
     format: int = 1
-    """The form of the queue's file that it knows; workers that do not tell know the first."""
+    """The newest format of the queue's file that it knows."""
     checks: int = 2
-    """How many jobs without an agent may run at once, by the settings that it works under."""
+    """How many jobs without an agent may run at once, by its settings."""
     short_of: str = ""
-    """What it is short of, so that it takes nothing; empty while it takes jobs."""
+    """What it has too little of (disk space, memory), so that it starts no job; else empty."""

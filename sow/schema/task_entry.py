@@ -15,26 +15,27 @@ from sow.schema.task import AgentText, CheckName, PhaseText, Priority, TaskIdTex
 
 
 class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One task of a file. What is left out, or null, stays as it is."""
+    """One task of a file. Fields that are left out or null stay as they are."""
 
     key: Annotated[
-        TaskKeyText | None, about("its name in the file, by which it is known again")
+        TaskKeyText | None, about("its name in the file; a later import finds the task by it")
     ] = None
     id: Annotated[TaskIdText | None, about("its id, three or more digits")] = None
-    name: Annotated[Annotated[str, Meta(min_length=1)] | None, about("what it is called")] = None
-    agent: Annotated[AgentText | None, about("the role it is for, such as implementer")] = None
-    phase: Annotated[PhaseText | None, about("the phase of the project that it belongs to")] = None
+    name: Annotated[Annotated[str, Meta(min_length=1)] | None, about("its name")] = None
+    agent: Annotated[AgentText | None, about("its role, such as implementer")] = None
+    phase: Annotated[PhaseText | None, about("its phase of the project")] = None
     description: Annotated[str | None, about("what is to be done, in Markdown")] = None
     depends_on: Annotated[
-        list[str] | None, about("the tasks that must be completed before it, by key or id")
+        list[str] | None,
+        about("the keys or ids of the tasks that must be completed before it starts"),
     ] = None
-    checks: Annotated[list[CheckName] | None, about("the checks that it is judged by")] = None
+    checks: Annotated[list[CheckName] | None, about("its checks")] = None
     references: Annotated[
         list[ReferenceId] | None,
-        about("the references that its agent is to read, by id (sow refs list)"),
+        about("the ids of references for its agent to read (sow refs list)"),
     ] = None
     priority: Annotated[
-        Priority | None, about("that of its jobs, from -1000 to 1000; 0 without")
+        Priority | None, about("the priority of its jobs, from -1000 to 1000; default: 0")
     ] = None
 
 

@@ -17,7 +17,7 @@ from sow.schema.output.situation import (
     FaultNow,
     GuardNow,
     PhaseNow,
-    Run,
+    RunningJob,
     Status,
     StepView,
 )
@@ -140,13 +140,13 @@ def _unmet(facts: Facts | None) -> tuple[GuardNow, ...]:
     )
 
 
-def _runs(now: Situation, at: float) -> Iterator[Run]:
+def _runs(now: Situation, at: float) -> Iterator[RunningJob]:
     """Yield the jobs that are at work, the oldest first; what waits is told elsewhere."""
     for job in now.queue.live:
         doing = now.queue.doing.get(job.id)
         if job.state == "held" or (doing is not None and doing.waits_on):
             continue
-        yield Run(
+        yield RunningJob(
             job=job.id,
             tasks=job.tasks,
             verb=job.verb.value,

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from sow.cli.status import Part, fitting, run_row
-from sow.schema.output.situation import Run
+from sow.schema.output.situation import RunningJob
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_line_is_cut_between_words():
 
 
 def test_a_run_of_which_nothing_is_seen_but_that_it_is_quiet_says_that_alone():
-    run = Run(
+    run = RunningJob(
         job=1, tasks=("010",), verb="spawn", agent="implementer", executor="mine", state="running",
         doing="", seconds=21.0, quiet_seconds=20.0,
     )  # fmt: skip

@@ -33,29 +33,29 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 
 INTRODUCTION = """# Reference
 
-Commands, what they print for programs, the states of a job and the columns of the
-queue's file. This page is written by `python tests/repository/reference.py` from the
-code itself, and a test fails where it is not up to date. What the commands are for is
-told in the [guide](guide.md).
+All commands, what they print for programs, the states of a job, and the columns of the
+queue's file. `python tests/repository/reference.py` writes this page from the code, and a
+test fails if it is out of date. The [guide](guide.md) says what the commands are for.
 
 - [Commands](#commands)
 - [What `--json` prints](#what---json-prints)
 - [Job states](#job-states)
 - [The queue's file](#the-queues-file)
 """
-JSON_INTRODUCTION = """Each command prints one object, or one a line. Every object of one name has
-the same keys, and a key without a value is null, save where it says that it may be left out. Keys
-may be added; none goes or changes its meaning. `sow schema` with the command's words
-prints the same as JSON Schema.
+JSON_INTRODUCTION = """\
+A command prints one object, or one object per line. Objects of one name always have the
+same keys. A key without a value is null, unless its line says that it may be left out. Later
+versions may add keys; they neither remove a key nor change its meaning. `sow schema` with
+the command's words prints the same as JSON Schema.
 
-Where a command fails it prints an `ErrorView`, in place of its result or after it, and
-the words on standard error as without `--json`. Of several tasks, each that is refused
-has such a line with its id.
+A command that fails prints an `ErrorView`, in place of its result or after it. The error is
+also on standard error, as without `--json`. With several tasks, each refused task has such
+a line with its id.
 """
-COLUMNS_INTRODUCTION = """`.sow/run/queue.db` is SQLite. It may be read at any time
-(`sqlite3 -readonly`); only sow may write it. Times are seconds since
-the epoch, and lists and objects are JSON. Besides these tables there are huey's own. The
-file's form is {format} (`pragma user_version`).
+COLUMNS_INTRODUCTION = """\
+`.sow/run/queue.db` is an SQLite file. You may read it at any time (`sqlite3 -readonly`);
+only sow may write it. Times are seconds since the epoch. Lists and objects are JSON. The
+file also has tables of huey. Its format is {format} (`pragma user_version`).
 """
 COLUMNS = {
     "job": {
@@ -65,40 +65,40 @@ COLUMNS = {
         "phase": "The phase of the task.",
         "verb": "What was asked for.",
         "agent": "The role.",
-        "executor_name": "The executor's name; the limit of each is counted by it.",
-        "max_parallel": "How many jobs of the executor may run at once; null is no limit.",
+        "executor_name": "The executor's name. The limit `max_parallel` counts by it.",
+        "max_parallel": "How many jobs of the executor may run at once; null means no limit.",
         "executor": "The executor's settings, as they were when the job was placed.",
         "fresh": "Whether a new session was asked for.",
-        "priority": "Jobs of a higher one start first.",
-        "state": "Where the job stands (above).",
+        "priority": "Jobs with a higher priority start first.",
+        "state": "The job's state (above).",
         "cause": "Why its last attempt ended.",
-        "retry_at": "When it may go on; 0 where it waits for no time.",
+        "retry_at": "When it is tried again; 0 if it does not wait for a time.",
         "warnings": "What a person should look at.",
-        "denied_tools": "The tools that the agent asked for and did not get.",
-        "cost_usd": "US dollars: the sum of what is known of its attempts (`spending`).",
-        "cancel_requested_at": "When its end was asked for.",
-        "caller": "The process that placed it.",
-        "created_at": "When it was placed.",
+        "denied_tools": "The tools that were denied to the agent.",
+        "cost_usd": "US dollars: the sum of the known costs of its attempts (`spending`).",
+        "cancel_requested_at": "When somebody asked to cancel it.",
+        "caller": "The process that made it.",
+        "created_at": "When it was made.",
         "queued_at": "When it was queued.",
         "started_at": "When a worker first took it.",
         "ended_at": "When it ended.",
-        "queue_row": "Its row in huey's table, while it waits there.",
+        "queue_row": "Its row in huey's table while it waits.",
     },
     "job_history": {
         "job_id": "The job's number.",
         "project_id": "The project's id.",
         "task_id": "The task's id; empty for the project as a whole.",
-        "batch": "The batch; null for none.",
+        "batch": "The batch's number; null if none.",
         "verb": "What was asked for.",
         "agent": "The role; empty of a job without an agent.",
-        "executor": "The executor's name; empty likewise.",
-        "state": "Where the job stands, or how it ended.",
+        "executor": "The executor's name; empty for a job without an agent.",
+        "state": "The job's state.",
         "cause": "Why its last attempt ended.",
         "status": "The task's status when it ended.",
-        "iteration": "The task's iteration, as it stood then.",
-        "created_at": "When it was placed.",
-        "ended_at": "When it ended; null before.",
-        "since": "Since when it is in its state.",
+        "iteration": "The task's iteration when it ended.",
+        "created_at": "When it was made.",
+        "ended_at": "When it ended; null before that.",
+        "since": "When it came into its state.",
         **{
             state: f"How many seconds it was {state}."
             for state in ("preparing", "queued", "running", "backoff", "parked", "held")
@@ -111,34 +111,37 @@ COLUMNS = {
         "worker_id": "The worker that started it.",
         "argv": "The command that was run.",
         "supervisor": "The process that runs it.",
-        "session_id": "The session, as its CLI knows it.",
+        "session_id": "The id of the session in its CLI.",
         "cause": "Why it ended.",
-        "reason": "That in words.",
+        "reason": "The cause in words.",
         "exit_code": "The exit code of the agent's own process.",
         "exit_signal": "The signal that ended that process.",
         "cpu_seconds": "Processor time.",
-        "max_rss_kb": "The most memory that a process of it used, in KiB.",
-        "created_at": "When it was put on record.",
+        "max_rss_kb": "The largest memory of one of its processes, in KiB.",
+        "created_at": "When it was recorded.",
         "started_at": "When its agent was started.",
-        "ended_at": "When its end was judged.",
+        "ended_at": "When the cause of its end was found.",
     },
     "lease": {
-        "job_id": "The job that is held.",
-        "worker_id": "The worker that holds it.",
-        "token": "The fencing token: a write with an older one changes nothing.",
-        "executor": "The executor's name; its limit counts these rows.",
+        "job_id": "The job.",
+        "worker_id": "The worker that runs it.",
+        "token": "The fencing token: a write with an older token changes nothing.",
+        "executor": "The executor's name. The limit of an executor counts these rows.",
         "taken_at": "When the worker took it.",
     },
-    "fence": {"id": "Always 1.", "token": "The last fencing token that was given out."},
+    "fence": {"id": "Always 1.", "token": "The newest fencing token."},
     "aside": {
         "id": "Its number.",
-        "data": "A message of the queue that no job of ours belongs to.",
+        "data": "A message of the queue that belongs to no job of sow.",
         "reason": "Why it was set aside.",
-        "set_aside_at": "When.",
+        "set_aside_at": "When that was.",
     },
-    "control": {"name": "What is told, such as `paused_since`.", "value": "What is told of it."},
+    "control": {
+        "name": "The name of a value, such as `paused` (since when the queue is paused).",
+        "value": "The value.",
+    },
     "worker": {
-        "id": "The worker's id: its lock and its log are named by it.",
+        "id": "The worker's id; its lock and its log have this name.",
         "process": "The worker's process.",
         "concurrency": "How many agents it may run at once.",
         "version": "The version of sow that it runs.",
@@ -146,122 +149,123 @@ COLUMNS = {
         "started_at": "When it was started.",
     },
     "notification": {
-        "seq": "The change that it tells of.",
-        "worker_id": "The worker that tells it.",
-        "event": "The event that a command of the user's was told of.",
-        "project": "The project's id; empty for none.",
-        "task": "The task's id; empty for none.",
-        "job": "The job's number; null for none.",
-        "reason": "Why it does not count as delivered; empty where it does.",
-        "began_at": "When it was put on record, just before its command was started.",
-        "ended_at": "When the command ended, or was called uncertain; null before.",
-        "state": "How the command ended; `running` before.",
+        "seq": "The change that it reports.",
+        "worker_id": "The worker that runs the command.",
+        "event": "The event.",
+        "project": "The project's id; empty if none.",
+        "task": "The task's id; empty if none.",
+        "job": "The job's number; null if none.",
+        "reason": "Why it was not delivered; empty if it was.",
+        "began_at": "When it was recorded, just before its command started.",
+        "ended_at": "When the command ended, or became uncertain; null before that.",
+        "state": "The result of the command; `running` before it ends.",
     },
     "waiter": {
-        "id": "The caller that waits; the bell it listens to is named by it.",
+        "id": "The id of a waiting call. Its FIFO has this name.",
         "job_id": "The job that it waits for.",
-        "on_behalf_of": "The job whose agent it is, which does not count against the limits then.",
-        "created_at": "Since when it waits.",
+        "on_behalf_of": "The job whose agent made the call; meanwhile it uses no slot.",
+        "created_at": "When the call began to wait.",
     },
     "occupied": {
-        "job_id": "A job that is about several tasks: its own, and these.",
+        "job_id": "A job that is about several tasks.",
         "project_id": "The project's id.",
-        "task_id": "One of these tasks.",
-        "is_live": "Whether the job has not ended; until then the task takes no other.",
+        "task_id": "One of its other tasks.",
+        "is_live": "Whether the job has not ended. Until then the task accepts no other job.",
     },
     "change": {
-        "seq": "Its number, which only grows and is never given twice.",
+        "seq": "Its number; numbers grow and are unique.",
         "at": "When it was made.",
         "project": "The project's id.",
         "task": "The task's id.",
-        "job": "The job's number; null where it is of the task alone.",
-        "batch": "The batch's number; null where it is of none.",
+        "job": "The job's number; null if it belongs to no job.",
+        "batch": "The batch's number; null if it belongs to none.",
         "kind": "What happened.",
         "data": "More about it.",
     },
     "spending": {
-        "cause": "Why the attempt ended; null of one of which that is not on record.",
-        "job_id": "The job's number; it may have been pruned.",
+        "cause": "Why the attempt ended; null if that is not recorded.",
+        "job_id": "The job's number; the job may have been pruned.",
         "number": "The attempt's number within the job.",
         "project_id": "The project's id.",
         "task_id": "The task's id.",
-        "batch": "The batch's number; null where it is of none.",
+        "batch": "The batch's number; null if it belongs to none.",
         "agent": "The role.",
         "executor": "The executor's name.",
-        "session_id": "The session, as its CLI knows it.",
+        "session_id": "The id of the session in its CLI.",
         "began_at": "When its agent was started.",
-        "ended_at": "When it ended; null while it goes on.",
-        "input": "Tokens read anew; null, as the other three, where its output tells of none.",
-        "output": "Tokens that the model wrote.",
-        "cache_read": "Tokens that were read from the cache.",
-        "cache_write": "Tokens that were read and put into the cache.",
-        "usd": "US dollars; null where nobody can tell.",
-        "is_estimate": "Whether something of the money is an estimate.",
-        "is_partial": "Whether it was cut off before it told all.",
-        "is_unpriced": "Whether it has used what nobody can tell the price of.",
-        "models": "What was used of each model.",
-        "totals": "What its last result told, of the run or of the whole session.",
-        "share_usd": "US dollars that it has reserved of its budgets; null without a budget.",
+        "ended_at": "When it ended; null before that.",
+        "input": "New input tokens; null, like the other three, if its output reports none.",
+        "output": "Output tokens.",
+        "cache_read": "Input tokens that were read from the cache.",
+        "cache_write": "Input tokens that were written to the cache.",
+        "usd": "US dollars; null if unknown.",
+        "is_estimate": "Whether part of the cost is an estimate.",
+        "is_partial": "Whether it ended before it reported its final figures.",
+        "is_unpriced": "Whether it has used something of unknown price.",
+        "models": "The use of each model.",
+        "totals": "The figures in its last result, for the run or for the whole session.",
+        "share_usd": "US dollars that it has reserved of its budgets; null without a limit.",
         "share_tokens": "Tokens that it has reserved.",
         "share_time": "Seconds that it has reserved.",
     },
     "spent": {
-        "scope": "What is summed up: executor, batch or project.",
-        "name": "The executor's name, the batch's number, the project's id.",
-        "usd": "US dollars that attempts have used that have ended, as far as that is known.",
-        "tokens": "Tokens, of all four sorts.",
+        "scope": "The kind of the sum: executor, batch or project.",
+        "name": "The executor's name, the batch's number or the project's id.",
+        "usd": "US dollars that ended attempts have used, as far as known.",
+        "tokens": "Tokens of all four kinds.",
         "time": "Seconds.",
-        "charged_usd": "What counts against a budget: the share, where the use is not known.",
-        "charged_tokens": "The same of tokens.",
+        "charged_usd": "What counts against a budget: the reserved share if the use is unknown.",
+        "charged_tokens": "The same for tokens.",
     },
     "budget_warning": {
-        "scope": "Whose budget has warned: task, executor, batch or project.",
-        "name": "The task's id, the executor's name, the batch's number, the project's id.",
+        "scope": "The kind of the budget: task, executor, batch or project.",
+        "name": "The task's id, the executor's name, the batch's number or the project's id.",
         "measure": "What is limited: usd, tokens or time.",
-        "total": "The figure that it warned of; each warns once.",
-        "at": "When.",
+        "total": "The budget. sow warns once for each figure.",
+        "at": "When that was.",
     },
     "batch": {
         "id": "Its number.",
         "project_id": "The project's id.",
-        "name": "What it was called; empty where it was given no name.",
-        "selection": "Which tasks it was asked for: the same again is the same batch.",
-        "policy": "What it does with each of them.",
+        "name": "Its name; empty if it has none.",
+        "selection": "The tasks of the call. An equal call attaches to this batch.",
+        "policy": "The settings of the batch.",
         "state": "Running, paused, cancelled or over.",
         "reason": "Why it is paused.",
-        "by_job": "The job whose agent made it; null where a person has.",
-        "path_variable": "The PATH of whoever made it, on which its agents' programs are found.",
-        "seen": "The newest change that all of it is known to have heeded.",
-        "forgiven": "The newest job when a person resumed it last: no brake counts it.",
-        "rests": "Whether nothing of it went on by itself when a worker looked last.",
+        "by_job": "The job whose agent made it; null if a person did.",
+        "path_variable": "The caller's PATH, in which its agents' programs are searched.",
+        "seen": "The newest change that the whole batch has handled.",
+        "forgiven": "The newest job when a person resumed the batch last. Failures up to it do not"
+        " pause the batch.",
+        "rests": "Whether nothing continued without a person when a worker looked last.",
         "made_at": "When it was made.",
-        "ended_at": "When it ended; null while it goes on.",
+        "ended_at": "When it ended; null before that.",
     },
     "batch_item": {
         "batch_id": "The batch.",
         "project_id": "The project's id.",
         "task_id": "The task.",
-        "state": "Where it was told to stand last, in a word of the batch.",
-        "reason": "Why.",
-        "refusal": "Why the next action could not be done; empty where it could.",
-        "reached": "The budget that the last refusal was about, as JSON; null for another one.",
-        "forgiven": "The newest job when a person said go on; -1 where nobody has.",
-        "is_open": "Whether its batch goes on; until then no other takes the task.",
+        "state": "The task's last recorded state in the batch.",
+        "reason": "The reason for it.",
+        "refusal": "Why the next action was refused; empty if it was not.",
+        "reached": "If the refusal was about a budget: that budget; else null.",
+        "forgiven": "The newest job when a person resumed the task last; -1 if nobody did.",
+        "is_open": "Whether its batch has not ended. Until then no other batch accepts the task.",
     },
     "merge_turn": {
-        "project_id": "The project whose branch is merged into: one task at a time.",
-        "batch_id": "The batch whose item has the turn.",
-        "task_id": "Its task.",
+        "project_id": "The project into whose branch one task at a time is merged.",
+        "batch_id": "The batch of that task.",
+        "task_id": "The task.",
     },
     "last_status": {
         "project": "The project's id.",
         "task": "The task's id.",
-        "status": "The status of the task that was recorded last.",
-        "iteration": "The iteration that was recorded last.",
-        "file": "The version of the task's file that this was read from.",
+        "status": "The last recorded status of the task.",
+        "iteration": "The last recorded iteration of the task.",
+        "file": "The version of the task's file from which they were read.",
     },
 }
-"""What the columns mean whose records say nothing of it."""
+"""What columns mean, if no docstring of a record says it."""
 RECORDS = {
     "job": "Job",
     "attempt": "Attempt",
@@ -334,7 +338,9 @@ def _objects() -> Iterator[str]:
     forms = dict.fromkeys(form for words in outputs() for form in printed_by(words))
     shapes: dict[str, Any] = {}
     for form in (*forms, ErrorView):
-        shapes |= msgspec.json.schema(form)["$defs"]
+        for name, shape in msgspec.json.schema(form)["$defs"].items():
+            if shapes.setdefault(name, shape) != shape:
+                raise AssertionError(f"two objects of --json are called {name}")
     for name, shape in shapes.items():
         yield f"### {name}\n"
         yield f"{shape['description']}\n"

@@ -12,32 +12,32 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a batch."""
 
     task: fields.TaskKey
-    agent: Annotated[str | None, about("the role; null where the task cannot be read")]
-    state: Annotated[str, about("where the item stands (docs/overnight.md), a word of the batch")]
-    status: Annotated[str | None, about("the task's own status; null where it cannot be read")]
-    iteration: Annotated[int, about("the task's iteration; 0 where it cannot be read")]
-    job_count: Annotated[int, about("how many jobs it has had in this batch")]
-    attempt_count: Annotated[int, about("how many attempts of agents these were")]
-    seconds: Annotated[float, about("how long these have run, in seconds")]
+    agent: Annotated[str | None, about("the role; null if the task cannot be read")]
+    state: Annotated[str, about("the task's state in the batch (docs/overnight.md)")]
+    status: Annotated[str | None, about("the task's own status; null if it cannot be read")]
+    iteration: Annotated[int, about("the task's iteration; 0 if it cannot be read")]
+    job_count: Annotated[int, about("how many jobs the task has had in this batch")]
+    attempt_count: Annotated[int, about("how many attempts of agents these jobs had")]
+    seconds: Annotated[float, about("how long these attempts have run together, in seconds")]
     token_count: Annotated[
-        int | None, about("the tokens that its agents have used; null if nobody tells")
+        int | None, about("the tokens that its agents have used; null if unknown")
     ]
     cost_usd: fields.CostUsd
-    is_estimate: Annotated[bool, about("whether something of the money is an estimate")]
-    reason: Annotated[str, about("why it stands so; empty where nothing is to be said")]
-    question: Annotated[str, about("what its agent asks, in full; empty where it asks nothing")]
+    is_estimate: Annotated[bool, about("whether part of the cost is an estimate")]
+    reason: Annotated[str, about("the reason for its state; empty if there is none")]
+    question: Annotated[str, about("the question of its agent, in full; empty if there is none")]
     newest_feedback: Annotated[
         str,
         about(
-            "what its last review asked for, shortened, where it waits for a person or"
-            " has failed; else empty"
+            "if it needs a person or has failed: the corrections of its last review,"
+            " shortened; else empty"
         ),
     ]
     command: Annotated[
-        str, about("the command by which a person helps it on; empty where none does")
+        str, about("the command that a person can run to continue it; empty if there is none")
     ]
     steers: Annotated[
-        tuple[str, ...], about("the files of the judged change that steer agents or machines")
+        tuple[str, ...], about("the files of the judged change that control agents or machines")
     ] = ()
 
 
@@ -45,36 +45,39 @@ class BatchView(msgspec.Struct, frozen=True, kw_only=True):
     """A batch, as every command shows it."""
 
     batch: Annotated[int, about("the batch's number")]
-    name: Annotated[str, about("its name; empty where it was given none")]
+    name: Annotated[str, about("its name; empty if it has none")]
     project: fields.ProjectKey
     state: Annotated[str, about("running, paused, cancelled or over")]
-    reason: Annotated[str, about("why it is paused or waits; empty where it does not")]
-    rests: Annotated[bool, about("whether nothing of it goes on by itself")]
+    reason: Annotated[str, about("why it is paused or waits; empty if neither")]
+    rests: Annotated[bool, about("whether nothing continues before a person does something")]
     made_at: fields.CreatedAt
     ended_at: fields.EndedAt
     exit_code: fields.ExitCode
-    counts: Annotated[dict[str, int], about("how many items stand where")]
+    counts: Annotated[dict[str, int], about("how many of its tasks are in each state")]
     is_behind: Annotated[
         bool,
         about(
-            "whether something has happened to it since that no worker has looked at:"
-            " so it may be in a list alone, which tells what is on record"
+            "only in lists: whether a worker has not looked at its newest changes yet, so"
+            " that its state may be out of date"
         ),
     ] = False
     continue_with: Annotated[
-        str | None, about("the command that goes on waiting; null where nothing does")
+        str | None,
+        about("the command that continues waiting; null if there is nothing to wait for"),
     ]
 
 
 class BatchDetail(BatchView, frozen=True, kw_only=True):
-    """A batch with its policy and its items."""
+    """A batch with its settings and its tasks."""
 
-    policy: Annotated[dict[str, Any], about("what it does with each task")]
-    items: Annotated[tuple[BatchItemView, ...], about("its tasks, by their ids")]
-    has_worker: Annotated[bool, about("whether a worker is alive that would drive it")] = True
+    policy: Annotated[
+        dict[str, Any], about("the settings of the batch: what it does with each task")
+    ]
+    items: Annotated[tuple[BatchItemView, ...], about("its tasks, in the order of their ids")]
+    has_worker: Annotated[bool, about("whether a worker is alive that can continue it")] = True
 
 
 class NoBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What `sow batch run` prints where no task is left: no batch was made."""
+    """What `sow batch run` prints if no task is left, so that it makes no batch."""
 
     batch: Annotated[None, about("always null")] = None

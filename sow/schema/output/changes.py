@@ -10,7 +10,7 @@ from sow.schema.output.fields import about
 
 
 class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a change says besides its kind; what does not belong to the kind is left out."""
+    """More facts about a change. Keys that its kind does not use are left out."""
 
     before: Annotated[str, about("the state, worker or status before the change")] | UnsetType = (
         UNSET
@@ -21,11 +21,12 @@ class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     parent: Annotated[int, about("the number of the job whose agent made the call")] | UnsetType = (
         UNSET
     )
-    cause: Annotated[str, about("why it ended or waits")] | UnsetType = UNSET
+    cause: Annotated[str, about("why the job ended or waits")] | UnsetType = UNSET
     reason: Annotated[str, about("the cause in words")] | UnsetType = UNSET
-    status: Annotated[str, about("the task's status: now, or when the job ended")] | UnsetType = (
-        UNSET
-    )
+    status: (
+        Annotated[str, about("the task's status after the change, or at the end of the job")]
+        | UnsetType
+    ) = UNSET
     iteration: Annotated[int, about("the task's iteration")] | UnsetType = UNSET
     retry_at: (
         Annotated[str, about("when a job that waits is tried again: UTC, ISO 8601")] | UnsetType
@@ -40,19 +41,23 @@ class ChangeFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
     """A change of a job, an attempt or a task's status, as `sow changes` shows it."""
 
-    cursor: Annotated[str, about("what `--since` takes to go on after this line")]
-    seq: Annotated[int, about("its number, which only grows and is never given twice in one file")]
-    at: Annotated[str, about("when it was made: UTC, ISO 8601")]
-    project: Annotated[str | None, about("the project's id; null of a notice")]
-    task: Annotated[str | None, about("the task's id; null of a notice")]
-    job: Annotated[int | None, about("the job's number; null where none has a part")]
+    cursor: Annotated[str, about("the value of `--since` that continues after this line")]
+    seq: Annotated[int, about("its number; numbers grow and are unique in one queue file")]
+    at: Annotated[str, about("when the change was made: UTC, ISO 8601")]
+    project: Annotated[
+        str | None, about("the project's id; null for a change that belongs to no project")
+    ]
+    task: Annotated[str | None, about("the task's id; null for a change that belongs to no task")]
+    job: Annotated[int | None, about("the job's number; null if it belongs to no job")]
     batch: Annotated[int | None, about("the batch that it belongs to; else null")]
-    kind: Annotated[str, about("what has changed; a job's new state in its own word")]
-    data: Annotated[ChangeFacts, about("what it says besides")]
+    kind: Annotated[
+        str, about("what has changed (docs/howto/changes.md); for a job, its new state")
+    ]
+    data: Annotated[ChangeFacts, about("more facts about it")]
 
 
 class ChangesSince(msgspec.Struct, frozen=True, kw_only=True):
-    """What has changed since a cursor, and where the next call goes on."""
+    """What has changed since a cursor, and the cursor for the next call."""
 
     changes: Annotated[tuple[ChangeView, ...], about("the changes, oldest first")]
-    cursor: Annotated[str, about("what `--since` takes the next time")]
+    cursor: Annotated[str, about("the value of `--since` for the next call")]

@@ -16,8 +16,8 @@ class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     level: Annotated[str, about("ok, note, warning or error")]
     text: Annotated[str, about("what was found, in one line")]
     remedy: Annotated[str, about("what to do; often empty")]
-    facts: Annotated[dict[str, Any], about("the same for programs; its keys belong to the check")]
-    section: Annotated[str, about("the part of the examination, of `sow doctor`")] | UnsetType = (
+    facts: Annotated[dict[str, Any], about("the same for programs; the keys depend on the check")]
+    section: Annotated[str, about("the section of `sow doctor` that it belongs to")] | UnsetType = (
         UNSET
     )
 
@@ -34,42 +34,44 @@ FoundPath = Annotated[str, about("the file or folder, from the root that holds .
 
 
 class DefectView(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong."""
+    """One problem."""
 
-    kind: Annotated[str, about("the kind of it; docs/validation.md lists them")]
+    kind: Annotated[str, about("its kind; docs/validation.md lists them")]
     path: FoundPath
-    line: Annotated[int | None, about("counted from 1; null for a folder, and what is not there")]
+    line: Annotated[int | None, about("the line, from 1; null for a folder or a missing file")]
     what: Annotated[str, about("what is wrong, in one line")]
-    why: Annotated[str, about("what follows from it")]
+    why: Annotated[str, about("the consequence")]
     remedy: Annotated[str, about("what to do")]
-    fixable: Annotated[bool, about("whether `--fix` has one right answer to it")]
+    fixable: Annotated[bool, about("whether `--fix` can fix it")]
 
 
 class FixedView(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was mended."""
+    """One problem that was fixed."""
 
     path: FoundPath
     what: Annotated[str, about("what was done, in one line")]
 
 
 class NotFixedView(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that could not be mended now."""
+    """One problem that could not be fixed now."""
 
     path: FoundPath
-    why: Annotated[str, about("what stood in the way")]
+    why: Annotated[str, about("what prevented it")]
 
 
 class Validated(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether `.sow` holds together."""
+    """Whether the files of `.sow` are valid and fit together."""
 
-    valid: Annotated[bool, about("whether nothing is wrong; exit 0 then, else 1")]
+    valid: Annotated[bool, about("whether there is no problem; the exit code is then 0, else 1")]
     findings: Annotated[
-        tuple[DefectView, ...], about("what is wrong, with `--fix` what is left; by file and line")
+        tuple[DefectView, ...],
+        about("the problems, in the order of files and lines; with `--fix` those that are left"),
     ]
-    fixed: Annotated[tuple[FixedView, ...], about("what was mended; empty without `--fix`")]
+    fixed: Annotated[tuple[FixedView, ...], about("what was fixed; empty without `--fix`")]
     not_fixed: Annotated[
-        tuple[NotFixedView, ...], about("what could not be mended now; often empty")
+        tuple[NotFixedView, ...], about("what could not be fixed now; often empty")
     ]
     to_add: Annotated[
-        tuple[str, ...], about("files that hold no marks any more and wait for `git add`")
+        tuple[str, ...],
+        about("files without conflict markers that `git add` must still mark as resolved"),
     ]

@@ -15,18 +15,18 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
 
     agent: fields.Agent
     description: Annotated[str, about("what it does")]
-    capabilities: Annotated[str, about("what its executor must let it do")]
+    capabilities: Annotated[str, about("what its executor must allow it to do")]
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt of the library; of a list, without its text. What is put together has no name."""
+    """A prompt: without its text with --list, without a name if no PATH was given."""
 
     name: Annotated[
-        str | None, about("its name, such as guidance/implementer/base; null where none was asked")
+        str | None, about("its name, such as guidance/implementer/base; null without PATH")
     ]
     made_of: (
         Annotated[
-            tuple[str, ...], about("where none was asked: the names of what was put together")
+            tuple[str, ...], about("without PATH: the names of the prompts that it consists of")
         ]
         | UnsetType
     ) = UNSET
@@ -34,38 +34,38 @@ class PromptView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a prompt is made of."""
+    """One of the files that a prompt consists of."""
 
-    name: Annotated[str, about("the prompt it belongs to: this one, or an included")]
-    path: Annotated[str, about("the file")]
-    is_teams: Annotated[bool, about("whether it is the team's own, in .sow/prompts")]
+    name: Annotated[
+        str, about("the prompt that the file belongs to: this one, or one that it includes")
+    ]
+    path: Annotated[str, about("the path of the file")]
+    is_teams: Annotated[bool, about("whether it is the team's own file, in .sow/prompts")]
 
 
 class PromptFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """With --where: the files that a prompt is made of."""
+    """With --where: the files that a prompt consists of."""
 
     name: Annotated[str, about("its name")]
     files: Annotated[
         tuple[PromptFile, ...],
-        about("the files, in their order; of one prompt with those it includes"),
+        about("the files in their order; for a single prompt also those that it includes"),
     ]
-    is_in_yours: Annotated[
-        bool, about("whether `sow prompt` without a name prints it, to you, here")
-    ]
+    is_in_yours: Annotated[bool, about("whether `sow prompt` without PATH prints it to you here")]
 
 
 class PromptsChecked(msgspec.Struct, frozen=True, kw_only=True):
     """With --check: whether the team's own prompts can be used."""
 
-    valid: Annotated[bool, about("whether none of them is refused")]
-    findings: Annotated[tuple[FindingView, ...], about("what was found of each file")]
+    valid: Annotated[bool, about("whether all of them can be used")]
+    findings: Annotated[tuple[FindingView, ...], about("what was found in each file")]
 
 
 class SchemaName(msgspec.Struct, frozen=True, kw_only=True):
     """A schema that `sow schema` prints."""
 
-    name: Annotated[str, about("the words to give to `sow schema`")]
-    describes: Annotated[str, about("the file, or what a command prints")]
+    name: Annotated[str, about("the argument of `sow schema`")]
+    describes: Annotated[str, about("what the schema describes")]
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class ToolView(msgspec.Struct, frozen=True, kw_only=True):
     """A tool of `sow mcp`."""
 
     tool: Annotated[str, about("its name")]
-    command: Annotated[str, about("the command that it is")]
+    command: Annotated[str, about("the command that it runs")]
     description: Annotated[str, about("what it does: the command's own help")]
     arguments: Annotated[dict[str, Any], about("the arguments that it takes, as JSON Schema")]
-    only_reads: Annotated[bool, about("whether it changes nothing")]
+    only_reads: Annotated[bool, about("whether it only reads")]

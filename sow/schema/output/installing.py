@@ -10,10 +10,10 @@ from sow.schema.output.findings import FindingView
 
 
 class MovedPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt of an earlier kind that was moved."""
+    """An older prompt that was moved."""
 
-    before: Annotated[str, about("where it lay")]
-    after: Annotated[str, about("where it lies now")]
+    before: Annotated[str, about("its path before")]
+    after: Annotated[str, about("its path now")]
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,31 +21,33 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
     what: Annotated[str, about("claude or agents-md")]
     scope: Annotated[str, about("user or project")]
-    file: Annotated[str, about("the file that it is about")]
-    changed: Annotated[bool, about("whether that file is another one now, or would be")]
-    deeds: Annotated[tuple[str, ...], about("what has changed in it, in words")]
-    notes: Annotated[tuple[str, ...], about("what stays otherwise than one may expect, and why")]
-    backup: Annotated[str | None, about("where a copy of the file before it lies; null for none")]
+    file: Annotated[str, about("the file that was changed, or would be")]
+    changed: Annotated[bool, about("whether that file was changed, or with --dry-run would be")]
+    deeds: Annotated[tuple[str, ...], about("the changes to it, in words")]
+    notes: Annotated[
+        tuple[str, ...], about("what was not changed although you may expect it, and why")
+    ]
+    backup: Annotated[str | None, about("the backup of the earlier file; null if none was needed")]
     needs_trust: Annotated[
-        bool, about("whether Claude Code leaves it out until the folder is trusted")
+        bool, about("whether Claude Code ignores it until the folder is trusted")
     ]
     moved: Annotated[tuple[MovedPrompt, ...], about("prompts that were moved")]
     dry_run: Annotated[bool, about("whether nothing was written")]
 
 
 class InstallStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """What is installed, and whether it is of this sow."""
+    """What is installed, and whether it belongs to this version of sow."""
 
-    ok: Annotated[bool, about("whether all that is installed is current and whole")]
+    ok: Annotated[bool, about("whether everything that is installed is up to date and complete")]
     version: fields.Version
     findings: Annotated[tuple[FindingView, ...], about("each thing that was checked")]
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
-    """What has ended or waits, as a session that leads is told of it."""
+    """What has ended or waits for you since the last call."""
 
-    session_id: Annotated[str, about("whose cursor it is")]
-    lines: Annotated[tuple[str, ...], about("what is told; empty for nothing new")]
+    session_id: Annotated[str, about("the session")]
+    lines: Annotated[tuple[str, ...], about("the lines that are printed; empty if nothing is new")]
     cursor: Annotated[
-        str | None, about("up to where it was told, as `sow changes` takes it; or null")
+        str | None, about("the cursor of `sow changes` up to which the session has read; or null")
     ]

@@ -19,16 +19,14 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     verb: fields.Verb
     agent: fields.JobsAgent
     executor: fields.JobsExecutor
-    tasks: Annotated[
-        tuple[str, ...], about("the tasks that it is about; of a merge they may be several")
-    ]
-    checks: Annotated[tuple[str, ...], about("the checks that a job runs; else empty")]
-    state: Annotated[str, about("where the job stands (docs/reference.md, Job states)")]
+    tasks: Annotated[tuple[str, ...], about("the tasks that it is about; a merge may have several")]
+    checks: Annotated[tuple[str, ...], about("the checks that the job runs; empty if it runs none")]
+    state: Annotated[str, about("the job's state (docs/reference.md, Job states)")]
     status: Annotated[
         str | None,
         about(
-            "the status in which the job left its task; in_progress until it ends;"
-            " null of a job that leaves the status alone"
+            "the task's status at the end of the job; in_progress before; null for a job"
+            " that does not change the status"
         ),
     ]
     cause: fields.Cause
@@ -36,91 +34,92 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: Annotated[
         int | None,
         about(
-            "the exit code that the job's end gives to a call that waits for it: 75"
-            " from one that stops waiting while the job goes on; else null until the job has ended"
+            "the exit code of a call that waits for the job: 75 if it stops waiting before"
+            " the job ends; in other output null until the job has ended"
         ),
     ]
-    attempt_count: Annotated[int, about("how many attempts were made")]
+    attempt_count: Annotated[int, about("how many attempts it has had")]
     session_id: fields.SessionId
     seconds: Annotated[
-        float | None, about("from the call to the job's end, in seconds; null before")
+        float | None, about("the time from the call to the job's end, in seconds; null before that")
     ]
     created_at: fields.CreatedAt
     started_at: fields.StartedAt
     ended_at: fields.EndedAt
     cost_usd: fields.CostUsd
-    denied_tools: Annotated[
-        tuple[str, ...], about("the tools that the agent asked for and did not get")
+    denied_tools: Annotated[tuple[str, ...], about("the tools that were denied to the agent")]
+    warnings: Annotated[
+        tuple[str, ...], about("what a person should look at, even if the job succeeded")
     ]
-    warnings: Annotated[tuple[str, ...], about("what a person should look at, however it ended")]
-    priority: Annotated[int, about("jobs of a higher one start first")]
-    parent: Annotated[
-        int | None, about("the number of the job whose agent made the call; else null")
-    ]
-    retries: Annotated[int, about("retries spent, of the executor's `retries`")]
+    priority: Annotated[int, about("jobs with a higher priority start first")]
+    parent: Annotated[int | None, about("the job whose agent made the call; null if no agent did")]
+    retries: Annotated[int, about("how many of the executor's `retries` were used")]
     retry_at: Annotated[
-        str | None, about("when it is tried again: UTC, ISO 8601; null if it waits for no time")
+        str | None,
+        about("when it is tried again: UTC, ISO 8601; null if it does not wait for a time"),
     ]
     unverifiable: Annotated[
-        bool, about("whether nobody here can tell if its agent runs (`sow job resolve`)")
+        bool, about("whether sow cannot see from here if its agent runs (`sow job resolve`)")
     ]
     standing: Annotated[
         str,
         about(
-            "what it does or waits for now, in a few words: its agent's last tool call,"
-            " a request that fails, a slot, a paused queue; empty once it has ended"
+            "what it does or waits for now, in a few words, such as the agent's last tool"
+            " call or a paused queue; empty after its end"
         ),
     ]
     quiet_seconds: Annotated[
-        float | None, about("how long ago its agent wrote its last line; null if it does not run")
+        float | None,
+        about("seconds since the agent printed its last line; null if the agent does not run"),
     ]
 
 
 class Outcome(JobView, frozen=True, kw_only=True):
-    """The outcome of one job, or where it stands, as the commands of a call print it."""
+    """The result of one job, or its present state if it has not ended."""
 
     owed: Annotated[
-        bool, about("whether an earlier call placed the job and went away before it ended")
+        bool, about("whether an earlier call queued the job and ended before the job did")
     ] = False
     continue_with: Annotated[
         str | None,
         about(
-            "the command that goes on waiting, for all tasks of the call, after `&&`"
-            " where all of them are held until another command is done; else null"
+            "the command that continues waiting for all tasks of the call; null after the"
+            " end. If all of them are held, it begins with the command that releases them,"
+            " and `&&`"
         ),
     ] = None
     next_step: Annotated[
         str,
         about(
-            "what a person can do about it, in a sentence with the command; empty where"
-            " there is nothing to do"
+            "a sentence with the command that a person can run next; empty if there is"
+            " nothing to do"
         ),
     ] = ""
     agent_says: Annotated[
         str | None,
         about(
-            "what its agent has logged last: its question where it left paused, its"
-            " reason where it left failed; null where it logged none, and of other outcomes"
+            "the agent's last log entry, if it ended paused (its question) or failed (its"
+            " reason); else null"
         ),
     ] = None
     verdict: Annotated[
         str | None,
         about(
-            "of a review: accepted or corrections, once that is given, and as long as"
-            " no later verdict has taken its place; else null"
+            "for a review: accepted or corrections; null without a verdict, or after a later one"
         ),
     ] = None
     summary: Annotated[
-        str, about("what the reviewer thinks of the work; empty without a verdict")
+        str, about("for a review: what the reviewer thinks of the work; empty without a verdict")
     ] = ""
     feedback_file: Annotated[
-        str | None, about("the file in feedback/ that holds what is to be corrected; else null")
+        str | None, about("for a review: the file in feedback/ with the corrections; else null")
     ] = None
     steers: Annotated[
-        tuple[str, ...], about("of a review: the files of the change that steer agents or machines")
+        tuple[str, ...], about("for a review: the changed files that control agents or machines")
     ] = ()
     anew_with: Annotated[
-        str | None, about("of an owed outcome: the option that makes the same call run it anew")
+        str | None,
+        about("if `owed`: the option with which the same call starts a new run; else null"),
     ] = None
 
 
@@ -129,7 +128,9 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
 
     attempt: Annotated[int, about("its number within the job, from 1")]
     id: Annotated[str, about("its id, the value of SOW_ATTEMPT_ID")]
-    verb: Annotated[str, about("what the CLI was told to do; a retry of a spawn is often a resume")]
+    verb: Annotated[
+        str, about("what the CLI was started for; a retry of a spawn is often a resume")
+    ]
     worker: fields.WorkerKey
     argv: Annotated[tuple[str, ...], about("the command that was run")]
     pid: Annotated[int | None, about("the process id of its supervisor; null before it starts")]
@@ -139,44 +140,42 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: Annotated[
         int | None, about("the exit code of the agent's own process; null if unknown")
     ]
-    exit_signal: Annotated[
-        int | None, about("the signal that ended that process; null if none did")
-    ]
-    tool_uses: Annotated[
-        int | None, about("how many tools it called; null if its output does not tell")
-    ]
+    exit_signal: Annotated[int | None, about("the signal that ended that process; null if none")]
+    tool_uses: Annotated[int | None, about("how many tool calls it made; null if unknown")]
     used: Annotated[
         CostSum | None,
-        about("tokens, time and money; null of an attempt that no record of it tells"),
+        about("its tokens, time and cost; null if there is no record"),
     ]
     cpu_seconds: Annotated[float | None, about("processor time; null if unknown")]
     max_rss_kb: Annotated[
-        int | None, about("the most memory a process of it used, in KiB; null if unknown")
+        int | None, about("the largest memory of one of its processes, in KiB; null if unknown")
     ]
     started_at: fields.StartedAt
     ended_at: fields.EndedAt
-    folder: Annotated[str, about("where its prompt and its output lie")]
+    folder: Annotated[str, about("the folder with its prompt and output")]
 
 
 class JobDetail(JobView, frozen=True, kw_only=True):
     """A job with what was asked for and each of its attempts."""
 
     used: Annotated[CostSum, about("the tokens, time and money of its attempts")]
-    prompt: Annotated[str, about("the caller's words; often empty")]
-    attempts: Annotated[tuple[AttemptView, ...], about("its attempts, first to last")]
+    prompt: Annotated[
+        str, about("the text of the call (`--prompt`, or the text of a resume); often empty")
+    ]
+    attempts: Annotated[tuple[AttemptView, ...], about("its attempts in their order")]
 
 
 class JobStory(JobView, frozen=True, kw_only=True):
     """A job with what happened to it and what happens next, in words."""
 
-    story: Annotated[tuple[str, ...], about("the lines that people are shown")]
+    story: Annotated[tuple[str, ...], about("the lines that are printed without --json")]
 
 
 class Cancelled(Outcome, frozen=True, kw_only=True):
-    """The outcome of a cancelled job, and what became of the jobs that its agent had queued."""
+    """The result of a cancelled job, and the jobs that its agent had queued."""
 
-    children: Annotated[tuple[JobView, ...], about("the jobs that were ended with it")]
-    kept: Annotated[tuple[JobView, ...], about("the jobs that go on")]
+    children: Annotated[tuple[JobView, ...], about("the jobs that were cancelled with it")]
+    kept: Annotated[tuple[JobView, ...], about("the jobs that continue")]
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,33 +186,38 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     agent: fields.Agent
     executor: fields.Executor
     job: Annotated[
-        int | None, about("the job that the same call has placed before, so that none would start")
+        int | None,
+        about(
+            "the job that an equal call has queued before, so that nothing would start; else null"
+        ),
     ]
     argv: Annotated[tuple[str, ...] | None, about("the command; null with a `job`")]
     cwd: Annotated[str | None, about("the folder; null with a `job`")]
     env_names: Annotated[
         tuple[str, ...] | None, about("the names of its variables; null with a `job`")
     ]
-    prompt: Annotated[str | None, about("what it would read; null with a `job`")]
+    prompt: Annotated[str | None, about("the prompt; null with a `job`")]
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event of an agent's output. A key that its kind does not tell is left out."""
+    """One event of an agent's output. Keys that its kind does not use are left out."""
 
     job: Annotated[int, about("the job's number")]
     attempt: Annotated[int, about("the attempt's number within the job")]
     kind: Annotated[str, about("what kind of event it is, such as text or tool_use")]
-    at: Annotated[str, about("when, where the output tells it: UTC, ISO 8601")] | UnsetType = UNSET
-    text: Annotated[str, about("its words")] | UnsetType = UNSET
+    at: (
+        Annotated[str, about("when it happened, if the output says it: UTC, ISO 8601")] | UnsetType
+    ) = UNSET
+    text: Annotated[str, about("its text")] | UnsetType = UNSET
     session_id: Annotated[str, about("the session's id")] | UnsetType = UNSET
     tool: Annotated[str, about("the tool's name")] | UnsetType = UNSET
-    is_error: Annotated[bool, about("true if it tells of a failure")] | UnsetType = UNSET
-    http_status: Annotated[int, about("a request's status")] | UnsetType = UNSET
+    is_error: Annotated[bool, about("true if it reports a failure")] | UnsetType = UNSET
+    http_status: Annotated[int, about("the HTTP status of a request")] | UnsetType = UNSET
     resets_at: Annotated[str, about("when a limit resets: UTC, ISO 8601")] | UnsetType = UNSET
     cost_usd: Annotated[float, about("US dollars")] | UnsetType = UNSET
-    count: Annotated[int, about("how many of its processes run in the background")] | UnsetType = (
-        UNSET
-    )
+    count: (
+        Annotated[int, about("how many processes of the agent run in the background")] | UnsetType
+    ) = UNSET
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +225,6 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: Annotated[tuple[int, ...], about("the numbers of the jobs")]
     files: Annotated[tuple[str, ...], about("the old logs of workers")]
-    bytes: Annotated[int, about("the size of all of it")]
-    change_rows: Annotated[int, about("how many rows of the record of changes")]
+    bytes: Annotated[int, about("the size of everything that was removed")]
+    change_rows: Annotated[int, about("how many rows of the record of changes were removed")]
     dry_run: Annotated[bool, about("whether nothing was removed")]

@@ -6,7 +6,7 @@ import msgspec
 
 from sow.schema.output.fields import about
 
-ItemId = Annotated[str, about("the id of its entry; of what is in no index, its path")]
+ItemId = Annotated[str, about("the id of its index entry; its path if it has none")]
 ItemKind = Annotated[
     str, about("what it is: design, decision, exploration, project, unit, note, …")
 ]
@@ -19,33 +19,41 @@ class KnowledgeItem(msgspec.Struct, frozen=True, kw_only=True):
     id: ItemId
     kind: ItemKind
     title: ItemTitle
-    path: Annotated[str, about("a file or a folder, from the workspace's root")]
-    summary: Annotated[str, about("how it begins; often empty")]
-    is_here: Annotated[bool, about("whether there is something at its path")]
-    project: Annotated[str | None, about("the project's name; null without an entry")]
-    project_id: Annotated[str | None, about("the project's id; null without an entry")]
-    ended: Annotated[str | None, about("how that has ended: finished or abandoned; null as above")]
-    ended_at: Annotated[str | None, about("when that was: UTC, ISO 8601; null as above")]
+    path: Annotated[str, about("a file or a folder, relative to the folder with .sow")]
+    summary: Annotated[str, about("its first words; often empty")]
+    is_here: Annotated[bool, about("whether the file or folder exists")]
+    project: Annotated[
+        str | None, about("the name of the project that it comes from; null without an index entry")
+    ]
+    project_id: Annotated[str | None, about("the id of that project; null without an index entry")]
+    ended: Annotated[
+        str | None,
+        about("how that project ended: finished or abandoned; null without an index entry"),
+    ]
+    ended_at: Annotated[
+        str | None, about("when that project ended: UTC, ISO 8601; null without an index entry")
+    ]
     approved_by: Annotated[
-        str | None, about("who has approved the document: a role, or `person`; null")
+        str | None, about("who approved the document: a role, or `person`; null if nobody did")
     ]
 
 
 class KnowledgeShown(KnowledgeItem, frozen=True, kw_only=True):
     """A document with its text, or a project with its files."""
 
-    files: Annotated[tuple[str, ...], about("its files, from the workspace's root")]
+    files: Annotated[tuple[str, ...], about("its files, relative to the folder with .sow")]
     text: Annotated[str, about("the document; empty for a project")]
 
 
 class KnowledgeFound(msgspec.Struct, frozen=True, kw_only=True):
-    """A file in which the words stand."""
+    """A file that contains the words."""
 
     id: ItemId
     kind: ItemKind
     title: ItemTitle
-    file: Annotated[str, about("the file, from the workspace's root")]
+    file: Annotated[str, about("the file, relative to the folder with .sow")]
     line: Annotated[
-        int | None, about("where the first of the words stands in it; null for nowhere")
+        int | None,
+        about("the line with the first of the words; null if only the title or summary has them"),
     ]
-    excerpt: Annotated[str, about("the text around the words, on one line")]
+    excerpt: Annotated[str, about("the text around the words, in one line")]

@@ -9,67 +9,76 @@ from sow.schema.output.fields import about
 
 
 class ProjectView(msgspec.Struct, frozen=True, kw_only=True):
-    """A project, as its `state.yaml` holds it."""
+    """A project, with the contents of its `state.yaml`."""
 
     project: fields.ProjectKey
-    name: Annotated[str, about("what it is called")]
-    description: Annotated[str | None, about("what it is for; null if nobody said")]
-    branch: Annotated[str | None, about("the branch it was begun on; null without git")]
+    name: Annotated[str, about("its name")]
+    description: Annotated[str | None, about("its purpose; null if it was not given")]
+    branch: Annotated[
+        str | None,
+        about(
+            "the branch on which its tasks start and into which they are merged; null without git"
+        ),
+    ]
     phases: Annotated[tuple[str, ...], about("its phases, in order")]
-    type: Annotated[str, about("standard, exploration, design or breakdown")]
-    state: Annotated[str, about("where it stands in its type's lifecycle")]
-    iteration: Annotated[int, about("how often it was planned, from 1")]
-    finished_phases: Annotated[tuple[str, ...], about("the phases led by people that are finished")]
-    plan: Annotated[dict[str, Any] | None, about("who has approved the plan, and when; else null")]
+    type: Annotated[str, about("standard, exploration, design, breakdown or quick")]
+    state: Annotated[str, about("its state (docs/lifecycle.md)")]
+    iteration: Annotated[int, about("its iteration, from 1: how often it was planned")]
+    finished_phases: Annotated[
+        tuple[str, ...], about("the finished ones of the phases that people lead")
+    ]
+    plan: Annotated[
+        dict[str, Any] | None, about("who approved the plan, and when; null if nobody did")
+    ]
     units: Annotated[tuple[dict[str, Any], ...], about("the work units that were approved")]
     review: Annotated[
-        dict[str, Any] | None, about("the last verdict on the whole; null before one")
+        dict[str, Any] | None, about("the last verdict on the whole project; null before the first")
     ]
-    check: Annotated[dict[str, Any] | None, about("the last check of the whole; null before one")]
-    ending: Annotated[dict[str, Any] | None, about("that its end was asked for; else null")]
-    inputs: Annotated[
-        tuple[dict[str, Any], ...], about("the files that it takes in (`sow schema project`)")
+    check: Annotated[
+        dict[str, Any] | None, about("the last check of the whole project; null before the first")
     ]
-    outputs: Annotated[
-        tuple[dict[str, Any], ...], about("the files that it brings forth (`sow schema project`)")
+    ending: Annotated[
+        dict[str, Any] | None, about("the request to end it, if there is one; else null")
     ]
+    inputs: Annotated[tuple[dict[str, Any], ...], about("its input files (`sow schema project`)")]
+    outputs: Annotated[tuple[dict[str, Any], ...], about("its output files (`sow schema project`)")]
     feedback: Annotated[
         tuple[dict[str, Any], ...],
-        about("the feedback on it, settled or not (`sow schema project`)"),
+        about("all feedback on it (`sow schema project`)"),
     ]
     created_at: fields.CreatedAt
     updated_at: Annotated[str, about("when it was last changed: UTC, ISO 8601")]
-    metadata: Annotated[dict[str, Any], about("whatever else was set for it")]
+    metadata: Annotated[dict[str, Any], about("other values that were set (metadata.KEY)")]
 
 
 class ProjectStanding(ProjectView, frozen=True, kw_only=True):
-    """A project with how many of its tasks stand where."""
+    """A project, with counts of its tasks."""
 
     task_count: Annotated[int, about("how many tasks can be read")]
     tasks_by_phase: Annotated[
-        dict[str, dict[str, int]], about("by phase, how many of its tasks have each status")
+        dict[str, dict[str, int]], about("for each phase, how many of its tasks have each status")
     ]
     invalid: Annotated[tuple[str, ...], about("what is wrong with the tasks that cannot be read")]
 
 
 class ArtifactView(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the project takes in or brings forth."""
+    """An input or output file of the project."""
 
-    path: Annotated[str, about("the file, from the workspace's root")]
-    type: Annotated[str, about("what it is, in a word")]
+    path: Annotated[str, about("the file, relative to the folder with .sow")]
+    type: Annotated[str, about("its type")]
     side: Annotated[str, about("input or output")]
-    by: Annotated[str, about("who has listed it: a role, or `person`")]
+    by: Annotated[str, about("who listed it: a role, or `person`")]
     at: Annotated[str, about("when that was: UTC, ISO 8601")]
-    approved_by: Annotated[str | None, about("who has approved it last; null where nobody has")]
-    approved_at: Annotated[str | None, about("when that was; null where nobody has")]
-    is_approved: Annotated[bool, about("whether it is approved as it stands now, unchanged since")]
+    approved_by: Annotated[str | None, about("who approved it last; null if nobody did")]
+    approved_at: Annotated[str | None, about("when that was; null if nobody did")]
+    is_approved: Annotated[bool, about("whether its present content is approved")]
 
 
 class RemedyView(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that brings the project on."""
+    """A command that helps to meet a condition."""
 
-    command: Annotated[str, about("the command; `<…>` in it is the reader's to fill in")]
-    why: Annotated[str, about("what it is for, in a few words")]
+    command: Annotated[str, about("the command; replace each `<…>` in it")]
+    why: Annotated[str, about("the reason, in a few words")]
 
 
 class UnmetGuard(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,24 +89,27 @@ class UnmetGuard(msgspec.Struct, frozen=True, kw_only=True):
     remedies: Annotated[tuple[RemedyView, ...], about("the commands that make it true")]
 
 
-class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """What may happen to the project next."""
+class LifecycleEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that the project's state has, and whether it is possible now."""
 
-    event: Annotated[str, about("its name, as `sow advance` takes it")]
-    source: Annotated[str, about("the state in which the project is")]
-    target: Annotated[str, about("the state that it leads to")]
-    allowed: Annotated[bool, about("whether all its guards are met")]
-    goes_back: Annotated[bool, about("whether it leads back, so that it must be named")]
-    unmet: Annotated[tuple[UnmetGuard, ...], about("the guards that are not met")]
+    event: Annotated[str, about("its name, the argument of `sow advance`")]
+    source: Annotated[str, about("the project's present state")]
+    target: Annotated[str, about("the state after the event")]
+    allowed: Annotated[bool, about("whether all its conditions are met")]
+    goes_back: Annotated[
+        bool,
+        about("whether it leads to an earlier state; `sow advance` does it only if you name it"),
+    ]
+    unmet: Annotated[tuple[UnmetGuard, ...], about("the conditions that are not met")]
 
 
 class Advanced(msgspec.Struct, frozen=True, kw_only=True):
     """The project in its new state."""
 
-    event: Annotated[str, about("what has happened")]
-    before: Annotated[str, about("the state in which it was")]
-    state: Annotated[str, about("the state in which it is, or would be")]
-    iteration: Annotated[int, about("how often it was planned, from 1")]
+    event: Annotated[str, about("the event that happened")]
+    before: Annotated[str, about("the state before the event")]
+    state: Annotated[str, about("the state after the event")]
+    iteration: Annotated[int, about("its iteration, from 1: how often it was planned")]
     dry_run: Annotated[bool, about("whether nothing was changed")]
 
 
@@ -105,59 +117,62 @@ class Approved(msgspec.Struct, frozen=True, kw_only=True):
     """What was approved."""
 
     approved: Annotated[
-        tuple[str, ...], about("plan, or the files and work units, as they are listed")
+        tuple[str, ...], about("`plan`, or the files and work units that were named")
     ]
-    by: Annotated[str, about("who has approved: a role, or `person`")]
+    by: Annotated[str, about("who approved: a role, or `person`")]
 
 
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
     """A phase of the project."""
 
     phase: Annotated[str, about("its name")]
-    led_by: Annotated[str, about("people, or agents")]
+    led_by: Annotated[str, about("who leads it: people or agents")]
     is_finished: Annotated[bool, about("whether it was marked as finished")]
     task_count: Annotated[int, about("how many tasks it has")]
 
 
 class ProjectRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A project of this repository: the one at work, or one that has ended."""
+    """A project of this repository: the current one, or one that has ended."""
 
     project: Annotated[str, about("its id")]
-    name: Annotated[str, about("what it is called")]
-    type: Annotated[str, about("standard, exploration, design or breakdown")]
-    state: Annotated[str, about("where it stands, or stood when it ended")]
-    ended: Annotated[str | None, about("finished or abandoned; null for the one at work")]
+    name: Annotated[str, about("its name")]
+    type: Annotated[str, about("standard, exploration, design, breakdown or quick")]
+    state: Annotated[str, about("its state, or its state when it ended")]
+    ended: Annotated[str | None, about("finished or abandoned; null for the current one")]
     ended_at: Annotated[str | None, about("when it ended: UTC, ISO 8601")]
-    folder: Annotated[str, about("where it lies, from the workspace's root")]
+    folder: Annotated[str, about("its folder, relative to the folder with .sow")]
 
 
 class ProjectEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """How the project ends."""
+    """The end of a project."""
 
     project: Annotated[str, about("its id")]
-    name: Annotated[str, about("what it is called")]
+    name: Annotated[str, about("its name")]
     how: Annotated[str, about("finished or abandoned")]
     archive: Annotated[
-        str | None, about("where it lies now; null where it was removed, or goes on")
+        str | None,
+        about("the folder of the archive; null if the project was removed, or has not ended yet"),
     ]
     is_recorded_only: Annotated[
-        bool, about("whether a worker carries it out once the caller's job has ended")
+        bool,
+        about(
+            "whether the end is only recorded; a worker then ends the project after the"
+            " caller's job"
+        ),
     ]
-    clones: Annotated[
-        tuple[str, ...], about("the folders of the clones of its tasks that are left")
-    ]
-    branches: Annotated[tuple[str, ...], about("the branches of its tasks that are left")]
+    clones: Annotated[tuple[str, ...], about("clones of its tasks that still exist")]
+    branches: Annotated[tuple[str, ...], about("branches of its tasks that still exist")]
 
 
 class WholeJudged(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on the project as a whole."""
 
     verdict: Annotated[str, about("accepted or corrections")]
-    by: Annotated[str, about("who has judged: a role, or `person`")]
+    by: Annotated[str, about("who gave it: a role, or `person`")]
     at: Annotated[str, about("when that was: UTC, ISO 8601")]
-    summary: Annotated[str, about("what the judge says of the whole; often empty")]
+    summary: Annotated[str, about("the summary of the verdict; often empty")]
     feedback_id: Annotated[
-        str | None, about("the feedback that says what to correct; null without one")
+        str | None, about("the feedback with the corrections; null if there are none")
     ]
 
 
@@ -167,23 +182,23 @@ class PublishedIssue(msgspec.Struct, frozen=True, kw_only=True):
     unit: Annotated[str, about("the unit's id")]
     number: Annotated[int, about("the issue's number")]
     url: Annotated[str, about("the issue's address")]
-    is_new: Annotated[bool, about("whether this call has opened it")]
+    is_new: Annotated[bool, about("whether this call opened it")]
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """The files in which the work units are published, and their issues."""
+    """The published files of work units, and their issues."""
 
-    files: Annotated[tuple[str, ...], about("the files, from the workspace's root")]
-    issues: Annotated[tuple[PublishedIssue, ...], about("with --to github: each unit's issue")]
+    files: Annotated[tuple[str, ...], about("the files, relative to the folder with .sow")]
+    issues: Annotated[tuple[PublishedIssue, ...], about("with --to github: the issue of each unit")]
 
 
 class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
     """Feedback on the project as a whole."""
 
-    feedback_id: Annotated[str, about("its number, as commands name it")]
+    feedback_id: Annotated[str, about("its number, the argument of `sow feedback settle`")]
     status: Annotated[str, about("open or settled")]
-    by: Annotated[str, about("who has given it: a role, or `person`")]
+    by: Annotated[str, about("who gave it: a role, or `person`")]
     at: Annotated[str, about("when that was: UTC, ISO 8601")]
-    settled_by: Annotated[str | None, about("who has settled it; null while it is open")]
+    settled_by: Annotated[str | None, about("who settled it; null while it is open")]
     settled_at: Annotated[str | None, about("when that was; null while it is open")]
-    text: Annotated[str, about("its words, in Markdown")]
+    text: Annotated[str, about("its text, in Markdown")]

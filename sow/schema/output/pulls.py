@@ -17,10 +17,10 @@ class PullOpened(msgspec.Struct, frozen=True, kw_only=True):
     number: Number
     url: Url
     state: State
-    is_new: Annotated[bool, about("whether this call has opened it")]
+    is_new: Annotated[bool, about("whether this call opened it")]
     uncommitted: Annotated[
         tuple[str, ...],
-        about("what of .sow/knowledge no commit has yet, from the repository's root"),
+        about("files of .sow/knowledge that are not committed, relative to the repository's root"),
     ]
 
 
@@ -32,21 +32,23 @@ class PullCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PullStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a pull request stands."""
+    """The state of a pull request."""
 
     number: Number
     url: Url
-    title: Annotated[str, about("its title, as it is on GitHub")]
+    title: Annotated[str, about("its title on GitHub")]
     state: State
-    branch: Annotated[str, about("the branch that it would have taken in")]
-    base: Annotated[str, about("the branch that takes it in")]
-    commit: Annotated[str, about("the commit that it is at")]
-    is_current: Annotated[bool, about("whether the branch here is at that commit")]
+    branch: Annotated[str, about("the branch with the changes")]
+    base: Annotated[str, about("the branch into which it is to be merged")]
+    commit: Annotated[str, about("its last commit on GitHub")]
+    is_current: Annotated[bool, about("whether the local branch is at that commit")]
     mergeable: Annotated[
-        bool | None, about("whether GitHub could merge it; null while it finds that out")
+        bool | None, about("whether GitHub can merge it; null if GitHub does not know yet")
     ]
-    approvers: Annotated[tuple[str, ...], about("whose last word is an approval")]
-    changes_asked_by: Annotated[tuple[str, ...], about("whose last word asks for more")]
+    approvers: Annotated[tuple[str, ...], about("reviewers whose last review approves it")]
+    changes_asked_by: Annotated[
+        tuple[str, ...], about("reviewers whose last review asks for changes")
+    ]
     checks: Annotated[
-        tuple[PullCheck, ...] | None, about("its checks; null where none may be seen")
+        tuple[PullCheck, ...] | None, about("its checks; null if you may not see them")
     ]

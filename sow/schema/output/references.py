@@ -8,31 +8,37 @@ from sow.schema.output.fields import about
 
 ReferenceKey = Annotated[str, about("the reference's id")]
 Source = Annotated[str, about("the address of the repository")]
-LinkPath = Annotated[str, about("where it is linked, relative to the workspace's root")]
-Commit = Annotated[str | None, about("the commit that is linked on this machine; null for none")]
+LinkPath = Annotated[str, about("the path of its link, relative to the folder with .sow")]
+Commit = Annotated[str | None, about("the commit that is linked on this machine; null if none is")]
 LeftOut = Annotated[
-    tuple[str, ...], about("what the commit has and the link has not, each with the reason")
+    tuple[str, ...], about("files of the commit that were left out, each with the reason")
 ]
 
 
 class ReferenceView(msgspec.Struct, frozen=True, kw_only=True):
-    """A reference of the index, and what of it is on this machine."""
+    """A reference of the index, and its state on this machine."""
 
     reference: ReferenceKey
     source: Source
     kind: Annotated[str, about("knowledge or code")]
     link: LinkPath
-    branch: Annotated[str | None, about("the branch that it follows; null for none")]
-    tag: Annotated[str | None, about("the tag at which it stands; null for none")]
-    path: Annotated[str | None, about("the folder that is linked; null for the whole")]
-    tags: Annotated[tuple[str, ...], about("words by which it is found")]
+    branch: Annotated[str | None, about("the branch that it follows; null if none was named")]
+    tag: Annotated[str | None, about("the tag that it uses; null if none was named")]
+    path: Annotated[str | None, about("the folder that is linked; null for the whole repository")]
+    tags: Annotated[tuple[str, ...], about("words to find it by")]
     description: Annotated[str, about("what it is for; often empty")]
-    summary: Annotated[str, about("what stands in it; often empty")]
+    summary: Annotated[str, about("what it contains; often empty")]
     presence: Annotated[
-        str, about("what lies in its place here: linked, copied, missing or strange")
+        str,
+        about(
+            "its state on this machine: linked, copied, missing or strange (something else"
+            " is in its place)"
+        ),
     ]
     commit: Commit
-    folder: Annotated[str | None, about("where its files really lie; null where they are not here")]
+    folder: Annotated[
+        str | None, about("the folder with its files; null if they are not on this machine")
+    ]
     left_out: LeftOut
 
 
@@ -43,47 +49,49 @@ class ReferenceAdded(ReferenceView, frozen=True, kw_only=True):
 
 
 class ReferenceStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """A reference held against its remote."""
+    """A reference compared with its remote."""
 
     reference: ReferenceKey
     source: Source
     standing: Annotated[
         str,
         about(
-            "current, behind, ahead, diverged, unreachable, missing (nothing is linked"
-            " here) or strange (something else lies there)"
+            "current, behind, ahead, diverged, unreachable, missing (nothing is linked) or"
+            " strange (something else is in its place)"
         ),
     ]
-    ahead: Annotated[int, about("how many commits are here that the remote has not")]
-    behind: Annotated[int, about("how many the remote has that are not linked here")]
+    ahead: Annotated[int, about("how many commits the linked version has and the remote does not")]
+    behind: Annotated[int, about("how many commits the remote has and the linked version does not")]
     commit: Commit
     remote: Annotated[
-        str | None, about("the commit that the remote has; null where it gave no answer")
+        str | None, about("the commit that the remote has; null if it gave no answer")
     ]
     reason: Annotated[str, about("why it cannot be reached; else empty")]
 
 
 class ReferenceUpdated(msgspec.Struct, frozen=True, kw_only=True):
-    """What has become of a reference that was updated, or linked again."""
+    """The result of updating or linking a reference."""
 
     reference: ReferenceKey
     source: Source
     deed: Annotated[
         str,
         about(
-            "stood (nothing to do), linked (it was missing here), updated, or reset (it"
-            " had diverged, or was ahead, and is what the remote has now)"
+            "stood (nothing to do), linked (it was missing here), updated, or reset (it had"
+            " diverged or was ahead, and was set to the remote)"
         ),
     ]
-    before: Annotated[str | None, about("the commit that was linked; null for none")]
+    before: Annotated[str | None, about("the commit that was linked before; null if none was")]
     commit: Commit
-    words: Annotated[str, about("how it stood before, in words; empty where the same")]
-    is_copy: Annotated[bool, about("whether it was copied, where no link can be made")]
+    words: Annotated[str, about("how it differed from the remote, in words; empty if it did not")]
+    is_copy: Annotated[
+        bool, about("whether its files were copied, because links are impossible here")
+    ]
     left_out: LeftOut
 
 
 class ReferenceFailed(msgspec.Struct, frozen=True, kw_only=True):
-    """A reference that could not be brought here."""
+    """A reference that could not be fetched or linked."""
 
     reference: ReferenceKey
     source: Source
@@ -96,23 +104,23 @@ class ReferenceRemoved(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: ReferenceKey
     source: Source
-    was_linked: Annotated[bool, about("whether what lay in its place was sow's, and is gone")]
+    was_linked: Annotated[bool, about("whether there was a link of sow, which is removed now")]
     others: Annotated[
         tuple[str, ...],
-        about("the other repositories on this machine for which what was fetched stays"),
+        about("other repositories on this machine that still use the fetched files"),
     ]
     tasks: Annotated[
-        tuple[str, ...], about("the tasks that name it still: their agents go without")
+        tuple[str, ...], about("tasks that still name it; their agents work without it")
     ]
 
 
 class CachePruned(msgspec.Struct, frozen=True, kw_only=True):
-    """What has become of one repository in the cache, or would."""
+    """What happened to one repository in the cache, or with --dry-run would happen."""
 
     source: Source
     users: Annotated[tuple[str, ...], about("the repositories that use it")]
-    gone_users: Annotated[tuple[str, ...], about("those on record that use it no more")]
-    trees: Annotated[int, about("how many of its trees nobody links, and were removed")]
+    gone_users: Annotated[tuple[str, ...], about("recorded users that do not use it any more")]
+    trees: Annotated[int, about("how many unused versions of it were removed")]
     removed: Annotated[bool, about("whether all of it was removed")]
-    note: Annotated[str, about("why it was left as it is; else empty")]
+    note: Annotated[str, about("why it was kept; else empty")]
     dry_run: Annotated[bool, about("whether nothing was removed")]

@@ -8,21 +8,21 @@ from sow.schema.output.fields import about
 
 
 class SessionEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An orchestrator's session on a terminal that has ended."""
+    """An ended session of an orchestrator on a terminal."""
 
-    executor: Annotated[str, about("whose session it was")]
+    executor: Annotated[str, about("the executor of the session")]
     session_id: Annotated[
-        str | None, about("its id; null where the executor's CLI made it by itself")
+        str | None, about("its id; null if the CLI chose an id that sow does not know")
     ]
     cli_exit_code: Annotated[
-        int, about("how the CLI exited; minus a signal's number where one killed it")
+        int, about("the exit code of the CLI; if a signal killed it, minus the signal's number")
     ]
 
 
 class StartPreview(msgspec.Struct, frozen=True, kw_only=True):
     """The session that `sow start` would begin (`--dry-run`)."""
 
-    executor: Annotated[str, about("whose session it would be")]
+    executor: Annotated[str, about("the executor of the session")]
     argv: Annotated[tuple[str, ...], about("the command")]
     cwd: Annotated[str, about("the folder")]
     env_names: Annotated[tuple[str, ...], about("the names of its variables")]

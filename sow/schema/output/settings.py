@@ -13,7 +13,7 @@ class SettingsFile(msgspec.Struct, frozen=True, kw_only=True):
     """Where the user's config file is."""
 
     path: fields.SettingsPath
-    exists: Annotated[bool, about("whether it is there")]
+    exists: Annotated[bool, about("whether the file exists")]
 
 
 class SettingsCheck(SettingsFile, frozen=True, kw_only=True):
@@ -24,16 +24,16 @@ class SettingsCheck(SettingsFile, frozen=True, kw_only=True):
 
 
 class SettingsEdited(SettingsCheck, frozen=True, kw_only=True):
-    """The same after `sow config edit`."""
+    """Whether the configuration can be used after `sow config edit`."""
 
-    created: Annotated[bool, about("whether the file was made first")]
+    created: Annotated[bool, about("whether the file was created first")]
 
 
 class SettingsMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A config file that was made from the template."""
+    """A config file that was created from the template."""
 
     path: fields.SettingsPath
-    overwritten: Annotated[bool, about("whether one was there")]
+    overwritten: Annotated[bool, about("whether a file existed before")]
     backup: fields.Backup
 
 
@@ -41,7 +41,7 @@ class SettingsRemoved(msgspec.Struct, frozen=True, kw_only=True):
     """A config file that was removed."""
 
     path: fields.SettingsPath
-    removed: Annotated[bool, about("whether one was there")]
+    removed: Annotated[bool, about("whether a file existed before")]
     backup: fields.Backup
 
 
@@ -49,7 +49,7 @@ class Settings(SettingsFile, frozen=True, kw_only=True):
     """Every setting in effect."""
 
     repository_path: Annotated[
-        str | None, about("the repository's settings; null without a repository")
+        str | None, about("the repository's settings file; null without a repository")
     ]
     environment: Annotated[
         dict[str, str], about("the variables that chose an executor, and their values")
@@ -57,36 +57,40 @@ class Settings(SettingsFile, frozen=True, kw_only=True):
     settings: Annotated[
         dict[str, Any],
         about(
-            "the settings, in the form of `sow schema config`; and `clones`, `checks`"
-            " and `reviews`, as far as the repository says something of them"
+            "the settings, in the form of `sow schema config`, and `clones`, `checks` and"
+            " `reviews` if the repository sets them"
         ),
     ]
-    origins: Annotated[dict[str, str], about("where each came from, by its key with dots")]
+    origins: Annotated[
+        dict[str, str], about("the origin of each setting; its key is written with dots")
+    ]
     warnings: Annotated[tuple[str, ...], about("what a person should look at")]
 
 
 class TrustedLine(msgspec.Struct, frozen=True, kw_only=True):
     """One command line of the repository's settings."""
 
-    key: Annotated[str, about("where it stands in .sow/config.yaml")]
+    key: Annotated[str, about("its key in .sow/config.yaml")]
     run: Annotated[str, about("the command line")]
 
 
 class Trusted(msgspec.Struct, frozen=True, kw_only=True):
-    """What this user lets sow run in this workspace."""
+    """The command lines that you allow sow to run in this repository."""
 
     commands: Annotated[tuple[TrustedLine, ...], about("every command line")]
-    was_accepted: Annotated[bool, about("whether just these were accepted before")]
-    released: Annotated[tuple[int, ...], about("the jobs that were held and go on now, by number")]
+    was_accepted: Annotated[bool, about("whether exactly these were accepted before")]
+    released: Annotated[
+        tuple[int, ...], about("the numbers of the jobs that were held and continue now")
+    ]
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What `sow init` has made."""
+    """What `sow init` has created."""
 
-    root: Annotated[str, about("the workspace's root")]
-    made: Annotated[tuple[str, ...], about("what was made, relative to it")]
-    stood: Annotated[tuple[str, ...], about("what was there already")]
+    root: Annotated[str, about("the folder with .sow")]
+    made: Annotated[tuple[str, ...], about("what was created, relative to that folder")]
+    stood: Annotated[tuple[str, ...], about("what existed already")]
     references: Annotated[
         tuple[dict[str, Any], ...],
-        about("what has become of each reference, as `sow refs init` prints it"),
+        about("the result for each reference, as `sow refs init` prints it"),
     ]

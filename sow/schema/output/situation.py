@@ -9,29 +9,33 @@ from sow.schema.output.fields import about
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that takes the project on."""
+    """A command to run next."""
 
-    command: Annotated[str, about("the command; `<…>` in it is the reader's to fill in")]
-    why: Annotated[str, about("what it is for, in a few words")]
-    by: Annotated[str, about("you; or person: the reader may not, and asks one to, in a terminal")]
+    command: Annotated[str, about("the command; replace each `<…>` in it")]
+    why: Annotated[str, about("the reason, in a few words")]
+    by: Annotated[
+        str, about("`you`, or `person`: you may not run it; ask a person to run it in a terminal")
+    ]
 
 
 class PhaseNow(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase of the project, and how many of its tasks stand where."""
+    """A phase of the project, with counts of its tasks."""
 
     phase: Annotated[str, about("its name")]
-    led_by: Annotated[str, about("people, or agents")]
+    led_by: Annotated[str, about("who leads it: people or agents")]
     is_finished: Annotated[bool, about("whether it was marked as finished")]
     tasks_by_status: Annotated[dict[str, int], about("how many of its tasks have each status")]
 
 
 class ApprovalNow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is to be approved, or was."""
+    """Something that is approved or needs approval."""
 
-    what: Annotated[str, about("plan, whole, a file, or a work unit's id")]
-    is_approved: Annotated[bool, about("whether it is, as it stands now")]
-    by: Annotated[str | None, about("who has approved it last: a role, or `person`; else null")]
-    at: Annotated[str | None, about("when that was: UTC, ISO 8601; null before")]
+    what: Annotated[str, about("plan, whole (the project), a file, or a work unit's id")]
+    is_approved: Annotated[bool, about("whether its present form is approved")]
+    by: Annotated[
+        str | None, about("who approved it last: a role, or `person`; null if nobody did")
+    ]
+    at: Annotated[str | None, about("when that was: UTC, ISO 8601; null if nobody did")]
 
 
 class GuardNow(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,104 +43,108 @@ class GuardNow(msgspec.Struct, frozen=True, kw_only=True):
 
     guard: Annotated[str, about("its name")]
     sentence: Annotated[str, about("what must be true")]
-    missing: Annotated[tuple[str, ...], about("what is missing, a line for each thing")]
+    missing: Annotated[tuple[str, ...], about("what is missing, one line each")]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that has been begun, or is about to be."""
+class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that runs or is about to run."""
 
     job: fields.JobKey
-    tasks: Annotated[tuple[str, ...], about("the tasks that it is about; often one")]
+    tasks: Annotated[tuple[str, ...], about("the tasks that it is about")]
     verb: fields.Verb
     agent: fields.JobsAgent
     executor: fields.JobsExecutor
     state: Annotated[str, about("the state of the job")]
-    doing: Annotated[str, about("what its agent was last seen to do; often empty")]
-    seconds: Annotated[float, about("how long ago it began, or was queued")]
+    doing: Annotated[str, about("what its agent did last; often empty")]
+    seconds: Annotated[float, about("seconds since it began, or was queued")]
     quiet_seconds: Annotated[
-        float | None, about("how long ago its agent printed anything; null before")
+        float | None, about("seconds since its agent printed anything; null if it has not yet")
     ]
 
 
 class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A batch that goes on."""
+    """A batch that has not ended."""
 
     batch: Annotated[int, about("its number")]
     name: Annotated[str, about("its name; often empty")]
     state: Annotated[str, about("running or paused")]
-    reason: Annotated[str, about("why it is paused; empty while it is not")]
-    rests: Annotated[bool, about("whether nothing of it goes on by itself")]
-    counts: Annotated[dict[str, int], about("how many of its tasks stand where")]
+    reason: Annotated[str, about("why it is paused; empty if it is not")]
+    rests: Annotated[bool, about("whether nothing continues before a person does something")]
+    counts: Annotated[dict[str, int], about("how many of its tasks are in each state")]
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that waits, and for whom or what."""
+    """Something that waits, and what it waits for."""
 
     on: Annotated[
         str,
         about(
-            "you (the reader, or whoever leads), person, trust, dependency, slot,"
-            " budget, limit (it resets by itself), time, worker, machine or queue"
+            "you (the caller, or the orchestrator), person, trust, dependency, slot,"
+            " budget, limit (a usage limit, which resets by itself), time, worker, machine"
+            " or queue"
         ),
     ]
-    what: Annotated[str, about("what waits: a task's id, `job 12`, `batch 3`, plan")]
-    why: Annotated[str, about("what it waits for, in a line")]
+    what: Annotated[str, about("what waits: a task's id, `job 12`, `batch 3` or plan")]
+    why: Annotated[str, about("what it waits for, in one line")]
 
 
 class FaultNow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that could not be read; the rest was."""
+    """Something that could not be read."""
 
     message: Annotated[str, about("what is wrong, with the file")]
     hint: Annotated[str, about("what to do about it")]
 
 
 class EndedProject(msgspec.Struct, frozen=True, kw_only=True):
-    """The project that ended last here."""
+    """The last project that ended here."""
 
-    name: Annotated[str, about("what it was called")]
+    name: Annotated[str, about("its name")]
     how: Annotated[str, about("finished or abandoned")]
-    at: Annotated[str, about("when: UTC, ISO 8601")]
-    folder: Annotated[str, about("where it is archived, from the workspace's root")]
+    at: Annotated[str, about("when that was: UTC, ISO 8601")]
+    folder: Annotated[str, about("the folder of its archive, relative to the folder with .sow")]
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the project stands, what runs, what waits for whom, and what to do next."""
+    """The project's state, what runs, what waits, and what to do next."""
 
-    root: Annotated[str | None, about("the folder that holds .sow; null without one")]
-    branch: Annotated[str | None, about("what is checked out; null without git")]
-    project: Annotated[str | None, about("its id, a UUID; null without a project")]
-    name: Annotated[str | None, about("what it is called; null without a project")]
-    description: Annotated[str | None, about("what it is for; null if nobody said")]
-    type: Annotated[str | None, about("standard, exploration, design or breakdown; else null")]
-    state: Annotated[str | None, about("where it stands in its type's lifecycle; else null")]
+    root: Annotated[str | None, about("the folder with .sow; null if there is none")]
+    branch: Annotated[str | None, about("the branch that is checked out; null without git")]
+    project: Annotated[str | None, about("the project's id, a UUID; null without a project")]
+    name: Annotated[str | None, about("its name; null without a project")]
+    description: Annotated[str | None, about("its purpose; null if it was not given")]
+    type: Annotated[
+        str | None,
+        about("standard, exploration, design, breakdown or quick; null without a project"),
+    ]
+    state: Annotated[str | None, about("its state (docs/lifecycle.md); null without a project")]
     states: Annotated[tuple[str, ...], about("all states of its type, in order")]
-    iteration: Annotated[int | None, about("how often it was planned, from 1")]
+    iteration: Annotated[int | None, about("its iteration, from 1: how often it was planned")]
     end_asked_for: Annotated[
-        str | None, about("finished or abandoned, where its end was asked for; else null")
+        str | None, about("finished or abandoned, if somebody has asked to end it; else null")
     ]
     phases: Annotated[tuple[PhaseNow, ...], about("its phases, in order")]
     tasks_by_status: Annotated[
-        dict[str, int], about("how many of all tasks have each status (`ready` besides)")
+        dict[str, int],
+        about("how many tasks have each status; `ready` counts the pending tasks that can start"),
     ]
-    approvals: Annotated[tuple[ApprovalNow, ...], about("what is, or has to be, approved")]
-    event: Annotated[
-        str | None, about("the event that it is on its way to; null where there is none")
-    ]
-    target: Annotated[str | None, about("the state that this event leads to; else null")]
+    approvals: Annotated[tuple[ApprovalNow, ...], about("what is approved or needs approval")]
+    event: Annotated[str | None, about("the next event; null if there is none")]
+    target: Annotated[str | None, about("the state after that event; else null")]
     unmet: Annotated[
-        tuple[GuardNow, ...], about("what that event needs and is not so; empty: it may")
+        tuple[GuardNow, ...],
+        about("the conditions of that event that are not met; empty if it is possible now"),
     ]
     open_feedback: Annotated[
-        tuple[str, ...], about("the numbers of the feedback that is not settled")
+        tuple[str, ...], about("the numbers of the open feedback on the project")
     ]
-    runs: Annotated[tuple[Run, ...], about("the jobs that are at work")]
-    batches: Annotated[tuple[BatchRun, ...], about("the batches that go on")]
-    waits: Annotated[tuple[Wait, ...], about("what waits, persons' matters first")]
+    runs: Annotated[tuple[RunningJob, ...], about("the jobs that run")]
+    batches: Annotated[tuple[BatchRun, ...], about("the batches that have not ended")]
+    waits: Annotated[tuple[Wait, ...], about("what waits; first what waits for people")]
     next: Annotated[
         tuple[StepView, ...],
-        about("the commands that come next, the most sensible first, as `sow next`"),
+        about("the same commands as `sow next`"),
     ]
-    faults: Annotated[tuple[FaultNow, ...], about("what could not be read")]
+    faults: Annotated[tuple[FaultNow, ...], about("what could not be read; the rest is complete")]
     last_project: Annotated[
-        EndedProject | None, about("without a project: the last one; else null")
+        EndedProject | None, about("if there is no project now: the last one; else null")
     ]

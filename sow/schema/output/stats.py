@@ -9,40 +9,40 @@ from sow.schema.output.fields import about
 
 
 class StatsSum(msgspec.Struct, frozen=True, kw_only=True):
-    """How some jobs of agents went."""
+    """How jobs of agents ended."""
 
     job_count: Annotated[int, about("how many have ended")]
-    well: Annotated[int, about("how many of them are done, and did not leave their task failed")]
-    failed: Annotated[int, about("how many failed, or left their task failed")]
-    cancelled: Annotated[int, about("how many were cancelled; they count for no rate")]
+    well: Annotated[int, about("how many of them are done and did not leave their task `failed`")]
+    failed: Annotated[int, about("how many failed or left their task `failed`")]
+    cancelled: Annotated[int, about("how many were cancelled; the rate does not count them")]
     live: Annotated[int, about("how many have not ended")]
     success_rate: Annotated[
-        float | None, about("`well` as a share of `well` and `failed`, from 0 to 1; null for none")
+        float | None,
+        about("`well` divided by `well` plus `failed`, from 0 to 1; null if both are 0"),
     ]
-    task_count: Annotated[int, about("how many tasks they were about")]
+    task_count: Annotated[int, about("how many tasks these jobs were about")]
     iterations: Annotated[
-        float | None, about("the iterations of a task, on average; null where none is on record")
+        float | None, about("the average number of iterations of a task; null if none is recorded")
     ]
-    most_iterations: Annotated[int | None, about("those of the task with the most")]
-    retries_by_cause: Annotated[
-        dict[str, int], about("how often a job was tried again, by the cause for which it was")
-    ]
-    seconds_in: Annotated[dict[str, float], about("how long jobs were in each state, all together")]
-    used: Annotated[CostSum, about("what their attempts used")]
+    most_iterations: Annotated[int | None, about("the largest number of iterations of a task")]
+    retries_by_cause: Annotated[dict[str, int], about("how often a job was tried again, by cause")]
+    seconds_in: Annotated[dict[str, float], about("how long jobs were in each state, added up")]
+    used: Annotated[CostSum, about("what the attempts of these jobs used")]
 
 
 class StatsGroup(StatsSum, frozen=True, kw_only=True):
-    """How the jobs of one role, executor or month went."""
+    """How the jobs of one role, executor or month ended."""
 
-    key: Annotated[str, about("the role, the executor, or the month, as 2026-01")]
+    key: Annotated[str, about("the role, the executor, or the month, such as 2026-01")]
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """How the jobs of agents went, of all projects of this checkout."""
+    """How the jobs of agents in all projects of this checkout ended."""
 
-    by: Annotated[str, about("what they are grouped by: role, executor or month")]
+    by: Annotated[str, about("what the jobs are grouped by: role, executor or month")]
     since: Annotated[
-        str | None, about("what ended before is left out: UTC, ISO 8601; null for nothing")
+        str | None,
+        about("jobs that ended before this time are not counted: UTC, ISO 8601; null if all count"),
     ]
-    groups: Annotated[tuple[StatsGroup, ...], about("one for each that had a job")]
+    groups: Annotated[tuple[StatsGroup, ...], about("one for each group that had a job")]
     total: Annotated[StatsSum, about("all of them")]

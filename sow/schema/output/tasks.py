@@ -10,25 +10,25 @@ from sow.schema.output.fields import about
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
-    """A task, as every command shows it: what its `state.yaml` holds, and where it lies."""
+    """A task, as every command shows it: the contents of its `state.yaml`, and its folder."""
 
     task: fields.TaskKey
-    key: Annotated[str | None, about("its name in a file of tasks (`sow task import`), if any")]
-    name: Annotated[str, about("what it is called")]
-    phase: Annotated[str, about("the phase of the project that it belongs to")]
-    status: Annotated[str, about("where it stands")]
-    agent: Annotated[str, about("the role it is for (`assigned_agent` in its file)")]
-    iteration: Annotated[int, about("how often work on it was begun, from 1")]
+    key: Annotated[
+        str | None, about("its key in a file of tasks (`sow task import`); null if it has none")
+    ]
+    name: Annotated[str, about("its name")]
+    phase: Annotated[str, about("its phase of the project")]
+    status: Annotated[str, about("its status")]
+    agent: Annotated[str, about("its role (`assigned_agent` in its file)")]
+    iteration: Annotated[int, about("1, plus 1 for each resume after needs_review or failed")]
     depends_on: Annotated[
-        tuple[str, ...], about("the ids of the tasks that must be completed before it")
+        tuple[str, ...], about("the ids of the tasks that must be completed before it starts")
     ]
-    priority: Annotated[
-        int | None, about("that of its jobs; null where none was named, which is 0")
-    ]
+    priority: Annotated[int | None, about("the priority of its jobs; null means 0")]
     session_id: fields.SessionId
     session: Annotated[
         dict[str, Any] | None,
-        about("what sow knows of the session (`sow schema task`); null without one"),
+        about("what sow knows about the session (`sow schema task`); null without one"),
     ]
     created_at: fields.CreatedAt
     updated_at: Annotated[str, about("when it was last changed: UTC, ISO 8601")]
@@ -40,25 +40,27 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     ]
     review: Annotated[
         dict[str, Any] | None,
-        about("the last verdict on its work (`sow schema task`); null before one"),
+        about("the last verdict on its work (`sow schema task`); null before the first"),
     ]
-    references: Annotated[tuple[Any, ...], about("what its agent should read")]
-    feedback: Annotated[tuple[Any, ...], about("the corrections that were asked for")]
-    files_modified: Annotated[tuple[str, ...], about("the files that were changed")]
+    references: Annotated[tuple[Any, ...], about("references for its agent to read")]
+    feedback: Annotated[tuple[Any, ...], about("the feedback files with their status")]
+    files_modified: Annotated[
+        tuple[str, ...], about("the changed files, as the agent or sow has recorded them")
+    ]
     checks: Annotated[
         tuple[str, ...] | None,
-        about("the checks that it is judged by; null where it names none itself"),
+        about("its own checks; null if it has none and the default ones count"),
     ]
     check: Annotated[
         dict[str, Any] | None,
-        about("the outcome of its last check (`sow schema task`); null before one"),
+        about("the result of its last check (`sow schema task`); null before the first"),
     ]
     merged: Annotated[
         dict[str, Any] | None,
-        about("how its work was merged (`sow schema task`); null before that"),
+        about("the merge of its work (`sow schema task`); null before that"),
     ]
-    metadata: Annotated[dict[str, Any], about("whatever else was set for it")]
-    folder: Annotated[str, about("where it lies, relative to the workspace's root")]
+    metadata: Annotated[dict[str, Any], about("other values that were set (metadata.KEY)")]
+    folder: Annotated[str, about("its folder, relative to the folder with .sow")]
 
 
 class TaskShown(TaskView, frozen=True, kw_only=True):
@@ -66,129 +68,130 @@ class TaskShown(TaskView, frozen=True, kw_only=True):
 
     used: Annotated[
         CostSum | None,
-        about("tokens, time and money of all its attempts, pruned or not; null if none"),
+        about("tokens, time and cost of all its attempts, also of pruned ones; null if none"),
     ]
 
 
 class ListedTask(TaskView, frozen=True, kw_only=True):
-    """A task among the others of its project: what it waits for."""
+    """A task, with what it waits for."""
 
     standing: Annotated[
         str | None,
         about(
-            "`ready`: it can begin; `waiting`: for other tasks; `blocked`: for one that"
-            " failed, was given up or is not there; null once it has begun"
+            "`ready`: it can start; `waiting`: it waits for other tasks; `blocked`: one of"
+            " these failed, was abandoned or does not exist; null after its start"
         ),
     ]
     waits_for: Annotated[
         dict[str, str],
-        about("the tasks that it waits for, by id, each with its status, or `missing`"),
+        about("the ids of the tasks that it waits for, each with its status, or `missing`"),
     ]
 
 
 class ImportedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import has made of one task of its file."""
+    """The result of an import for one task of its file."""
 
     task: fields.TaskKey
-    key: Annotated[str | None, about("its key, if it has one")]
-    name: Annotated[str, about("what it is called")]
+    key: Annotated[str | None, about("its key; null if it has none")]
+    name: Annotated[str, about("its name")]
     result: Annotated[
         str,
         about(
-            "`added`; `changed`; `unchanged`; `kept`: it has begun, so it was left as"
-            " it is, though the file has it otherwise"
+            "`added`, `changed`, `unchanged`, or `kept`: it differs from the file, but it"
+            " has started, so it was not changed"
         ),
     ]
-    fields: Annotated[tuple[str, ...], about("the fields that were changed, or would have been")]
+    fields: Annotated[
+        tuple[str, ...], about("the fields that were changed, or that differ if it was kept")
+    ]
 
 
 class RemovedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that is gone."""
+    """A task that was removed."""
 
     task: fields.TaskKey
-    name: Annotated[str, about("what it was called")]
+    name: Annotated[str, about("its name")]
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on a task's work, and where the task stands."""
+    """The verdict on a task's work, and the task's status."""
 
     task: fields.TaskKey
-    status: Annotated[str, about("where the task stands now")]
-    verdict: Annotated[str | None, about("accepted or corrections; null where nobody has judged")]
+    status: Annotated[str, about("the task's present status")]
+    verdict: Annotated[str | None, about("accepted or corrections; null before a verdict")]
     by: Annotated[str | None, about("the role of the agent that judged, or `person`")]
     at: Annotated[str | None, about("when that was: UTC, ISO 8601")]
     commit: Annotated[str | None, about("the commit that was judged; null without git")]
-    summary: Annotated[str, about("what the judge says of the whole; often empty")]
-    steers: Annotated[tuple[str, ...], about("files of the change that steer agents or machines")]
-    feedback: Annotated[
-        tuple[Any, ...], about("the corrections that were asked for, with their status")
-    ]
+    summary: Annotated[str, about("the summary of the verdict; often empty")]
+    steers: Annotated[tuple[str, ...], about("changed files that control agents or machines")]
+    feedback: Annotated[tuple[Any, ...], about("the feedback files with their status")]
     newest_feedback: Annotated[
         str,
-        about(
-            "the text of the newest of them, shortened; empty unless the last verdict"
-            " asks for corrections"
-        ),
+        about("the newest corrections, shortened; empty if the last verdict accepts"),
     ]
 
 
 class LogWritten(msgspec.Struct, frozen=True, kw_only=True):
     """Where an entry was appended."""
 
-    path: Annotated[str, about("the file, relative to the workspace's root")]
+    path: Annotated[str, about("the file, relative to the folder with .sow")]
     task: Annotated[str | None, about("the task's id; null for the project's own log")]
 
 
 class LogEntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a task's log."""
 
-    timestamp: Annotated[str, about("when it was logged: UTC, ISO 8601")]
-    agent: Annotated[str, about("who did it: a role, or `sow`")]
+    timestamp: Annotated[str, about("when it was written: UTC, ISO 8601")]
+    agent: Annotated[str, about("who wrote it: a role, or `sow`")]
     action: Annotated[str, about("what was done, in a sentence")]
-    result: Annotated[str, about("how it ended, in a word; often empty")]
+    result: Annotated[str, about("its result, in a word; often empty")]
     files: Annotated[tuple[str, ...], about("the files it touched")]
     text: Annotated[str, about("more about it, in Markdown; often empty")]
-    role: Annotated[
-        str, about("of what sow itself has written, the role that it is about; else ''")
-    ]
-    job: Annotated[int | None, about("the job in which it was done; null outside one")]
-    attempt: Annotated[int | None, about("that job's attempt, from 1; null outside one")]
+    role: Annotated[str, about("for an entry of sow: the role that it is about; else empty")]
+    job: Annotated[int | None, about("the number of the job in which it was done; null if in none")]
+    attempt: Annotated[int | None, about("the attempt of that job, from 1; null if in none")]
     event: Annotated[
         str,
         about(
-            "status, state, artifact or feedback where sow tells of such a change, job"
-            " for a job's end; empty for what somebody logs"
+            "for an entry of sow: status, state, artifact or feedback for a change of"
+            " these, job for a job's end; else empty"
         ),
     ]
-    id: Annotated[str, about("the entry's own id; empty for one of an older sow or by hand")]
+    id: Annotated[str, about("its id; empty if an older sow or a person wrote it by hand")]
 
 
 class LogLine(LogEntryView, frozen=True, kw_only=True):
-    """One entry of one of the project's logs."""
+    """One entry of the logs of the project and its tasks."""
 
     task: Annotated[
-        str | None, about("the task in whose log it stands; null for the project's own")
+        str | None, about("the task whose log it is in; null for the project's own log")
     ]
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task asks for."""
+    """The description of a task."""
 
     task: fields.TaskKey
-    description: Annotated[str, about("its description.md, as it stands")]
+    description: Annotated[str, about("the content of its description.md")]
 
 
 class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task has changed in the repository, or all tasks together where it has no clone."""
+    """What a task has changed in the repository; without a clone, what all tasks have changed."""
 
     task: fields.TaskKey
     is_tasks_own: Annotated[
-        bool, about("whether it is this task's change alone; false without a clone: then all")
+        bool, about("whether it has only this task's changes; false without a clone")
     ]
-    base: Annotated[str | None, about("the commit or tree that it is told against; null: HEAD")]
+    base: Annotated[
+        str | None, about("the commit or tree that it is compared with; null means HEAD")
+    ]
     commit: Annotated[str | None, about("the task's last commit; null for the working tree")]
     files: Annotated[tuple[str, ...], about("the files that are changed")]
-    steering_files: Annotated[tuple[str, ...], about("those of them that steer agents or machines")]
-    left_out: Annotated[tuple[str, ...], about("what its commits change of sow's own files")]
-    stat: Annotated[str | None, about("a line for each file; null without --stat")]
+    steering_files: Annotated[
+        tuple[str, ...], about("those of them that control agents or machines")
+    ]
+    left_out: Annotated[
+        tuple[str, ...], about("files of sow that its commits change; these changes are left out")
+    ]
+    stat: Annotated[str | None, about("one line per file; null without --stat")]
     patch: Annotated[str | None, about("the change as a patch; null with --stat or --name-only")]
