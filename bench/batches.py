@@ -17,7 +17,7 @@ import yaml
 from msgspec import Struct, structs
 
 from bench.ideal import Terms, ideal_seconds
-from bench.place import Place, make_place
+from bench.place import SOW, Place, make_place
 from bench.scale import Growth, each_place
 from bench.timing import time_process
 from sow.jobs import workers
@@ -97,7 +97,7 @@ def measure(rounds: int, *, quick: bool) -> BatchCosts:
     schedule = measure_schedule(FEW_TASKS if quick else TASKS)
     if quick:
         return BatchCosts(schedule, (), ())
-    with _waiting(BATCHES[0]) as few, _waiting(BATCHES[1]) as many:
+    with waiting(BATCHES[0]) as few, waiting(BATCHES[1]) as many:
         idle = [IdleShare(n, _cpu_share(at)) for n, at in zip(BATCHES, (few, many), strict=True)]
         return BatchCosts(schedule, _growths((few, many), rounds), idle)
 
@@ -130,15 +130,17 @@ def measure_schedule(count: int, terms: Terms = TERMS) -> Schedule:
     """Run one batch in a fresh repository."""
     before = diamonds(count)
     with make_place() as place:
-        _prepare(place, terms, {"implementer": AUTHOR, "reviewer": REVIEWER})
+        prepare(place, terms, {"implementer": AUTHOR, "reviewer": REVIEWER})
         _add(place, before)
         begun = time.perf_counter()
-        _run(place, "batch", "run", "--clone", "--check", "--review", "--merge")
+        run(place, "batch", "run", "--clone", "--check", "--review", "--merge")
         taken = time.perf_counter() - begun
     return Schedule(count, terms, ideal_seconds(before, terms), taken, longest_chain(before))
 
 
-def _prepare(place: Place, terms: Terms, scripts: Mapping[str, str]) -> None:
+def prepare(
+    place: Place, terms: Terms, scripts: Mapping[str, str], check: str | None = None
+) -> None:
     """Make the place a repository with a check, and its agents what is asked for."""
     root = place.workspace.root
     executors = {}
@@ -152,7 +154,7 @@ def _prepare(place: Place, terms: Terms, scripts: Mapping[str, str]) -> None:
         "worker": {"concurrency": terms.slots, "checks": terms.checks, "idle_exit": "1h"},
     }
     Path(place.env["SOW_CONFIG"]).write_text(yaml.safe_dump(config))
-    checks = {"sleep": f"sleep {terms.check}", "default": ["sleep"]}
+    checks = {"sleep": check or f"sleep {terms.check}", "default": ["sleep"]}
     place.workspace.repository_config.write_text(yaml.safe_dump({"checks": checks}))
     (root / ".gitignore").write_text(".sow/run\n.sow/project\n")
     for words in (
@@ -163,7 +165,7 @@ def _prepare(place: Place, terms: Terms, scripts: Mapping[str, str]) -> None:
         ("commit", "-q", "-m", "Settings"),
     ):
         subprocess.run(["git", *words], cwd=root, check=True, stdout=subprocess.DEVNULL)
-    _run(place, "trust", "--yes")
+    run(place, "trust", "--yes")
 
 
 def _add(place: Place, before: Mapping[str, Sequence[str]]) -> None:
@@ -178,7 +180,7 @@ def _add(place: Place, before: Mapping[str, Sequence[str]]) -> None:
         )
 
 
-def _run(place: Place, *words: str, codes: Sequence[int] = (0,)) -> None:
+def run(place: Place, *words: str, codes: Sequence[int] = (0,)) -> None:
     env = {**place.env, "PATH": f"{place.sow()[0].rpartition('/')[0]}:{place.env['PATH']}"}
     done = subprocess.run(
         place.sow(*words), cwd=place.root, env=env, check=False, capture_output=True, text=True
@@ -188,15 +190,15 @@ def _run(place: Place, *words: str, codes: Sequence[int] = (0,)) -> None:
 
 
 @contextmanager
-def _waiting(batches: int) -> Iterator[Place]:
+def waiting(batches: int, program: Path = SOW) -> Iterator[Place]:
     """Make a place with so many batches, each task of which waits for a person."""
-    with make_place() as place:
-        _prepare(place, TERMS, {"implementer": ASKING})
+    with make_place(program) as place:
+        prepare(place, TERMS, {"implementer": ASKING})
         tasks = [f"{10 * n:05d}" for n in range(1, batches * TASKS_OF_A_BATCH + 1)]
         _add(place, dict.fromkeys(tasks, ()))
         for first in range(0, len(tasks), TASKS_OF_A_BATCH):
             words = tasks[first : first + TASKS_OF_A_BATCH]
-            _run(place, "batch", "run", *words, "--no-clone", codes=(1,))
+            run(place, "batch", "run", *words, "--no-clone", codes=(1,))
         yield place
 
 

@@ -4,7 +4,9 @@ Memory is PSS (proportional set size, proc_pid_smaps(5)): pages that processes
 share are counted once between them. The agents themselves are not counted.
 """
 
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +15,15 @@ from dataclasses import dataclass
 import psutil
 
 from bench.place import Place
+from bench.price import Row
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database, open_queue
 
 IDLE_SECONDS = 10.0
 DEADLINE_SECONDS = 120.0
+MEGABYTE = 1_000_000
+EACH_BAR, IDLE_BAR = 3 * MEGABYTE, 32 * MEGABYTE
+"""Bytes that each agent at work, and an idle worker, may take."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,28 @@ class Weight:
     def per_agent(self, idle: "Weight") -> float:
         """Return what each agent adds, in supervisors and in the worker, in bytes."""
         return (self.pss - idle.pss) / self.agents
+
+
+def price(weights: Sequence[Weight]) -> list[Row]:
+    """Return the bars of the price of a job: with the most agents at work, and idle."""
+    idle, *busy = weights
+    each, most = busy[-1].per_agent(idle), busy[-1].agents
+    return [
+        Row(
+            what=f"memory of each of {most} agents at work (PSS, without the agents)",
+            measured=f"{each / MEGABYTE:.1f} MB",
+            bar=f"≤ {EACH_BAR / MEGABYTE:g} MB",
+            former="≤ 10 MB",
+            held=each <= EACH_BAR,
+        ),
+        Row(
+            what="memory of an idle worker, with a supervisor that waits",
+            measured=f"{idle.pss / MEGABYTE:.1f} MB",
+            bar=f"≤ {IDLE_BAR / MEGABYTE:g} MB",
+            former="≤ 60 MB",
+            held=idle.pss <= IDLE_BAR,
+        ),
+    ]
 
 
 def measure(place: Place, counts: Sequence[int]) -> list[Weight]:
@@ -58,7 +86,7 @@ def _working(place: Place, concurrency: int) -> Iterator[Database]:
     database = open_queue(place.workspace)
     try:
         _wait(lambda: _living(place, database), "the worker starts")
-        _wait(lambda: _worker(database).children(), "a supervisor waits")
+        _wait(lambda: _has_settled(database), "a supervisor waits")
         yield database
     finally:
         database.close()
@@ -89,12 +117,25 @@ def _start_agents(place: Place, database: Database, count: int) -> None:
         return sum(attempt.started.exists() for attempt in attempts) == count
 
     _wait(started, f"{count} agents run")
-    _wait(lambda: len(_worker(database).children()) == count + 1, "the next supervisor waits")
+    _wait(lambda: _has_settled(database), "the next supervisor waits")
 
 
 def _worker(database: Database) -> psutil.Process:
     (record,) = workers.registered(database)
     return psutil.Process(record.process.pid)
+
+
+def _below(worker: psutil.Process) -> list[psutil.Process]:
+    """Return all that runs below the worker, but for the agents, which are shells."""
+    python = os.path.realpath(sys.executable)
+    return [process for process in worker.children(recursive=True) if process.exe() == python]
+
+
+def _has_settled(database: Database) -> bool:
+    """Whether something waits below the worker, and nothing more was started for a second."""
+    before = _below(_worker(database))
+    time.sleep(1.0)
+    return bool(before) and _below(_worker(database)) == before
 
 
 def _weigh(database: Database) -> Weight:
@@ -103,7 +144,7 @@ def _weigh(database: Database) -> Weight:
     time.sleep(IDLE_SECONDS)
     after, ended = worker.cpu_times(), time.monotonic()
     spent = after.user + after.system - before.user - before.system
-    family = [worker, *worker.children()]
+    family = [worker, *_below(worker)]
     return Weight(
         agents=len(jobs.active_jobs(database)),
         pss=sum(process.memory_full_info().pss for process in family),

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sow.environment import own_process
 from sow.ids import ProjectId
 from sow.paths import Workspace
 from sow.state.projects import new_project
@@ -54,13 +53,15 @@ class Place:
     workspace: Workspace
     env: dict[str, str]
     script: Path
+    program: Path
+    """The `sow` that is measured here."""
 
     @property
     def root(self) -> str:
         return str(self.workspace.root)
 
     def sow(self, *words: str) -> list[str]:
-        return [str(SOW), *words]
+        return [str(self.program), *words]
 
     def add_task(self, task_id: str) -> None:
         add_task(
@@ -75,31 +76,33 @@ def _write_program(path: Path, text: str) -> Path:
 
 
 @contextmanager
-def make_place() -> Iterator[Place]:
+def make_place(program: Path = SOW, script: str = SCRIPT) -> Iterator[Place]:
     """Make the repository; stop its worker and remove it at the end.
 
-    HOME is this process's own: copies of the states that it writes lie below it, where the
-    worker looks for them.
+    `program` may be the `sow` of another build, which then has to read the states that this one
+    writes; its queue it makes itself. HOME is this process's own: copies of the states that it
+    writes lie below it, where the worker looks for them.
     """
     base = Path(tempfile.mkdtemp(prefix="sow-bench-"))
     root = base / "repo"
     root.mkdir()
-    script = _write_program(base / "agent.sh", SCRIPT)
+    agent = _write_program(base / "agent.sh", script)
     waiting = _write_program(base / "waiting.sh", WAITING)
     config = base / "config.yaml"
     loud = _write_program(base / "loud.sh", LOUD)
-    config.write_text(CONFIGURATION.format(script=script, waiting=waiting, loud=loud))
+    config.write_text(CONFIGURATION.format(script=agent, waiting=waiting, loud=loud))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env = {**kept, "HOME": os.environ["HOME"], "SOW_CONFIG": str(config)}
     init_workspace(root)
     workspace = Workspace(root)
     project_id = ProjectId(str(uuid.uuid4()))
     new_project(workspace, name="bench", project_id=project_id, now=time.time())
+    place = Place(workspace, env, agent, program)
     try:
-        yield Place(workspace, env, script)
+        yield place
     finally:
         subprocess.run(
-            own_process("sow", "worker", "stop"),
+            place.sow("worker", "stop"),
             cwd=root,
             env=env,
             capture_output=True,

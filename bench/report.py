@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.batches import BatchCosts
 from bench.clones import CloneCost
 from bench.memory import Weight
+from bench.price import HEADER, Row
 from bench.scale import Growth
 from bench.timing import Figure
 from bench.watching import ViewCost
@@ -76,10 +77,12 @@ class Results:
     clones: Sequence[CloneCost]
     batches: BatchCosts
     view: ViewCost | None
+    price: Sequence[Row]
     rounds: int
 
     def tables(self) -> Iterator[Table]:
         """Return every table, in the order of interest."""
+        yield price_table(self.price)
         yield self._commands()
         yield self._steps()
         yield self._memory()
@@ -228,6 +231,11 @@ class Results:
                 (f"an agent that prints {size:.0f} MB", f"{took}+{growth / MEGABYTE:.0f} MB)")
             )
         return Table("For comparison", ("what", "median ms"), rows)
+
+
+def price_table(rows: Sequence[Row]) -> Table:
+    """Return the bars of the price of a job as a table."""
+    return Table("The price of a job", HEADER, [row.cells() for row in rows])
 
 
 def _row(figure: Figure, ratio: float, bar: float | None) -> tuple[str, ...]:

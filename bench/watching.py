@@ -9,12 +9,12 @@ import os
 import time
 from dataclasses import dataclass
 
-from sow.cli.colour import COLOURS
 from textual.pilot import Pilot
 
 from bench.place import make_place
 from bench.timing import Figure
 from sow.calls.caller import Caller
+from sow.cli.output import COLOURS
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
