@@ -12,8 +12,9 @@ from bench.timing import Figure, interleave, time_process
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
-from worker.launch import SUPERVISOR
-from worker.supervisor.foreign_processes import NO_ATTEMPT
+from sow.processes import process_facts
+from sow.processes.life import Life
+from worker.fork_server import ForkServer
 from worker.supervisor.instructions import pack
 
 
@@ -34,6 +35,8 @@ def measure(place: Place, rounds: int) -> list[Figure]:
         env = {**place.env, "SOW_ROOT": place.root, "SOW_TASK_ID": task_id}
         return time_process([str(place.script)], place.root, env)
 
+    server = ForkServer(place.env)
+    server.start()
     figures = interleave(
         {
             "python -c pass": lambda: time_process(
@@ -41,21 +44,24 @@ def measure(place: Place, rounds: int) -> list[Figure]:
             ),
             "the agent's script alone": script_alone,
             "sow agent spawn, warm worker": spawn,
-            "supervisor's own start": _supervisor_start,
+            "supervisor's own start": lambda: _supervisor_start(server),
         },
         rounds,
     )
+    server.close()
     return [*figures, Figure("commit → agent's exec", _pick_ups(place)[1:])]
 
 
-def _supervisor_start() -> float:
-    """Return the time from starting a supervisor to its agent's exec, in seconds."""
+def _supervisor_start(server: ForkServer) -> float:
+    """Return the time from forking a supervisor to its agent's exec, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "prompt.md").touch()
         orders = pack(folder, folder, ["/bin/true"], {"SOW_ATTEMPT_ID": "bench"})
-        argv = [sys.executable, "-I", "-S", str(SUPERVISOR)]
         begun = time.time()
-        subprocess.run(argv, input=orders, check=True, env={"SOW_ATTEMPT_ID": NO_ATTEMPT})
+        with server.supervisor() as waiting:
+            waiting.give(orders)
+        while process_facts.life_of(waiting.identity) is Life.ALIVE:
+            time.sleep(0.001)
         return float(json.loads(Path(folder, "started.json").read_text())["started_at"]) - begun
 
 

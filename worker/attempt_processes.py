@@ -9,6 +9,7 @@ agent's own `sow` calls started are left alone (`own_processes`).
 
 import os
 import signal
+import time
 from contextlib import suppress
 
 from sow import env_vars
@@ -23,6 +24,8 @@ from worker.supervisor.tree_ending import kill, send
 
 STEPS = ((0.0, signal.SIGINT), (5.0, signal.SIGTERM), (8.0, signal.SIGKILL))
 """Each signal and how long after the first it is due, in seconds."""
+END_SECONDS, END_LOOK_SECONDS = 1.0, 0.001
+"""How long a killed supervisor may take to be gone, and how often that is looked at."""
 
 
 def has_ended(running: Running) -> bool:
@@ -44,8 +47,6 @@ def has_ended(running: Running) -> bool:
 
 def supervisor_lives(running: Running) -> bool:
     """Whether the attempt has a supervisor to end it; one elsewhere is never called dead."""
-    if running.process is not None:
-        return running.process.poll() is None
     identity = running.attempt.supervisor
     folder = running.paths.folder
     return identity is not None and process_facts.life_of(identity, folder) is not Life.DEAD
@@ -60,6 +61,22 @@ def ask_to_end(running: Running) -> None:
     if identity is not None and process_facts.life_of(identity) is Life.ALIVE:
         with suppress(ProcessLookupError):
             os.kill(identity.pid, signal.SIGTERM)
+
+
+def end_supervisor(running: Running) -> None:
+    """Kill the supervisor of an attempt that has ended, and wait until it is gone.
+
+    Its work is done. One that was stopped would not end by itself, and as long as it lives its
+    group cannot be removed.
+    """
+    identity = running.attempt.supervisor
+    if identity is None or process_facts.life_of(identity) is not Life.ALIVE:
+        return
+    with suppress(ProcessLookupError):
+        os.kill(identity.pid, signal.SIGKILL)
+    deadline = time.monotonic() + END_SECONDS
+    while process_facts.life_of(identity) is Life.ALIVE and time.monotonic() < deadline:
+        time.sleep(END_LOOK_SECONDS)
 
 
 def pids_of(running: Running) -> list[int]:

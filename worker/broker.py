@@ -78,7 +78,8 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
 
     Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
-    is asked before each claim.
+    is asked before each claim. `look_round` is called where nothing may run, and returns after how
+    many seconds it is to be called again.
     """
 
     blocking = True
@@ -91,7 +92,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         workspace: Workspace,
         claims: Claims | None = None,
         bell: Bell | None = None,
-        look_round: Callable[[], None] | None = None,
+        look_round: Callable[[], float] | None = None,
         may_take: Callable[[], bool] | None = None,
         on_change: Callable[[QueueChanged], None] | None = None,
     ) -> None:
@@ -149,9 +150,8 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     def _dequeue(self, claims: Claims, bell: Bell) -> bytes | None:
         data = self._claim(claims)
         if data is None:
-            if self.look_round is not None:
-                self.look_round()
-            bell.wait(self._wait_seconds())
+            due = self.look_round() if self.look_round is not None else FALLBACK_SECONDS
+            bell.wait(min(self._wait_seconds(), due))
             data = self._claim(claims)
         return data
 

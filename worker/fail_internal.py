@@ -18,7 +18,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.kinds import kind_of
 from sow.terminal_text import readable
-from worker.attempt_processes import remove_fence
+from worker.attempt_processes import end_supervisor, remove_fence
 from worker.context import WorkerContext, logger
 from worker.job_end import end_unwritten
 from worker.kinds.work.end import undo_own_verdicts
@@ -34,9 +34,7 @@ def fail_internal(context: WorkerContext, running: Running, error: Exception) ->
     A worker that dies in between leaves it to the next one, which tries to settle it first.
     Raises Fenced, and whatever keeps even this from being written.
     """
-    if running.process is not None:
-        running.process.kill()
-        running.process.wait()
+    end_supervisor(running)
     with suppress(Exception):
         remove_fence(running)
     job = jobs.get_job(context.database, running.job.id)

@@ -3,6 +3,7 @@
 Owns when each is due. It runs on huey's thread, whenever nothing may be claimed.
 """
 
+import math
 import time
 from contextlib import suppress
 
@@ -19,7 +20,7 @@ from worker.capacity import Room
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
-from worker.launch import Standby
+from worker.fork_server import ForkServer
 from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
@@ -35,6 +36,8 @@ MOST_COMPARING = 400
 is 0.25 % of a CPU."""
 SWEEP_SECONDS = 5.0
 """How often a worker that comes to rest looks for what killed processes have left, at most."""
+LOOK_ROUND_SECONDS = 0.1
+"""How often a worker that has agents looks round at most, however often it is rung."""
 FIRST_PRUNE_SECONDS = 60.0
 """How long after its start it does so for the first time: a start must be quick."""
 
@@ -46,7 +49,7 @@ class Housekeeping:
         self,
         context: WorkerContext,
         monitor: Monitor,
-        standby: Standby,
+        fork_server: ForkServer,
         room: Room,
         departure: Departure,
         notifier: Notifier,
@@ -56,7 +59,7 @@ class Housekeeping:
         """`idle_exit_seconds` is how long the worker stays without work; None: until it is told."""
         self._context = context
         self._monitor = monitor
-        self._standby = standby
+        self._fork_server = fork_server
         self._room = room
         self._departure = departure
         self._notifier = notifier
@@ -70,11 +73,25 @@ class Housekeeping:
         self._sweeper = Sweeper(context)
         self._sweep_after = 0.0
         self._is_swept = False
+        self._look_round_after = 0.0
 
-    def look_round(self) -> None:
-        """See to all else when nothing may be claimed; then we sleep until somebody rings."""
+    def look_round(self) -> float:
+        """See to all else when nothing may be claimed; return after how long that is due again.
+
+        While agents run, batches are driven each time, and all else not more often than every
+        LOOK_ROUND_SECONDS: it takes longer than the start of an instant job.
+        """
         if self._departure.is_decided:
-            return
+            return LOOK_ROUND_SECONDS
+        left = self._look_round_after - time.monotonic()
+        if left > 0 and self._monitor.count:
+            self.drive_batches()
+            return left
+        self._look_round()
+        self._look_round_after = time.monotonic() + LOOK_ROUND_SECONDS
+        return math.inf
+
+    def _look_round(self) -> None:
         if not workers.is_alive(self._context.workspace, self._context.worker_id):
             self._departure.without_name()
             return
@@ -93,7 +110,7 @@ class Housekeeping:
             with suppress(
                 SowError, OSError, MemoryError
             ):  # the start of a job reports it if none can be started
-                self._standby.prepare()
+                self._fork_server.start()
 
     def drive_batches(self) -> None:
         """Do what follows for the batches that something has happened to; leave with the queue."""

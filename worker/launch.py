@@ -4,26 +4,17 @@ Owns the order: what the process reads is on disk and the attempt on record,
 together with its supervisor, before that supervisor has its orders. What is
 started is for the job's kind to say (`worker.kinds`). What happens
 afterwards is `monitor`; how a claim comes about is `broker`.
-
-Owns the start of supervisors, too. One is started ahead, and waits for its orders while the worker
-waits for a job: it costs no time, and an agent begins some 30 ms earlier. It knows nothing of the
-attempt that it will run, and leaves by itself when its worker is gone.
 """
 
 import os
 import shutil
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from sow import env_vars
 from sow.attempts.own_executor import with_own_executor
-from sow.environment import agent_environment, own_environment
+from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
@@ -35,7 +26,6 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.paths import AttemptPaths, attempt_id
-from sow.processes import process_facts
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -45,6 +35,7 @@ from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
+from worker.fork_server import ForkServer
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
@@ -56,82 +47,7 @@ from worker.postponing import (
     wait_for_stray,
 )
 from worker.running import OutputReader, Running
-from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack
-from worker.supervisor.supervise import OPEN_FILES_OPTION, PACKAGES_OPTION
-
-SUPERVISOR = Path(__file__).with_name("supervisor") / "program.py"
-
-
-class Standby:
-    """The place of the supervisor that waits. For one thread."""
-
-    def __init__(self, environ: Mapping[str, str], *, open_files: int | None = None) -> None:
-        """`open_files` is the soft limit that agents get where the worker's own was raised."""
-        self._open_files = open_files
-        self._environ = {**agent_environment(environ), env_vars.ATTEMPT_ID: NO_ATTEMPT}
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def prepare(self) -> ProcessIdentity:
-        """Return who waits; start one where nobody does. Raises SowError when it cannot start."""
-        if self._process is not None and not self._waits(self._process):
-            self.dismiss()
-        if self._process is None:
-            self._process = self._start()
-        identity = process_facts.identify(self._process.pid)
-        assert identity is not None  # noqa: S101 - our own child, not waited for
-        return identity
-
-    def give(self, orders: bytes) -> subprocess.Popen[bytes]:
-        """Give orders to the one that `prepare` has returned; return its process.
-
-        One that has died meanwhile does nothing; its attempt then ends like any
-        whose supervisor died.
-        """
-        process = self._process
-        assert process is not None  # noqa: S101 - `prepare` comes first
-        assert process.stdin is not None  # noqa: S101 - it is a pipe
-        self._process = None
-        with suppress(BrokenPipeError), process.stdin as stdin:
-            stdin.write(orders)
-        return process
-
-    def dismiss(self) -> None:
-        """Kill the one that waits. It has begun nothing; one that was stopped would not leave."""
-        if self._process is not None:
-            identity = process_facts.identify(self._process.pid)
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-            if identity is not None:
-                process_facts.tree().unfence("", identity.pid, identity.start_ticks)
-
-    def _waits(self, process: subprocess.Popen[bytes]) -> bool:
-        """Whether a supervisor waits, and would take its orders."""
-        identity = process_facts.identify(process.pid) if process.poll() is None else None
-        return identity is not None and not process_facts.is_stopped(identity)
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        """Exec a supervisor, in a session of its own."""
-        packages = process_facts.packages()
-        options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
-        if self._open_files is not None:
-            options += [OPEN_FILES_OPTION, str(self._open_files)]
-        try:
-            return subprocess.Popen(
-                [sys.executable, "-I", "-S", str(SUPERVISOR), *options],
-                env=self._environ,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SowError(
-                f"cannot start a supervisor with {sys.executable}: {error.strerror}",
-                hint="Check that this Python still exists and that the system can start more"
-                " processes. Then spawn the task again.",
-            ) from error
 
 
 @dataclass(frozen=True)
@@ -178,7 +94,7 @@ Start = Started | Held | Postponed | Failed | Cancelled
 """What came of trying to start the next attempt of a job."""
 
 
-def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | None:
+def start(context: WorkerContext, server: ForkServer, job_id: JobId) -> Running | None:
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
@@ -191,7 +107,7 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
         return None
     job = jobs.get_job(context.database, job_id)
     try:
-        result = _try_to_start(context, standby, job, lease)
+        result = _try_to_start(context, server, job, lease)
         try:
             _put_on_record(context, job, lease, result)
         except leases.EndIsAsked:
@@ -202,7 +118,7 @@ def start(context: WorkerContext, standby: Standby, job_id: JobId) -> Running | 
     return result.running if isinstance(result, Started) else None
 
 
-def _try_to_start(context: WorkerContext, standby: Standby, job: Job, lease: Lease) -> Start:
+def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: Lease) -> Start:
     """Start the next attempt, or return why not; the job itself is written afterwards.
 
     Raises Fenced, QueueChanged, and what prevents a start just now.
@@ -216,7 +132,7 @@ def _try_to_start(context: WorkerContext, standby: Standby, job: Job, lease: Lea
         leases.refuse_if_asked(context.database, job.id)
         if job.task_id:
             refuse_strays(context.workspace, context.database, TaskId(job.task_id))
-        return Started(_start_attempt(context, standby, job, lease, history))
+        return Started(_start_attempt(context, server, job, lease, history))
     except leases.EndIsAsked:
         return Cancelled()
     except NotTrusted as error:
@@ -277,7 +193,7 @@ def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None
 
 def _start_attempt(
     context: WorkerContext,
-    standby: Standby,
+    server: ForkServer,
     job: Job,
     lease: Lease,
     history: Sequence[Attempt],
@@ -290,18 +206,19 @@ def _start_attempt(
     share = smallest_share(context, job)
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = _within(prepared, share)
-    attempt = _new_attempt(context, job, number, prepared, standby.prepare())
-    environ = dict(prepared.environment(attempt.id))
-    if prepared.wrapper:
-        environ = own_environment(environ)
-    _refuse_missing_folder(prepared)
-    _write_files(context, paths, prepared)
-    program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
-    argv = [*prepared.wrapper, program, *prepared.argv[1:]]
-    orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
-    _record_attempt(context, job, lease, attempt, share, recorded)
-    process = standby.give(orders)
-    tell(job, f"runs: {prepared.does}, attempt {number}, pid {process.pid}")
+    with server.supervisor() as waiting:
+        attempt = _new_attempt(context, job, number, prepared, waiting.identity)
+        environ = dict(prepared.environment(attempt.id))
+        if prepared.wrapper:
+            environ = own_environment(environ)
+        _refuse_missing_folder(prepared)
+        _write_files(context, paths, prepared)
+        program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
+        argv = [*prepared.wrapper, program, *prepared.argv[1:]]
+        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
+        _record_attempt(context, job, lease, attempt, share, recorded)
+        waiting.give(orders)
+    tell(job, f"runs: {prepared.does}, attempt {number}, pid {waiting.identity.pid}")
     return Running(
         lease=lease,
         job=job,
@@ -310,7 +227,6 @@ def _start_attempt(
         paths=paths,
         executor=prepared.executor,
         output=OutputReader(paths.output, prepared.executor),
-        process=process,
         environ=environ,
     )
 

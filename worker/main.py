@@ -35,9 +35,9 @@ from worker.broker import Claims, make_huey
 from worker.capacity import Reserve, Room, raise_open_files
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
+from worker.fork_server import ForkServer
 from worker.housekeeping import Housekeeping
 from worker.kinds import worker_kinds
-from worker.launch import Standby
 from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.registration import (
@@ -104,7 +104,7 @@ class WorkerProcess:
         )
         self.room = Room(claims)
         self.monitor = Monitor(self.context, self._leave_without_queue)
-        self.standby = Standby(environ, open_files=raise_open_files())
+        self.fork_server = ForkServer(environ, open_files=raise_open_files())
         self.reserve = Reserve(self.context)
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
@@ -112,7 +112,7 @@ class WorkerProcess:
         self.housekeeping = Housekeeping(
             self.context,
             self.monitor,
-            self.standby,
+            self.fork_server,
             self.room,
             self.departure,
             self.notifier,
@@ -162,7 +162,7 @@ class WorkerProcess:
             if not workers.is_alive(self.context.workspace, self.context.worker_id):
                 self.departure.without_name()  # the others may start this very job
                 return
-            running = launch.start(self.context, self.standby, job_id)
+            running = launch.start(self.context, self.fork_server, job_id)
         except QueueChanged as error:
             self.departure.without_queue(error)
             return
@@ -199,8 +199,8 @@ class WorkerProcess:
             words = "job %s could neither be started (%s) nor queued again (%s); sow tries again"
             logger.warning(words, job_id, reason_of(error), reason_of(again))
 
-    def _look_round(self) -> None:
-        self.housekeeping.look_round()
+    def _look_round(self) -> float:
+        return self.housekeeping.look_round()
 
     def _may_take(self) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one."""
@@ -231,7 +231,7 @@ class WorkerProcess:
         self.monitor.stop()
         self._let_notify()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
-            self.standby.dismiss()  # otherwise a start may be using it; it ends when we do
+            self.fork_server.close()  # otherwise a start may be using it; it ends when we do
 
     def _may_drain(self) -> bool:
         """Whether agents are still waited for: nobody insists, and their ends can be recorded."""

@@ -27,7 +27,13 @@ from sow.jobs.leases import Fenced
 from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.schema.causes import CAUSES, Cause
-from worker.attempt_processes import ask_to_end, has_ended, remove_fence, supervisor_lives
+from worker.attempt_processes import (
+    ask_to_end,
+    end_supervisor,
+    has_ended,
+    remove_fence,
+    supervisor_lives,
+)
 from worker.context import WorkerContext, tell
 from worker.fail_internal import fail_internal
 from worker.kinds import worker_kind
@@ -290,9 +296,7 @@ class Monitor:
     def _settle(self, running: Running) -> None:
         if not self._is_gathered(running):
             return  # looked at again when it is
-        if running.process is not None:
-            running.process.kill()  # its work is done, and stopped it would not end by itself
-            running.process.wait()
+        end_supervisor(running)
         remove_fence(running)
         settle_attempt(self.context, running)
         self._forget(running)

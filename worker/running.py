@@ -8,7 +8,6 @@ nothing on disk; what must survive the worker is in the records and in the attem
 
 import math
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -176,8 +175,6 @@ class Running:
     executor: Executor | None
     """What drives its CLI; None of a program of ours."""
     output: OutputReader
-    process: subprocess.Popen[bytes] | None = None
-    """The supervisor, where it is our own child; None for an adopted attempt."""
     pidfd: int | None = None
     asked_to_end: bool = False
     pressed_since: float | None = None

@@ -33,7 +33,11 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
     kind = worker_kind(running.job)
-    if not context.state.opens_after_end(running.job.project_id, running.over_since):
+    job = running.job
+    others_run = leases.is_any_other_leased(context.database, job.id)
+    if not context.state.opens_after_end(
+        job.project_id, job.task_id, running.over_since, others_run=others_run
+    ):
         _keep_for_later(context, running, kind, exit_facts)
         return
     concluded = running.verdict or recorded(running)

@@ -271,6 +271,12 @@ def leased_jobs(database: Database) -> set[JobId]:
     return {JobId(row["job_id"]) for row in database.rows("select job_id from lease")}
 
 
+def is_any_other_leased(database: Database, job_id: JobId) -> bool:
+    """Whether another job than this one runs."""
+    sql = "select 1 from lease where job_id <> ? limit 1"
+    return database.row(sql, (job_id,)) is not None
+
+
 @contextmanager
 def under(database: Database, lease: Lease) -> Iterator[None]:
     """Change records in one transaction that holds only while `lease` is valid.

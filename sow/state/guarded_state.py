@@ -25,7 +25,7 @@ MOST_LOOKING = 50
 """A look is followed by at least so many times its own length without one."""
 RECENT_NS = 100_000_000
 FRESH_SECONDS = 1.0
-"""So long after a whole look, the start of an agent looks at its own task alone."""
+"""So long after a whole look, the start and the end of an agent look at its own task alone."""
 
 
 class GuardedState:
@@ -48,25 +48,34 @@ class GuardedState:
             return False
 
     def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
-        """Whether a project is checked out, once it is whole for the agent of a task to start.
-
-        Many agents that start at once would else each ask for every task of the project: what is
-        looked at is its own task, and soon all others.
-        """
-        if time.monotonic() - self._whole_since >= FRESH_SECONDS:
-            self.look()
-        else:
-            self._look(lambda differing: differing, task_id=task_id)
+        """Whether a project is checked out, once it is whole for the agent of a task to start."""
+        self._look_at_task(task_id)
         return self.is_of(project_id)
 
-    def opens_after_end(self, project_id: ProjectId, ended_at: float | None) -> bool:
+    def opens_after_end(
+        self, project_id: ProjectId, task_id: str, ended_at: float | None, *, others_run: bool
+    ) -> bool:
         """Whether a project is checked out, once it is whole for an attempt to be judged.
 
         `ended_at` is when the agent that may have taken something had ended, on the monotonic
-        clock: a look that has begun after that has seen all it did, and is not repeated.
+        clock: a look that has begun after that has seen all it did, and is not repeated. Where
+        other agents run, what this one took of other tasks may be put back later: after the last
+        job has ended, nobody would.
         """
-        self._look(lambda differing: differing, since=ended_at)
+        if others_run:
+            self._look_at_task(task_id, since=ended_at)
+        else:
+            self._look(lambda differing: differing, since=ended_at)
         return self.is_of(project_id)
+
+    def _look_at_task(self, task_id: str, since: float | None = None) -> None:
+        """Look at the files of one task, and at least every FRESH_SECONDS at all others.
+
+        Many agents that start and end at once would else each ask for every task of the project.
+        """
+        is_fresh = time.monotonic() - self._whole_since < FRESH_SECONDS
+        own = task_id if task_id and is_fresh else None
+        self._look(lambda differing: differing, since=since, task_id=own)
 
     def look(self) -> None:
         """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
@@ -148,11 +157,7 @@ def _signatures(kept: Kept, task_id: str | None = None) -> dict[str, tuple[int, 
     """
     now = time.time_ns()
     found: dict[str, tuple[int, ...]] = {}
-    looked_at = {*folders(kept.sow), *folders(kept.files)}
-    if task_id is not None:
-        ends = (f"/tasks/{task_id}", f"/tasks/{task_id}/feedback")
-        looked_at = {name for name in looked_at if "/" not in name or name.endswith(ends)}
-    for folder in looked_at:
+    for folder in {*folders(kept.sow, task_id), *folders(kept.files, task_id)}:
         try:
             facts = os.stat(f"{kept.sow}/{folder}")  # noqa: PTH116
         except OSError:

@@ -18,19 +18,30 @@ import psutil
 
 from sow.ids import JobId
 from sow.paths import AttemptPaths, Workspace
-from sow.processes import procfs
-from worker.launch import NO_ATTEMPT
+from sow.processes import process_facts, procfs
+from sow.processes.life import Life
+from sow.schema.job import ProcessIdentity
+from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack
 
-SUPERVISOR = Path(__file__).parents[2] / "worker" / "supervisor" / "program.py"
+PROJECT = Path(__file__).parents[2]
+ONE_SUPERVISOR = f"""
+import sys
+sys.path[:0] = [{str(PROJECT)!r}]
+from worker.supervisor import supervise
+from worker.supervisor.own_processes import load_tree
+sys.exit(supervise.main(load_tree(*sys.argv[1:] or [None])))
+"""
+"""A program that is what the fork server forks: a supervisor with its orders on standard input."""
 PSUTIL = str(Path(psutil.__file__).parents[1])
 """The folder by which a supervisor is told to use the portable back end."""
 SECONDS = 240.0
 FIRST_JOB = JobId(1)
-IMPATIENT = """
+IMPATIENT = f"""
 import sys
-sys.path[:0] = [sys.argv.pop(1)]
+sys.path[:0] = [{str(PROJECT)!r}]
 from worker.supervisor import supervise
+from worker.supervisor.own_processes import load_tree
 for name in ("GRACES", "LEFTOVER_GRACES"):
     graces = getattr(supervise, name)
     setattr(supervise, name, tuple((signum, 0.4) for signum, _ in graces))
@@ -40,7 +51,7 @@ def noting(own):
     with open("looks", "a") as file:
         file.write(".")
 supervise.OwnProcesses.remember = noting
-sys.exit(supervise.main(sys.argv[1:]))
+sys.exit(supervise.main(load_tree(*sys.argv[1:] or [None])))
 """
 
 
@@ -72,6 +83,8 @@ class AttemptSite:
     job_id: JobId = FIRST_JOB
     token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    forked: ProcessIdentity | None = None
+    """A supervisor that a worker's fork server has forked: no child of the test's."""
     packages: str | None = None
     """Where psutil lies, for a supervisor with the portable back end."""
 
@@ -111,10 +124,10 @@ class AttemptSite:
 
     def wait_for_orders(self, *, impatient: bool = False) -> subprocess.Popen[bytes]:
         """Start a supervisor that has no orders yet."""
-        wrapped = ["-c", IMPATIENT, str(SUPERVISOR.parents[2])]
-        program = wrapped if impatient else [str(SUPERVISOR)]
+        packages = [] if self.packages is None else [self.packages]
+        program = IMPATIENT if impatient else ONE_SUPERVISOR
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", *program, *self.options()],
+            [sys.executable, "-I", "-S", "-c", program, *packages],
             env={"SOW_ATTEMPT_ID": NO_ATTEMPT},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -134,10 +147,6 @@ class AttemptSite:
         assert process.stdin is not None
         with process.stdin as stdin:
             stdin.write(orders)
-
-    def options(self) -> list[str]:
-        """Return the words that choose the back end."""
-        return [] if self.packages is None else ["--packages", self.packages]
 
     def await_looks(self) -> None:
         """Wait until an impatient supervisor has looked round at what is there now."""
@@ -194,7 +203,18 @@ class AttemptSite:
             process.wait()
             if process.stdin is not None:
                 process.stdin.close()
+        if self.forked is not None:
+            self.kill_forked()
         self.kill_carriers()
+
+    def kill_forked(self) -> None:
+        """Kill the supervisor that a fork server has forked, and wait until it is gone."""
+        identity = self.forked
+        assert identity is not None
+        if process_facts.life_of(identity) is Life.ALIVE:
+            with suppress(ProcessLookupError):
+                os.kill(identity.pid, signal.SIGKILL)
+        wait_until(lambda: process_facts.life_of(identity) is Life.DEAD, "the supervisor is dead")
 
     def kill_carriers(self) -> None:
         """Kill what carries its id; the end of one may end another first."""

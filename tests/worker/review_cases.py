@@ -39,7 +39,7 @@ from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext
-from worker.launch import Standby
+from worker.fork_server import ForkServer
 from worker.monitor import Monitor
 from worker.running import Running
 
@@ -89,7 +89,7 @@ class ReviewSite:
         self.context = WorkerContext(
             self.workspace, self.database, ME, configuration, self.environ, time.time
         )
-        self.standby = Standby(self.environ)
+        self.fork_server = ForkServer(self.environ)
         self.attempts: list[AttemptSite] = []
         self.made: MadeClone | None = self._clone() if has_clone else None
         self.change(
@@ -169,7 +169,7 @@ class ReviewSite:
         """Claim and start a job; what runs of it is ended with the test."""
         self.database.run("update job set retry_at = 0")
         leases.claim(self.database, ME, total=99, own=99, now=time.time())
-        running = launch.start(self.context, self.standby, job.id)
+        running = launch.start(self.context, self.fork_server, job.id)
         if running is not None:
             self.note(running)
         return running
@@ -177,8 +177,7 @@ class ReviewSite:
     def note(self, running: Running) -> None:
         attempt = AttemptSite(self.workspace, running.attempt.number, running.job.id)
         attempt.token = running.attempt.id.rsplit(".", 1)[1]
-        if running.process is not None:
-            attempt.started.append(running.process)
+        attempt.forked = running.attempt.supervisor
         self.attempts.append(attempt)
 
     def watched(self, running: Running) -> Job:
@@ -240,7 +239,7 @@ class ReviewSite:
         return path
 
     def close(self) -> None:
-        self.standby.dismiss()
+        self.fork_server.close()
         for attempt in self.attempts:
             attempt.close()
         self.database.close()

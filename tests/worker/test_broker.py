@@ -1,6 +1,7 @@
 """Huey over our storage: what wakes a claim, and what huey may not do (§8, facts/huey)."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +84,16 @@ def test_a_claim_sleeps_until_the_next_retry_time_and_not_for_ever(
     assert waited == pytest.approx(listened, abs=1.0)
 
 
+def look_into(looks: list[int]) -> Callable[[], float]:
+    """Return a look round that is counted, and due again at once."""
+
+    def look() -> float:
+        looks.append(1)
+        return 0.0
+
+    return look
+
+
 def test_a_job_that_is_there_is_taken_without_listening(site: WatchSite) -> None:
     listener = Listener()
     huey = huey_of(site, claims=claims(), bell=listener)
@@ -93,7 +104,7 @@ def test_a_job_that_is_there_is_taken_without_listening(site: WatchSite) -> None
 
 def test_a_worker_looks_round_each_time_before_it_sleeps(site: WatchSite) -> None:
     looks: list[int] = []
-    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=lambda: looks.append(1))
+    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=look_into(looks))
     huey.dequeue()
     huey.dequeue()
     assert len(looks) == 2
@@ -101,7 +112,7 @@ def test_a_worker_looks_round_each_time_before_it_sleeps(site: WatchSite) -> Non
 
 def test_a_job_that_is_there_comes_before_all_else(site: WatchSite) -> None:
     looks: list[int] = []
-    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=lambda: looks.append(1))
+    huey = huey_of(site, claims=claims(), bell=Listener(), look_round=look_into(looks))
     huey.run_job(site.job().id)
     assert huey.dequeue() is not None
     assert looks == []

@@ -88,13 +88,13 @@ def test_one_look_serves_all_attempts_that_had_ended_before_it(guarded: WatchSit
     first, second = two_tasks(guarded)
     state, ended = guarded.context.state, time.monotonic()
     first.unlink()
-    state.opens_after_end(PROJECT, ended)
+    state.opens_after_end(PROJECT, "010", ended, others_run=False)
     assert first.exists()
     second.unlink()
     # What took this came later: it was not an agent that had ended then.
-    state.opens_after_end(PROJECT, ended)
+    state.opens_after_end(PROJECT, "010", ended, others_run=False)
     assert not second.exists()
-    state.opens_after_end(PROJECT, time.monotonic())
+    state.opens_after_end(PROJECT, "010", time.monotonic(), others_run=False)
     assert second.exists()
 
 
@@ -106,10 +106,25 @@ def test_a_look_that_found_git_at_work_serves_nobody(
     first.unlink()
     with monkeypatch.context() as busy:
         busy.setattr("sow.state.kept.putback.is_at_rest", lambda *_, **__: False)
-        state.opens_after_end(PROJECT, ended)
+        state.opens_after_end(PROJECT, "010", ended, others_run=False)
     assert not first.exists()
-    state.opens_after_end(PROJECT, ended)
+    state.opens_after_end(PROJECT, "010", ended, others_run=False)
     assert first.exists()
+
+
+def test_after_an_end_while_others_run_its_own_task_is_looked_at_and_soon_all(
+    guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the last end nobody else would put back what was taken of other tasks."""
+    first, second = two_tasks(guarded)
+    state = guarded.context.state
+    monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 3600.0)
+    first.unlink()
+    second.unlink()
+    state.opens_after_end(PROJECT, "010", time.monotonic(), others_run=True)
+    assert (first.exists(), second.exists()) == (True, False)
+    state.opens_after_end(PROJECT, "010", time.monotonic(), others_run=False)
+    assert second.exists()
 
 
 def test_before_a_start_its_own_task_is_looked_at_every_time(

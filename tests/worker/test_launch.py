@@ -3,7 +3,10 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Never
 
 import pytest
 from watch_cases import NOW, WatchSite
@@ -18,7 +21,7 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import TaskStatus
 from worker import launch
-from worker.launch import Standby
+from worker.fork_server import ForkServer, Waiting
 
 OTHER = WorkerId("w2-bbbbbb")
 
@@ -31,14 +34,14 @@ def scripted(site: WatchSite) -> ExecutorConfig:
     return ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
 
 
-class TakenOver(Standby):
+class TakenOver(ForkServer):
     """Another worker takes the job over in this moment, and no supervisor can be started."""
 
     def __init__(self, site: WatchSite) -> None:
         super().__init__({})
         self.site = site
 
-    def prepare(self) -> ProcessIdentity:
+    def supervisor(self) -> Never:
         context = self.site.context
         leases.take_over(context.database, context.worker_id, OTHER, now=context.now())
         raise SowError("cannot start a supervisor")
@@ -60,7 +63,7 @@ class Killed(BaseException):
     """Nobody catches it, as nobody outlives a kill."""
 
 
-class KilledAtOrders(Standby):
+class KilledAtOrders(ForkServer):
     """The worker is killed as it gives its supervisor the orders."""
 
     def __init__(self, site: WatchSite, job: Job) -> None:
@@ -68,13 +71,20 @@ class KilledAtOrders(Standby):
         self.site = site
         self.job = job
 
-    def prepare(self) -> ProcessIdentity:
+    @contextmanager
+    def supervisor(self) -> Iterator[Waiting]:
         identity = process_facts.identify(os.getpid())
         assert identity is not None
-        return identity
+        yield KilledAtOnce(identity, self)
 
-    def give(self, orders: bytes) -> subprocess.Popen[bytes]:
-        attempt = jobs.last_attempt(self.site.database, self.job.id)
+
+class KilledAtOnce(Waiting):
+    def __init__(self, identity: ProcessIdentity, server: KilledAtOrders) -> None:
+        super().__init__(identity, -1)
+        self.server = server
+
+    def give(self, orders: bytes) -> None:
+        attempt = jobs.last_attempt(self.server.site.database, self.server.job.id)
         raise Killed(attempt and attempt.number, bool(orders))
 
 
@@ -101,12 +111,14 @@ class CancelledMeanwhile(KilledAtOrders):
 
     starts = True
 
-    def prepare(self) -> ProcessIdentity:
+    @contextmanager
+    def supervisor(self) -> Iterator[Waiting]:
         now = self.site.context.now()
         jobs.change_job(self.site.database, self.job.id, cancel_requested_at=now)
         if not self.starts:
             raise SowError("cannot start a supervisor")
-        return super().prepare()
+        with super().supervisor() as waiting:
+            yield waiting
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -115,22 +127,22 @@ def test_a_job_that_is_cancelled_while_it_is_started_is_cancelled(
 ) -> None:
     job = site.job(executor=scripted(site), prior_status=TaskStatus.PENDING)
     site.lease(job)
-    standby = CancelledMeanwhile(site, job)
-    standby.starts = starts
-    assert launch.start(site.context, standby, job.id) is None
+    server = CancelledMeanwhile(site, job)
+    server.starts = starts
+    assert launch.start(site.context, server, job.id) is None
     assert site.get(job).state is JobState.CANCELLED
     assert site.task().status is TaskStatus.PENDING
     assert jobs.last_attempt(site.database, job.id) is None
 
 
-class Refused(Standby):
+class Refused(ForkServer):
     """No supervisor can be started, for a reason that quotes a file's name, which is no text."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__({})
         self.error = error
 
-    def prepare(self) -> ProcessIdentity:
+    def supervisor(self) -> Never:
         raise self.error
 
 

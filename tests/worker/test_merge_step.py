@@ -227,9 +227,7 @@ def test_when_all_of_it_is_killed_in_its_check_the_next_try_merges(merging: Merg
     wait_until((root / "begun").exists, "the check has begun")
     attempt = merging.site.attempts[-1]
     program = attempt.agent_pid()
-    assert running.process is not None
-    running.process.kill()
-    running.process.wait()
+    attempt.kill_forked()
     for pid in (program, int((root / "begun").read_text())):
         os.kill(pid, signal.SIGKILL)
     attempt.kill_carriers()

@@ -323,7 +323,6 @@ def test_a_supervisor_that_was_stopped_after_its_last_act_is_not_waited_for(
     attempt = site.run(job, "exec sleep 600")
     supervisor = attempt.started[0]
     running = site.adopt(job)
-    running.process = supervisor
     supervisor.send_signal(signal.SIGSTOP)
     wait_until(lambda: (stat := read_stat(supervisor.pid)) and stat.is_stopped, "it is stopped")
     os.kill(attempt.agent_pid(), signal.SIGKILL)
@@ -515,7 +514,6 @@ def test_the_group_of_an_attempt_is_removed_when_it_is_settled(site: WatchSite) 
         skip_or_fail("no group of processes can be made here")
     assert attempt.agent_pid() in cgroup.members(fence)
     running = site.adopt(job)
-    running.process = attempt.started[0]
     site.change_task(status=TaskStatus.NEEDS_REVIEW)
     monitor = site.start_monitor()
     monitor.watch(running)

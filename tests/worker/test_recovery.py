@@ -519,7 +519,7 @@ def test_an_adopted_attempt_knows_job_task_and_place(site: WatchSite) -> None:
     running = adopt(site.context, lease)
     assert running is not None
     assert isinstance(running.attempt, Attempt)
-    assert (running.job.id, running.attempt.number, running.process) == (job.id, 1, None)
+    assert (running.job.id, running.attempt.number) == (job.id, 1)
     assert running.paths.folder == attempt.paths.folder
     assert running.task == site.task()
 

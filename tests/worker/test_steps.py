@@ -402,9 +402,7 @@ def test_without_its_supervisor_a_check_goes_on_and_its_result_counts(checks: Ch
     running = checks.start(job)
     assert running is not None
     _read(checks.file("begun"))
-    assert running.process is not None
-    running.process.kill()
-    running.process.wait()
+    checks.site.attempts[-1].kill_forked()
     checks.file("go").touch()
     assert checks.watched(running).cause is Cause.PASSED
     assert len(jobs.attempts(checks.site.database, job.id)) == 1
@@ -418,9 +416,7 @@ def test_when_all_of_it_is_killed_it_is_run_again(checks: CheckSite) -> None:
     assert running is not None
     command = int(_read(checks.file("begun")))
     program = checks.site.attempts[-1].agent_pid()
-    assert running.process is not None
-    running.process.kill()
-    running.process.wait()
+    checks.site.attempts[-1].kill_forked()
     for pid in (program, command):
         os.kill(pid, signal.SIGKILL)
     checks.site.attempts[-1].kill_carriers()

@@ -7,13 +7,21 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from attempt_cases import PSUTIL, SECONDS, SUPERVISOR, AttemptSite, is_running, say_pid, wait_until
+from attempt_cases import (
+    ONE_SUPERVISOR,
+    PSUTIL,
+    SECONDS,
+    AttemptSite,
+    is_running,
+    say_pid,
+    wait_until,
+)
 
 from sow.paths import Workspace
 from sow.processes import linux as linux_facts
 from sow.processes import portable as portable_facts
 from sow.processes import process_facts, procfs
-from worker.launch import NO_ATTEMPT
+from worker.supervisor.foreign_processes import NO_ATTEMPT
 
 pytestmark = [
     pytest.mark.slow,  # trees of processes that ignore what they are told
@@ -235,8 +243,9 @@ def test_another_attempt_s_supervisor_is_spared(attempt: AttemptSite) -> None:
     other = AttemptSite(attempt.workspace, number=2)
     other.prepare()
     attempt.file("orders").write_bytes(other.orders("/bin/sh", "-c", "sleep 600"))
+    attempt.file("supervisor.py").write_text(ONE_SUPERVISOR)
     attempt.run(
-        f"SOW_ATTEMPT_ID={NO_ATTEMPT} setsid {sys.executable} -I -S {SUPERVISOR} <orders & "
+        f"SOW_ATTEMPT_ID={NO_ATTEMPT} setsid {sys.executable} -I -S supervisor.py <orders & "
         f"while [ ! -e {other.paths.started} ]; do sleep 0.01; done"
     )
     assert is_running(other.agent_pid())

@@ -1,8 +1,9 @@
-"""A supervisor's orders: what to run, where and with which environment.
+"""What worker, fork server and supervisor tell each other: options, answers, and orders.
 
-They come on its standard input, as bytes. Owns their form: fields that end with
-a NUL, like those of /proc/PID/environ, and first how many there are, so that
-orders which a dying worker has cut off are none. Light: the supervisor runs on it.
+A supervisor's orders say what to run, where and with which environment. They come on its standard
+input, as bytes: fields that end with a NUL, like those of /proc/PID/environ, and first how many
+there are, so that orders which a dying worker has cut off are none. Owns these forms. Light: the
+supervisor runs on it.
 """
 
 import os
@@ -11,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+PACKAGES_OPTION = "--packages"
+OPEN_FILES_OPTION = "--open-files"
+ANSWER_BYTES = 8
 NUL = b"\0"
 CHUNK_BYTES = 65_536
 
@@ -57,3 +61,13 @@ def await_orders(fd: int) -> Orders | None:
     while chunk := os.read(fd, CHUNK_BYTES):
         data += chunk
     return unpack(data)
+
+
+def pack_answer(number: int) -> bytes:
+    """Return what the fork server answers: a supervisor's pid, or a negative errno."""
+    return number.to_bytes(ANSWER_BYTES, "little", signed=True)
+
+
+def unpack_answer(data: bytes) -> int:
+    """Return the number in an answer of ANSWER_BYTES."""
+    return int.from_bytes(data, "little", signed=True)

@@ -1,9 +1,16 @@
 """The supervision of one attempt, step by step: orders, lock, start, wait, end the rest, write.
 
+It runs one attempt and outlives the worker that started it. It waits for its orders on standard
+input (`instructions`): the attempt's folder, the agent's folder, argv and environment. It leaves
+when that closes without any. It holds `alive.lock` together with the agent, gives the agent files
+(never a pipe to the worker), waits, ends whatever the agent left behind, and writes `exit.json` by
+rename. SIGINT, SIGTERM and SIGHUP ask it to end the whole tree: interrupt, terminate, kill, with a
+grace after each.
+
 Owns the order of the steps. The agent's own process is `agent_process`; what is below
 it and whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`.
-Runs inside the supervisor alone (`program`), which must start fast: no
-module that it imports may be heavy.
+Runs inside the supervisor alone (`forking`), which must stay small: no module that it imports may
+be heavy.
 """
 
 import errno
@@ -27,11 +34,13 @@ from worker.supervisor.exit_file import (
 )
 from worker.supervisor.foreign_processes import read_small
 from worker.supervisor.instructions import Orders, await_orders
-from worker.supervisor.own_processes import OwnProcesses, load_tree
+from worker.supervisor.own_processes import OwnProcesses
 from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
-PACKAGES_OPTION = "--packages"
-OPEN_FILES_OPTION = "--open-files"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
 STDIN, STDOUT, STDERR = 0, 1, 2
 PASSING = frozenset(
     {
@@ -48,14 +57,12 @@ PASSING = frozenset(
 """Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
 
 
-def main(arguments: list[str]) -> int:
-    """Wait for orders, run one attempt to its end; return 0 unless it was begun before."""
-    import json  # noqa: F401 - for `exit_file`: there is time for it now, not when orders are here
+def main(tree: "ModuleType") -> int:
+    """Wait for orders on standard input and run one attempt to its end, with a process back end.
 
-    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    tree = load_tree(options.get(PACKAGES_OPTION))
+    Returns 0 unless the attempt was begun before.
+    """
     tree.inherit_orphans()
-    limit_open_files(options.get(OPEN_FILES_OPTION))
     fence = tree.fence()
     orders = await_orders(STDIN)
     if orders is None:
@@ -73,16 +80,6 @@ def main(arguments: list[str]) -> int:
     supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence, attempt)
     os.close(lock)
     return 0
-
-
-def limit_open_files(soft: str | None) -> None:
-    """Give back the soft limit of open files that the worker has raised for itself."""
-    if soft is None:
-        return
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
 
 
 def set_environment_and_output(folder: str, orders: Orders) -> None:

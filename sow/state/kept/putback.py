@@ -175,12 +175,15 @@ def present_names(kept: Kept) -> Iterator[str]:
         yield from names_in(kept.sow, folder)
 
 
-def folders(base: str) -> Iterator[str]:
-    """Yield the folders that hold what is to be kept, below `.sow` or where its copies lie."""
+def folders(base: str, task_id: str | None = None) -> Iterator[str]:
+    """Yield the folders that hold what is to be kept, below `.sow` or where its copies lie.
+
+    With `task_id`, of all tasks only those of this one, whether it is there or not.
+    """
     yield from ("", "project", "project/feedback")
     for phase in _entries(f"{base}/project/phases", folder=True):
         tasks = f"project/phases/{phase}/tasks"
-        for task in _entries(f"{base}/{tasks}", folder=True):
+        for task in [task_id] if task_id else _entries(f"{base}/{tasks}", folder=True):
             if task.isdecimal():
                 yield from (f"{tasks}/{task}", f"{tasks}/{task}/feedback")
 

@@ -1,0 +1,91 @@
+"""The fork server: a small process that forks one supervisor for each request of its worker.
+
+A fork costs a millisecond where a new interpreter costs twenty, and what the supervisors have
+imported is in memory once. The server has one thread and holds nothing: no lock, no queue, no
+file of an attempt. So it may die at any moment and takes nothing along: each supervisor is a
+process of its own, in a session of its own, and the worker starts another server.
+
+The server's standard input is a socket. A request is one byte, together with the descriptor on
+which the new supervisor will read its orders. The answer is the supervisor's pid, or a negative
+errno. The server leaves when its worker closes the socket or dies.
+
+What a supervisor has of the server, because a fork inherits it, is listed in `become_supervisor`.
+"""
+
+import gc
+import os
+import signal
+import socket
+import sys
+
+from worker.supervisor import supervise
+from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack_answer
+from worker.supervisor.own_processes import load_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+STDIN = 0
+
+
+def main(arguments: list[str]) -> int:
+    """Fork supervisors until the worker has gone; return 0. In a supervisor, this never returns."""
+    import ctypes  # noqa: F401 - for `tree_linux`: imported once, not in each supervisor
+    import json  # noqa: F401 - for `exit_file`
+
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    tree = load_tree(options.get(PACKAGES_OPTION))
+    limit_open_files(options.get(OPEN_FILES_OPTION))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects supervisors that have ended
+    gc.freeze()  # a collection in a supervisor would copy the memory that all of them share
+    with socket.socket(fileno=os.dup(STDIN)) as requests:
+        while True:
+            data, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
+            if not data:
+                return 0
+            (orders,) = descriptors
+            requests.sendall(pack_answer(fork(requests, orders, tree)))
+            os.close(orders)
+
+
+def fork(requests: socket.socket, orders: int, tree: "ModuleType") -> int:
+    """Fork a supervisor that reads its orders there; return its pid, or a negative errno."""
+    try:
+        pid = os.fork()
+    except OSError as error:
+        return -(error.errno or 1)
+    if pid == 0:
+        become_supervisor(requests, orders, tree)
+    return pid
+
+
+def become_supervisor(requests: socket.socket, orders: int, tree: "ModuleType") -> None:
+    """Run one attempt in this process, just forked, and end the process.
+
+    Of the server it keeps the environment, the folder, the standard streams (none of them leads
+    anywhere), the limits and what was imported. It gives up the server's session, its socket and
+    its way with children that end. There are no other threads, locks, timers and open files.
+    """
+    code = 1
+    try:
+        os.setsid()
+        os.dup2(orders, STDIN)
+        os.close(orders)
+        requests.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        code = supervise.main(tree)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(code)
+
+
+def limit_open_files(soft: str | None) -> None:
+    """Give back the soft limit of open files that the worker has raised for itself."""
+    if soft is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(soft), hard))
