@@ -18,7 +18,7 @@ from typing import Any, cast
 from huey import SqliteHuey
 from huey.registry import Message
 from huey.serializer import Serializer
-from huey.storage import SqliteStorage
+from huey.storage import EmptyData, SqliteStorage
 
 from sow.clock import utc_now
 from sow.errors import QueueError
@@ -103,6 +103,8 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         self.look_round = look_round
         self.may_take = may_take
         self.on_change = on_change
+        self._found_nothing = False
+        """Whether the last claim found nothing, after a ring: the next one waits for another."""
         super().__init__(name, filename=str(database.path), create_tables=False)
 
     @property
@@ -123,6 +125,14 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     def close(self) -> bool:
         """Leave the connection open: it is not huey's alone."""
         return False
+
+    def delete_data(self, key: str) -> bool:
+        """Remove what huey has under a key; tell whether there was anything.
+
+        After each job huey removes the mark that it was revoked. Most often there is none: that is
+        found without a transaction.
+        """
+        return self.peek_data(key) is not EmptyData and bool(super().delete_data(key))
 
     def enqueue(self, data: bytes, priority: float | None = None) -> None:
         """Put a message into the queue, joined to its job, and wake the workers."""
@@ -148,18 +158,22 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         return None
 
     def _dequeue(self, claims: Claims, bell: Bell) -> bytes | None:
-        data = self._claim(claims)
+        data = None if self._found_nothing else self._claim(claims)
         if data is None:
             due = self.look_round() if self.look_round is not None else FALLBACK_SECONDS
             bell.wait(min(self._wait_seconds(), due))
             data = self._claim(claims)
+        self._found_nothing = data is None
         return data
 
     def _claim(self, claims: Claims) -> bytes | None:
-        waiters.reclaim_lent(self.database, self.workspace)
         now = utc_now()
-        if mended := leases.mend_waits(self.database, now=now):
-            logger.warning("the clock was set back; the waits of %d jobs start again", mended)
+        with self.database.reading():
+            waiters.reclaim_lent(self.database, self.workspace)
+            if mended := leases.mend_waits(self.database, now=now):
+                logger.warning("the clock was set back; the waits of %d jobs start again", mended)
+            if not leases.is_anything_queued(self.database):
+                return None
         if self.may_take is not None and not self.may_take():
             return None
         return leases.claim(

@@ -1,7 +1,7 @@
 """What every part of a worker needs: where it works, its records, its name, its limits.
 
-Owns nothing that changes, save what the guard of the state and recovery remember of their
-looks. Knows nothing of huey.
+Owns nothing that changes, save what the guard of the state, recovery and the tasks' logs remember
+of their looks. Knows nothing of huey.
 """
 
 import logging
@@ -13,6 +13,7 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.ids import WorkerId
 from sow.jobs.database import Database
+from sow.jobs.end_entries import Logged
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.job import Job
@@ -43,6 +44,13 @@ class ReportedOnce:
             logger.warning("%s", words)
 
 
+@dataclass
+class EndsLogged:
+    """How far the tasks' logs tell of the ends of jobs, as this worker knows."""
+
+    upto: Logged | None = None
+
+
 @dataclass(frozen=True)
 class WorkerContext:
     """One worker's surroundings."""
@@ -58,6 +66,11 @@ class WorkerContext:
     def state(self) -> GuardedState:
         """The state, put back where agents' git takes it; its looks remember the last ones."""
         return GuardedState(self.workspace)
+
+    @cached_property
+    def ends_logged(self) -> EndsLogged:
+        """Which ends of jobs stand in the tasks' logs; recovery puts it on record."""
+        return EndsLogged()
 
     @cached_property
     def reported_once(self) -> ReportedOnce:

@@ -2,8 +2,9 @@
 
 Owns the order of the writes. The cause is recorded first, then the task's
 state, then the job's end with its lease in one commit: a worker that dies in
-between leaves a record from which the next one goes on. Every write is under
-the lease; a fenced worker changes nothing.
+between leaves a record from which the next one goes on. Where the task was reported,
+the cause is part of that commit: the next worker would find the same by the task's status.
+Every write is under the lease; a fenced worker changes nothing.
 
 State and job are written in one critical section. The verdict is checked there
 once more: if the task's status has changed since, or somebody has cancelled the
@@ -11,16 +12,19 @@ job, the attempt is judged again. By what an ending is judged, and what it chang
 in the task, its kind answers (`worker.kinds`).
 """
 
+from functools import partial
+
 from sow.attempts.judge import CANCELLED
+from sow.attempts.retry import Step
 from sow.errors import StateError
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases
-from sow.schema.job import JobState
+from sow.schema.job import Job, JobState
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
 from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds import worker_kind
-from worker.kinds.base import WorkerKind
+from worker.kinds.base import Recording, WorkerKind, nothing
 from worker.postponing import ELSEWHERE_SECONDS
 from worker.running import Exit, Running
 
@@ -45,12 +49,13 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         job = jobs.get_job(context.database, running.job.id)
         verdict = concluded or kind.judge(context, running, job, exit_facts)
         next_step = kind.decide(context, running, job, verdict)
-        _record_ending(context, running, kind, exit_facts, verdict)
-        for feature in worker_features():
-            feature.on_settled(context, job)
+        ending: Recording = partial(_conclude, context, running, kind, job, exit_facts, verdict)
+        if next_step.step is not Step.DONE:
+            ending()
+            ending = nothing
         running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
-            kind.write(context, running, job, verdict, next_step)
+            kind.write(context, running, job, verdict, next_step, ending)
         except Outdated:
             concluded = None
         else:
@@ -59,6 +64,20 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         f"the status of task {running.job.task_id} changed while sow ended its job",
         hint="sow tries again automatically.",
     )
+
+
+def _conclude(
+    context: WorkerContext,
+    running: Running,
+    kind: WorkerKind,
+    job: Job,
+    exit_facts: Exit | None,
+    verdict: Verdict,
+) -> None:
+    """Put on record how an attempt has ended, and tell the features."""
+    _record_ending(context, running, kind, exit_facts, verdict)
+    for feature in worker_features():
+        feature.on_settled(context, job)
 
 
 def recorded(running: Running) -> Verdict | None:

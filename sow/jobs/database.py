@@ -65,6 +65,7 @@ class Database:
         self._depth = 0
         self._marks = marks
         self._name = name
+        self._is_looked_at = False
         self._read_in: Marks | None = None  # as they were when the format was looked at last
 
     @contextmanager
@@ -146,16 +147,30 @@ class Database:
             return self._execute(sql, parameters)
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
+        """Read several times under one look at the files: the looks cost as much as the reading.
+
+        Only behind the block is it known that what was read is the queue's: QueueChanged says
+        that it is not. Other threads wait meanwhile. May be nested, and joins a transaction.
+        """
         with self.lock:
-            if not self._depth:
-                self._look_at_files()
-                if self._marks is not self._read_in:
-                    self._look_at_format()
-            with self._faults():
+            if self._depth or self._is_looked_at:
                 yield
-            if not self._depth:
-                self._look_again()
+                return
+            self._look_at_files()
+            if self._marks is not self._read_in:
+                self._look_at_format()
+            self._is_looked_at = True
+            try:
+                yield
+            finally:
+                self._is_looked_at = False
+            self._look_again()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self.reading(), self._faults():
+            yield
 
     def _look_again(self) -> None:
         """Raise QueueChanged when the file was swapped while we used it."""

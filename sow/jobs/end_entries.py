@@ -47,28 +47,32 @@ class Logged(NamedTuple):
     seq: int
 
 
-def log_ends(workspace: Workspace, database: Database) -> None:
+def log_ends(workspace: Workspace, database: Database, after: Logged | None = None) -> None:
     """Tell in the logs of each job of this project that has ended since the last look.
 
-    Nothing is told of a task that is gone. What cannot be written now is left
-    to the next look. Raises nothing.
+    `after` is what `write_ends` has returned last. Nothing is told of a task that is gone. What
+    cannot be written now is left to the next look. Raises nothing.
     """
-    remember(database, write_ends(workspace, database))
+    _remember(database, write_ends(workspace, database, after))
 
 
-def write_ends(workspace: Workspace, database: Database) -> Logged | None:
-    """Do as `log_ends`, and return how far the logs tell of ends: that is for `remember`.
+def write_ends(
+    workspace: Workspace, database: Database, after: Logged | None = None
+) -> Logged | None:
+    """Do as `log_ends`, and return how far the logs tell of ends by now.
 
-    In between whoever waits may be rung: an end that is in a log and not remembered costs the
-    next look a glance at that log, and remembering costs a commit.
+    Nothing of that is put on record: an end that is in a log and not on record there costs the
+    next look a glance at that log, and each record costs a commit. Who looks often gives what was
+    returned to the next look (`after`), and to `log_ends` now and then.
     """
-    logged = None
+    logged = after
     with suppress(SowError, OSError):
         project = ProjectId(project_id_at(workspace.root))
-        if not project or not _ends_after(database, project):
-            return None
+        start = after.seq if after is not None and after.project == project else 0
+        if not project or not _ends_after(database, project, start):
+            return logged
         with locked_once(workspace.project):
-            for row in _ends_after(database, project):
+            for row in _ends_after(database, project, start):
                 if project_id_at(workspace.root) != project:
                     break  # another branch was checked out meanwhile
                 with suppress(DamagedRecord):  # it keeps no other end from being told
@@ -77,7 +81,7 @@ def write_ends(workspace: Workspace, database: Database) -> Logged | None:
     return logged
 
 
-def remember(database: Database, logged: Logged | None) -> None:
+def _remember(database: Database, logged: Logged | None) -> None:
     """Have the next look begin behind what the logs tell of. Raises nothing."""
     if logged is None:
         return
@@ -105,12 +109,13 @@ def end_entry(
     )
 
 
-def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
-    """Return the next ends of jobs that no log tells of yet, oldest first."""
-    return database.rows(
-        f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
-        (_position(database, project), project, AT_ONCE),
-    )
+def _ends_after(database: Database, project: ProjectId, seq: int) -> list[sqlite3.Row]:
+    """Return the next ends of jobs that no log tells of yet, oldest first; those behind `seq`."""
+    with database.reading():
+        return database.rows(
+            f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
+            (max(seq, _position(database, project)), project, AT_ONCE),
+        )
 
 
 def _position(database: Database, project: ProjectId) -> int:

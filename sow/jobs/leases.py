@@ -160,8 +160,6 @@ def claim(
         "most": most,
         "worker": worker_id,
     }
-    if not is_anything_queued(database):
-        return None
     with database.transaction():
         while row := database.row(CLAIMABLE, parameters):
             database.run("delete from task where id = ?", (row["id"],))

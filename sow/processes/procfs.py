@@ -12,6 +12,10 @@ import os
 from sow.processes.life import is_shortage
 from sow.processes.stat import Stat, below
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MACHINE_ID_LENGTH = 32
 
 
@@ -57,13 +61,29 @@ def is_running(pid: int, start_ticks: str) -> bool:
     return stat is not None and stat.start_ticks == start_ticks and not stat.is_dead
 
 
+_lasting: dict[str, str] = {}
+"""What stays the same as long as this process lives."""
+
+
+def _once(name: str, find: "Callable[[], str]") -> str:
+    """Return what was found under a name before; else find it."""
+    if not (found := _lasting.get(name, "")):
+        found = _lasting[name] = find()
+    return found
+
+
 def boot_id() -> str:
     """Return the kernel's id of this boot."""
-    return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+    path = "/proc/sys/kernel/random/boot_id"
+    return _once(path, lambda: _read(path).decode().strip())
 
 
 def machine_id() -> str:
     """Return the id that this installation of a system has for good (machine-id(5)); or nothing."""
+    return _once("machine-id", _machine_id)
+
+
+def _machine_id() -> str:
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         text = _read(path).decode("ascii", "replace").strip()
         if len(text) == MACHINE_ID_LENGTH:  # else it says "uninitialized"
@@ -73,7 +93,8 @@ def machine_id() -> str:
 
 def pid_namespace() -> str:
     """Return the inode of this process's pid namespace."""
-    return _link("/proc/self/ns/pid").strip("pid:[]")
+    path = "/proc/self/ns/pid"
+    return _once(path, lambda: _link(path).strip("pid:[]"))
 
 
 def all_pids() -> list[int]:

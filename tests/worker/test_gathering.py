@@ -129,7 +129,7 @@ def test_an_author_that_takes_its_clone_out_of_its_state_is_gathered_all_the_sam
     (site.clone / "new").write_text("more\n")
     job = msgspec.structs.replace(JOB, terms=AuthorTerms(clone=True))
 
-    assert has_clone_to_gather(site.context, job)
+    assert has_clone_to_gather(site.context, job, None)
     gathered = gather(site.context, job)
 
     assert (gathered.files, gathered.warnings) == (("new",), ())
@@ -294,8 +294,8 @@ def test_another_projects_clone_is_not_gathered_for_a_job(site: GatherSite) -> N
     """The project in the workspace may be another by now, with a task of the same number."""
     elsewhere = make_job(project_id=ProjectId("99999999-1111-4111-8111-111111111111"))
 
-    assert has_clone_to_gather(site.context, JOB)
-    assert not has_clone_to_gather(site.context, elsewhere)
+    assert has_clone_to_gather(site.context, JOB, None)
+    assert not has_clone_to_gather(site.context, elsewhere, None)
 
 
 @contextmanager
@@ -317,15 +317,15 @@ def test_a_state_that_cannot_be_read_just_now_does_not_mean_that_there_is_no_clo
 ) -> None:
     """The attempt would be settled a moment later, and its work never be brought back."""
     job = msgspec.structs.replace(JOB, terms=terms)
-    assert has_clone_to_gather(site.context, job)
+    assert has_clone_to_gather(site.context, job, None)
     with pytest.raises(SowError) as raised, no_descriptors():
-        has_clone_to_gather(site.context, job)
+        has_clone_to_gather(site.context, job, None)
     assert passing_fault(raised.value) is not None
 
 
 def test_a_state_that_is_broken_is_left_to_whoever_settles_the_attempt(site: GatherSite) -> None:
     site.home.workspace.project_state.write_text("no state\n")
-    assert not has_clone_to_gather(site.context, JOB)
+    assert not has_clone_to_gather(site.context, JOB, None)
 
 
 def test_a_later_attempt_s_work_takes_back_that_an_earlier_one_s_was_not_brought() -> None:

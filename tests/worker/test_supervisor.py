@@ -17,7 +17,6 @@ from capabilities import skip_or_fail
 
 from sow.jobs.doorbell import is_held
 from sow.processes import procfs
-from worker.supervisor import exit_file
 from worker.supervisor.instructions import pack
 
 pytestmark = [
@@ -137,19 +136,6 @@ def test_what_it_writes_down_is_for_its_owner_whatever_the_umask(
     paths = attempt.paths
     modes = [path.stat().st_mode & 0o777 for path in (paths.started, paths.exit)]
     assert modes == [0o600, 0o600]
-
-
-def test_the_name_of_an_exit_is_on_disk_before_it_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced = []
-
-    def note(descriptor: int) -> None:
-        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
-
-    monkeypatch.setattr(os, "fsync", note)
-    assert exit_file.try_to_put_in_place(str(tmp_path), "exit.json", {"code": 0})
-    assert synced == [".exit.json", tmp_path.name]
 
 
 def test_output_is_appended_to_what_is_there(attempt: AttemptSite) -> None:

@@ -48,6 +48,14 @@ class Prepared:
     """What reads its output; None of a program of ours."""
 
 
+Recording = Callable[[], None]
+"""Puts something on record, in the transaction that is open."""
+
+
+def nothing() -> None:
+    """Put nothing on record: it is there."""
+
+
 class WorkerKind(ABC):
     """The jobs of one kind, for a worker."""
 
@@ -86,9 +94,15 @@ class WorkerKind(ABC):
 
     @abstractmethod
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
+        self,
+        context: WorkerContext,
+        running: Running,
+        job: Job,
+        verdict: Verdict,
+        next_step: Next,
+        ending: Recording,
     ) -> None:
-        """Write the task and the job together.
+        """Write the task and the job together; `ending` puts the attempt's end on record.
 
         Raises Outdated where what they were concluded from has changed since.
         """

@@ -42,7 +42,7 @@ from sow.trust.needed import needed_keys
 from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
 from worker.job_end import end_unwritten, follow, refuse_cancelled, tell_of_end
-from worker.kinds.base import Prepared, WorkerKind
+from worker.kinds.base import Prepared, Recording, WorkerKind
 from worker.next_step import prevented_before, tries_after
 from worker.running import Exit, Running, read_record
 from worker.steps.judged import ClonePlace
@@ -234,7 +234,13 @@ class StepKind(WorkerKind):
         )
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
+        self,
+        context: WorkerContext,
+        running: Running,
+        job: Job,
+        verdict: Verdict,
+        next_step: Next,
+        ending: Recording,
     ) -> None:
         """Put the result into the task's state, if there is a task, and write the job with it.
 
@@ -251,6 +257,7 @@ class StepKind(WorkerKind):
 
         def record(_task: Task | None) -> None:
             nonlocal is_final
+            ending()
             is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         if not job.task_id:
@@ -266,6 +273,7 @@ class StepKind(WorkerKind):
             except StateError as error:
                 if passing_fault(error) is not None:
                     raise  # nothing is wrong with the task: it is written later
+                ending()
                 unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
                 end_unwritten(context, job, running.lease, unwritable, **spent)
                 return

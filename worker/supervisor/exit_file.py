@@ -64,7 +64,11 @@ def is_ours(folder: str, lock: int) -> bool:
 
 
 def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bool:
-    """Put a record in place whole, by rename, and on disk; say on the log why it could not be.
+    """Put a record in place whole, by rename; say on the log why it could not be.
+
+    It is not waited for until it is on disk. A loss of power ends agent and supervisor as well:
+    what they wrote last may be gone with them, and whoever reads takes a record that is not whole
+    for none. What must survive that is the agent's own report, in its task's state.
 
     What the agent has laid in its way is no hindrance: a pipe would hold us up for ever, and
     over a folder nothing can be renamed.
@@ -77,12 +81,9 @@ def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bo
         clear_away(draft)
         with open(draft, "x", encoding="utf-8", opener=for_its_owner) as file:
             json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
         if os.path.isdir(target):  # noqa: PTH112
             clear_away(target)
         os.rename(draft, target)  # noqa: PTH104
-        sync_names(folder)
     except OSError as error:
         say(f"cannot write {name}: {error.strerror}")
         return False
@@ -94,15 +95,6 @@ def for_its_owner(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     os.fchmod(descriptor, 0o600)
     return descriptor
-
-
-def sync_names(folder: str) -> None:
-    """Make the names in a folder survive a loss of power: a rename alone does not."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def clear_away(path: str) -> None:

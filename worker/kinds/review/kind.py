@@ -23,7 +23,7 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
-from worker.kinds.base import Prepared
+from worker.kinds.base import Prepared, Recording
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.sweep import end_review_clone
 from worker.next_step import AgentKind, spent_by
@@ -90,7 +90,13 @@ class ReviewKind(AgentKind):
         return Gathering(running.job, lambda: changed_meanwhile(context, running))
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
+        self,
+        context: WorkerContext,
+        running: Running,
+        job: Job,
+        verdict: Verdict,
+        next_step: Next,
+        ending: Recording,
     ) -> None:
         """Write the job's end, or its next turn; the task is only looked at. Raises Outdated.
 
@@ -106,6 +112,7 @@ class ReviewKind(AgentKind):
         def record(task: Task) -> None:
             nonlocal is_final, last
             last = task
+            ending()
             is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         try:
@@ -115,6 +122,7 @@ class ReviewKind(AgentKind):
         except StateError as error:
             if passing_fault(error) is not None:
                 raise  # nothing is wrong with the task: it is written later
+            ending()
             unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
             end_unwritten(context, job, running.lease, unwritable, **spent)
             return

@@ -44,6 +44,7 @@ from worker.job_end import (
     refuse_raised,
     tell_of_end,
 )
+from worker.kinds.base import Recording
 from worker.next_step import spent_by
 from worker.running import Running
 from worker.task_state import (
@@ -95,6 +96,7 @@ def write_down(
     job: Job,
     verdict: Verdict,
     next_step: Next,
+    ending: Recording,
 ) -> None:
     """Change the task as the step asks, and the job with it. Raises Outdated.
 
@@ -102,10 +104,11 @@ def write_down(
     """
     spent = spent_by(job, running, verdict, next_step)
     try:
-        _follow(context, running, job, verdict, next_step, spent)
+        _follow(context, running, job, verdict, next_step, spent, ending)
     except StateError as error:
         if passing_fault(error) is not None:
             raise  # nothing is wrong with the task: it is written later
+        ending()
         unwritable = Verdict(Cause.STATE_UNREADABLE, error.message)
         end_unwritten(context, job, running.lease, unwritable, **spent)
 
@@ -117,6 +120,7 @@ def _follow(
     verdict: Verdict,
     next_step: Next,
     spent: dict[str, Any],
+    ending: Recording,
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
@@ -153,6 +157,7 @@ def _follow(
         if is_done:
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
+        ending()
         is_final = follow(context, job, running.lease, verdict, next_step, task.status, spent)
 
     if next_step.step is Step.FAIL:

@@ -55,7 +55,7 @@ from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering, gather
-from worker.kinds.base import Prepared
+from worker.kinds.base import Prepared, Recording
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
 from worker.running import Running
@@ -152,18 +152,21 @@ def _dependencies(
     return tuple(found)
 
 
-def has_clone_to_gather(context: WorkerContext, job: Job) -> bool:
+def has_clone_to_gather(context: WorkerContext, job: Job, task: Task | None) -> bool:
     """Whether the agent of a job has worked in a clone of its task's, and its project is here.
+
+    `task` is as it was when the attempt began, or None where that is not known.
 
     Raises SowError where the machine lacks something to tell that now.
     """
     if not kind_of(job).makes_work:
         return False
     try:
-        if not context.state.is_of(job.project_id):
-            return False  # the task of that number is another project's: this one's waits
-        apart = job.works_in_clone
-        return apart or read_task(context.workspace, job.task_id).clone is not UNSET
+        if not job.works_in_clone and task is None:  # it could not be read when it was adopted
+            task = read_task(context.workspace, job.task_id)
+        if not job.works_in_clone and (task is None or task.clone is UNSET):
+            return False
+        return context.state.is_of(job.project_id)  # else that task's project is not checked out
     except SowError as error:
         if passing_fault(error) is not None:
             raise  # asked again: what is not gathered now nobody gathers later
@@ -288,15 +291,21 @@ class WorkKind(AgentKind):
     def gathering(self, context: WorkerContext, running: Running) -> Gathering | None:
         """Return what brings its work back from its clone, if it has one."""
         job = running.job
-        if not has_clone_to_gather(context, job):
+        if not has_clone_to_gather(context, job, running.task):
             return None
         return Gathering(job, lambda: gather(context, job, running.task))
 
     def write(
-        self, context: WorkerContext, running: Running, job: Job, verdict: Verdict, next_step: Next
+        self,
+        context: WorkerContext,
+        running: Running,
+        job: Job,
+        verdict: Verdict,
+        next_step: Next,
+        ending: Recording,
     ) -> None:
         """Change its task as the step asks, and the job with it."""
-        write_down(context, running, job, verdict, next_step)
+        write_down(context, running, job, verdict, next_step, ending)
 
 
 KIND = WorkKind()
