@@ -62,5 +62,5 @@ def test_a_job_is_followed_in_order_from_its_call_to_its_end(
         assert run(["agent", "spawn", "implementer", "010", "--detach"]) == os.EX_OK
         job = rooted.run(jobs.get_job(rooted.database, JobId(1)))
     assert (job.state, job.outcome_status) == (JobState.DONE, TaskStatus.NEEDS_REVIEW)
-    assert len(way.modules) <= MOST_MODULES, way.modules
+    assert len(way.modules) <= MOST_MODULES, "\n".join(way.modules)
     assert len(way.turns) <= MOST_TURNS, way.turns
