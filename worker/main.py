@@ -73,6 +73,9 @@ class WorkerOptions:
     """Leave after an idle time."""
     as_json: bool = False
     """Say what it does as one object a line, on standard output."""
+    starting: int | None = None
+    """A descriptor that is closed once the worker is on record: the command that has started it
+    waits for that."""
 
 
 class WorkerProcess:
@@ -141,6 +144,8 @@ class WorkerProcess:
     def _run(self) -> None:
         self.departure.leave_at(SIGNALS)
         register(self.context, concurrency=self.own, background=self.options.background)
+        if self.options.starting is not None:
+            os.close(self.options.starting)
         try:
             self.monitor.start()
             self.notifier.start()

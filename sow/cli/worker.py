@@ -1,6 +1,7 @@
 """`sow worker`: run a worker; see, stop and read the ones there are."""
 
 import os
+import select
 import sys
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from sow.cli.arguments import here
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import COUNT, json_option
 from sow.paths import Workspace
+
+START_SECONDS = 10.0
+"""How long `--background` waits at most until its worker is on record."""
 
 
 @click.group(cls=LazyGroup, words="worker", invoke_without_command=True)
@@ -52,12 +56,11 @@ def worker(
     environ = dict(os.environ)
     if config is not None:
         environ[env_vars.CONFIG] = str(config.absolute())
-    if background:
-        _cut_loose(workspace)
+    starting = _cut_loose(workspace) if background else None
     # The one line that starts the other package: `sow worker list` needs none of it.
     from worker.main import WorkerOptions, serve
 
-    options = WorkerOptions(concurrency, drain, background, as_json)
+    options = WorkerOptions(concurrency, drain, background, as_json, starting)
     if background or as_json or not sys.stderr.isatty():
         serve(workspace, options, environ)
         return
@@ -68,14 +71,21 @@ def worker(
         serve(workspace, options, environ)
 
 
-def _cut_loose(workspace: Workspace) -> None:
-    """Go on as a process of our own session that nobody waits for, speaking into a log file."""
+def _cut_loose(workspace: Workspace) -> int:
+    """Go on as a process of our own session that nobody waits for, speaking into a log file.
+
+    Returns a descriptor: the command ends once it is closed here, or we have died.
+    """
     # As above: only a worker opens the queue here.
     from sow.jobs.database import open_queue
 
     open_queue(workspace).close()
+    waiting, starting = os.pipe()
     if os.fork():
+        os.close(starting)
+        select.select([waiting], [], [], START_SECONDS)
         os._exit(0)
+    os.close(waiting)
     os.setsid()
     if os.fork():
         os._exit(0)
@@ -87,3 +97,4 @@ def _cut_loose(workspace: Workspace) -> None:
     os.close(log)
     os.close(nothing)
     os.chdir(workspace.root)
+    return starting

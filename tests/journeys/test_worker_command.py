@@ -281,6 +281,14 @@ def test_stop_signals_no_process_that_has_taken_a_dead_worker_s_pid(by_hand: Sit
     worker.kill()
 
 
+def test_a_worker_in_the_background_is_on_record_when_the_command_ends(by_hand: Site) -> None:
+    """`sow worker stop` said that no worker runs, and it stayed."""
+    by_hand.sow("worker", "--background")
+    (listed,) = by_hand.sow("worker", "list", "--json").json_lines
+    by_hand.sow("worker", "stop")
+    assert not exists(listed["pid"])
+
+
 def test_logs_print_what_background_workers_said(by_hand: Site) -> None:
     spawn(by_hand, "010")
     by_hand.sow("worker", "--background", "--drain")
