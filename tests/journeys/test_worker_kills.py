@@ -252,28 +252,40 @@ def goes_on_with_its_heir(site: Site, stopped: WorkerRun) -> None:
     is_delivered(site)
 
 
-GATEKEEPER = """
-    import sys
+GATED_SERVER = """
+    import os, sys, time
 
-    sys.executable = {keeper!r}
+    sys.path.append({project!r})
+    from worker.supervisor import forking, supervise
+
+    usual = supervise.main
+
+    def late(tree):
+        while not os.path.exists({enter!r}):
+            time.sleep(0.02)
+        return usual(tree)
+
+    supervise.main = late
+    sys.exit(forking.main(sys.argv[1:]))
+"""
+GATED_WORKER = """
+    import sys
+    from pathlib import Path
 
     from sow.cli.root import run
+    from worker import fork_server
 
+    fork_server.PROGRAM = Path({server!r})
     sys.exit(run(["worker"]))
 """
 
 
 def gated_worker(site: Site) -> WorkerRun:
     """Start a worker whose supervisors wait, before their first act, for a file named `enter`."""
-    import sys
-
-    keeper = site.base / "keeper"
-    enter = site.root / "enter"
-    keeper.write_text(
-        f'#!/bin/sh\nwhile [ ! -e {enter} ]; do sleep 0.02; done\nexec {sys.executable} "$@"\n'
-    )
-    keeper.chmod(0o755)
-    program = write_program(site, "gated.py", GATEKEEPER.format(keeper=str(keeper)))
+    project = str(Path(__file__).parents[2])
+    enter = str(site.root / "enter")
+    server = write_program(site, "server.py", GATED_SERVER.format(project=project, enter=enter))
+    program = write_program(site, "gated.py", GATED_WORKER.format(server=str(server)))
     return start_worker(site, program=program)
 
 
