@@ -95,7 +95,7 @@ def parent_of(pid: int) -> int:
 
 
 def test_prompt_and_secrets_stand_in_no_command_line(site: Site) -> None:
-    """Agent, supervisor and worker, looked at in /proc while the agent runs."""
+    """Agent, supervisor, fork server and worker, looked at in /proc while the agent runs."""
     site.project("010")
     site.configure(CONFIGURATION)
     go = site.base / "go"
@@ -107,13 +107,15 @@ def test_prompt_and_secrets_stand_in_no_command_line(site: Site) -> None:
     site.sow("agent", "spawn", "implementer", "010", "--prompt", WORDS, "--detach", env=ENVIRON)
     run = wait_until(lambda: (read_runs(site.root) or [None])[0], "the agent runs")
     supervisor = parent_of(run.pid)
-    lines = [command_line(pid) for pid in (run.pid, supervisor, parent_of(supervisor))]
+    server = parent_of(supervisor)
+    lines = [command_line(pid) for pid in (run.pid, supervisor, server, parent_of(server))]
     go.touch()
     site.sow("agent", "wait", "010")
     assert WORDS in run.prompt
     assert "claude" in lines[0]
     assert "supervisor/program.py" in lines[1]
-    assert "sow worker" in lines[2]
+    assert "supervisor/program.py" in lines[2]
+    assert "sow worker" in lines[3]
     for line in (*lines, *run.argv):
         assert not any(secret in line for secret in (WORDS, LITERAL, FROM_WORKER))
     shown = json.dumps(site.sow("job", "show", "1", "--json").json["attempts"])

@@ -17,6 +17,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 from worker.supervisor import supervise
 from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack_answer
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     tree = load_tree(options.get(PACKAGES_OPTION))
     limit_open_files(options.get(OPEN_FILES_OPTION))
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects supervisors that have ended
+    signal.signal(signal.SIGCHLD, collect)
     gc.freeze()  # a collection in a supervisor would copy the memory that all of them share
     with socket.socket(fileno=os.dup(STDIN)) as requests:
         while True:
@@ -47,6 +48,13 @@ def main(arguments: list[str]) -> int:
             (orders,) = descriptors
             requests.sendall(pack_answer(fork(requests, orders, tree)))
             os.close(orders)
+
+
+def collect(_signum: int, _frame: object) -> None:
+    """Collect the supervisors that have ended; so their processor time counts as their worker's."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def fork(requests: socket.socket, orders: int, tree: "ModuleType") -> int:
