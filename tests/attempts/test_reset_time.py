@@ -77,10 +77,11 @@ def test_words_that_tell_no_time_give_none(words: str) -> None:
 
 
 def test_no_words_take_long() -> None:
-    begun = time.perf_counter()
+    """By the processor's time: others may be at work beside it."""
+    begun = time.process_time()
     for words in ("resets in " + "1d " * 100_000, "resets " * 50_000, "again at Jan 1" * 30_000):
         reset_time_in(words, now=NOW)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_time_that_clocks_leave_out_is_some_time_around_it() -> None:

@@ -14,7 +14,7 @@ from journeys.callers import HANG, gate, good, open_gate, report
 from journeys.on_terminal import CLI
 from journeys.site import Site, wait_until
 from textual.pilot import Pilot
-from watching.driving import drive, shows, text_of, until
+from watching.driving import drive, shows, text_of, until, writes
 
 from sow.calls.caller import Caller
 from sow.paths import Workspace
@@ -41,7 +41,7 @@ def test_a_question_is_answered_followed_and_its_work_accepted(site: Site) -> No
 
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         await shows(pilot, "RS256 or HS256?", "a answer")
-        await pilot.press("a", *"RS256")
+        await writes(pilot, "a", *"RS256")
         await shows(pilot, "sow agent answer --id 010 --detach -- RS256")
         await pilot.press("enter")
         await until(pilot, lambda: state(app) == "needs_review")
@@ -49,7 +49,7 @@ def test_a_question_is_answered_followed_and_its_work_accepted(site: Site) -> No
         await shows(pilot, "So RS256 it is.", "> Bash: sow task set status needs_review")
         await pilot.press("3")
         await shows(pilot, "Resumed with an answer")
-        await pilot.press("y", *"good", "enter")
+        await writes(pilot, "y", *"good", "enter")
         await until(pilot, lambda: state(app) == "completed")
         await shows(pilot, "sow review accept 010 --complete --summary=good")
 
@@ -69,12 +69,14 @@ def test_a_job_is_cancelled_once_that_is_meant_then_made_again(site: Site) -> No
         await pilot.press("n")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert state(app) == "running"
-        await pilot.press("c", "y")
+        await pilot.press("c")
+        await shows(pilot, "y runs it")
+        await pilot.press("y")
         await until(pilot, lambda: state(app) == "paused")
         await pilot.press("t")
         await shows(pilot, "sow job retry 1 --detach")
         await until(pilot, lambda: state(app) == "needs_review")
-        await pilot.press("r", *"and more", "enter")
+        await writes(pilot, "r", *"and more", "enter")
         await shows(pilot, "sow agent resume --id 010 --detach -- 'and more'")
         await pilot.press("enter")
         await shows(pilot, "More.")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from sow.calls.caller import Caller
 from sow.cli.output import COLOURS
@@ -40,6 +41,13 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
 async def shows(pilot: Pilot[None], *words: str) -> None:
     """Wait until all these words are on the screen."""
     await until(pilot, lambda: all(each in text_of(pilot.app) for each in words))
+
+
+async def writes(pilot: Pilot[None], key: str, *pressed: str) -> None:
+    """Press a key that asks for words, and others once they are words: until then they are keys."""
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+    await pilot.press(*pressed)
 
 
 def chosen(app: WatchApp) -> str:
