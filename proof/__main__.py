@@ -34,6 +34,7 @@ TESTS = (
     "tests/clones/test_rebasing.py",
     "tests/refs/test_refs_storm.py",
     "tests/refs/test_refs_swapped.py",
+    "tests/situation/test_run_the_first.py",
     "tests/fuzz",
     "tests/containers",
 )

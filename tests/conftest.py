@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from handing_out import LONG
 from hypothesis import HealthCheck, settings
 from own_queue import give_secret
+from proving import commit, one_of_each
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
+settings.register_profile("ci", settings.get_profile("anywhere"), max_examples=30)
 settings.load_profile("anywhere")
-"""Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`."""
+"""Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`, CI for
+`ci`: other examples are made in each run, and `make test` at a desk makes more of them."""
 
+STORMS = "storms"
 LEAVE_SECONDS = 60.0
 """How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
@@ -29,6 +34,39 @@ NUMBERS = count()
 GARBAGE = 50_000
 """So many new objects make Python look for cycles: with its own 700, while sources were parsed, it
 spent two thirds of the time on looking."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--draw", action="store_true", help="run one storm, and one test of each mark `one_of`"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have the longest tests begin first, and leave out what is not drawn."""
+    if config.getoption("draw"):
+        draw(config, items)
+    items.sort(key=lambda item: group_of(item) != STORMS and not item.nodeid.startswith(LONG))
+
+
+def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave all but one of those that belong together to a run at a desk, or to a proof."""
+    groups: dict[str, list[str]] = {}
+    for item in items:
+        groups.setdefault(group_of(item), []).append(item.nodeid)
+    left = {*groups.pop("", ()), *one_of_each(groups, drawn_by=commit())}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left])
+    items[:] = [item for item in items if item.nodeid in left]
+
+
+def group_of(item: pytest.Item) -> str:
+    """Return the name of those from which a test is drawn; nothing for one that is always run."""
+    if item.get_closest_marker("storm"):
+        return STORMS
+    mark = item.get_closest_marker("one_of")
+    if mark is None:
+        return ""
+    return mark.args[0] if mark.args else item.nodeid.partition("[")[0]
 
 
 def pytest_configure() -> None:

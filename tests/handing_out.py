@@ -11,6 +11,23 @@ from zlib import crc32
 from xdist.scheduler import LoadGroupScheduling
 
 BY_THEMSELVES = ("tests/journeys/", "tests/fuzz/", "tests/containers/")
+LONG = tuple(
+    f"tests/{name}.py::"
+    for name in (
+        "journeys/test_zero_context",
+        "fuzz/test_closed_streams",
+        "fuzz/test_fuzz_commands",
+        "journeys/test_hints",
+        "journeys/test_hostile_author",
+        "journeys/test_tutorial",
+        "journeys/test_mcp_delivery",
+        "journeys/test_task_import",
+        "journeys/test_overnight_page",
+        "journeys/test_start",
+    )
+)
+"""What has a test of 15 s and more. It begins before other tests that go by themselves, or one
+processor would be left with it at the end."""
 REAL = "tests/real/"
 REAL_AT_ONCE = 2
 """How many real agents are at work at most: each loads a processor for seconds when it starts."""

@@ -4,11 +4,15 @@
 of death from `drawn`, is as long as `rounds` says, and hands in what it has come to by `hand_in`;
 the report is made from these files (`proof/report.py`). Without the variable the commit draws one
 seed or point, rounds are fewer, and nothing is kept.
+
+What CI alone cuts short, and `make test` at a desk runs whole, bears the mark `one_of`, and
+`conftest.py` draws from what bears it.
 """
 
 import json
 import os
 import subprocess
+from collections.abc import Collection, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +27,14 @@ T = TypeVar("T")
 def drawn(*every: T) -> tuple[T, ...]:
     """Return all for a proof, else the one that this commit draws: the next one draws another."""
     return every if FOLDER else (every[place_of(commit(), len(every))],)
+
+
+def one_of_each(groups: Mapping[str, Collection[str]], *, drawn_by: str) -> set[str]:
+    """Return one name of each group, the one that a commit draws, whatever their order."""
+    return {
+        sorted(names)[place_of(f"{drawn_by} {group}", len(names))]
+        for group, names in groups.items()
+    }
 
 
 def place_of(drawn_by: str, count: int) -> int:

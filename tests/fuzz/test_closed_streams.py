@@ -7,9 +7,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from fuzz.streams import STREAMS
+from proving import drawn
 
 PROGRAM = Path(__file__).with_name("streams.py")
 SECONDS = 600.0
+NOBODY_LISTENS = [name for name in STREAMS if name != "open"]
 
 
 @pytest.mark.slow
@@ -17,7 +20,7 @@ SECONDS = 600.0
 def test_no_command_needs_anybody_who_listens() -> None:
     with tempfile.TemporaryDirectory(prefix="sow-fuzz-") as folder:
         done = subprocess.run(
-            [sys.executable, "-P", str(PROGRAM), folder],
+            [sys.executable, "-P", str(PROGRAM), folder, "open", *drawn(*NOBODY_LISTENS)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -57,6 +57,7 @@ def test_a_disk_that_is_full_while_work_is_gathered_is_waited_for(site: Site) ->
     assert "cannot be settled yet" in site.worker_logs()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("who", ["supervisor", "worker", "both"])
 def test_a_kill_while_work_is_gathered_loses_nothing_and_brings_it_once(
     site: Site, who: str

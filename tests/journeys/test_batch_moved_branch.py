@@ -54,6 +54,7 @@ RUN = ("batch", "run", "--check", "--review", "--merge", "--json")
 TAKES_BACK = ("amends", "goes back")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("deed", DEEDS)
 def test_what_a_person_does_there_meanwhile_stands_and_the_batch_goes_on(
     site: Site, deed: str

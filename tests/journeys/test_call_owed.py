@@ -284,6 +284,7 @@ def owed_resume(site: Site) -> None:
     await_end(site, "010")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "words",
     [
@@ -308,6 +309,7 @@ def test_what_any_command_has_shown_of_it_is_owed_no_more(
     await_end(site, "010")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "words",
     [

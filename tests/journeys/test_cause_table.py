@@ -63,6 +63,7 @@ def has_failed(site: Site, cause: Cause, words: str) -> None:
 # reported, no status, nothing done at all
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("executor", [CLAUDE, CURSOR], ids=["claude", "cursor"])
 @pytest.mark.parametrize("end", [{"exit": 0}, {"crash": 9}, {"error_result": 500}, {"signal": 9}])
 def test_a_report_is_one_whatever_the_ending(
@@ -222,6 +223,7 @@ WHY = {
 }
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(("executor", "steps", "cause", "words"), FAULTS)
 def test_it_is_tried_again_as_often_as_retries_allow(
     site: Site, executor: dict[str, Any], steps: list[Step], cause: str, words: str
@@ -292,6 +294,7 @@ AT_ONCE = [
 ]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(("executor", "steps", "cause", "words"), AT_ONCE)
 def test_it_fails_at_once_in_the_clis_own_words(
     site: Site, executor: dict[str, Any], steps: list[Step], cause: Cause, words: str

@@ -40,6 +40,7 @@ def repository(site: Site) -> Site:
     return site
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("committed", ["at pending", "never", "later"])
 def test_nobodys_state_is_lost(repository: Site, committed: str, name: str) -> None:
@@ -145,6 +146,7 @@ sow task set status needs_review
 """
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("before", ["", "touch .git/index.lock\n"], ids=["clean", "stale lock"])
 @pytest.mark.parametrize("left", ["worker", "call"])
 def test_a_clean_that_is_an_agents_last_act(repository: Site, left: str, before: str) -> None:

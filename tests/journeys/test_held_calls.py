@@ -34,6 +34,7 @@ PLACING = {
 }
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("call", PLACING)
 def test_a_call_that_a_person_has_to_release_is_not_waited_for(held: Site, call: str) -> None:
     """There is no `--wait`, and it returns all the same."""

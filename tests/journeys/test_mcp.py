@@ -148,6 +148,7 @@ def waiting_server(site: Site) -> "subprocess.Popen[str]":
     return server
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, None]
 )

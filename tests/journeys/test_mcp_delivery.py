@@ -133,6 +133,7 @@ def test_a_call_that_is_cancelled_before_its_answer_was_written_is_owed_its_outc
     server.wait()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("loss", ["cancelled", signal.SIGTERM])
 def test_a_call_that_has_to_leave_before_its_job_is_queued_is_owed_nothing(
     site: Site, loss: str | signal.Signals
@@ -172,6 +173,7 @@ def test_a_call_that_is_cancelled_as_its_answer_comes_is_owed_its_outcome_again(
     server.wait()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_a_server_that_goes_before_its_answer_was_written_owes_the_outcome(
     site: Site, how: signal.Signals | None

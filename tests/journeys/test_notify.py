@@ -109,6 +109,7 @@ def test_a_status_of_a_person_is_told_and_one_of_a_job_only_with_its_end(site: S
     worker.wait()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("point", "times", "state"),
     [

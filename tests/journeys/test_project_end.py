@@ -73,6 +73,7 @@ def is_ended_once(site: Site) -> None:
     assert not list((site.root / ".sow").glob(".*.tmp"))
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("point", [*RECORDING, *CARRYING_OUT])
 def test_a_command_that_is_killed_is_gone_on_with(site: Site, point: str) -> None:
     site.project("010")
@@ -88,6 +89,7 @@ def test_a_command_that_is_killed_is_gone_on_with(site: Site, point: str) -> Non
     site.sow("project", "new", "Next")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("point", CARRYING_OUT)
 def test_a_worker_that_is_killed_is_followed_by_one_that_carries_it_out(
     site: Site, point: str

@@ -131,6 +131,7 @@ def busy(site: Site) -> tuple[subprocess.Popen[str], int]:
     return caller, run.pid
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "lose",
     [
@@ -357,6 +358,7 @@ def spoil_pages(site: Site) -> None:
     files(site)[1].unlink()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [

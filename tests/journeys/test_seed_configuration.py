@@ -60,6 +60,7 @@ def started(run: Run) -> Started:
     return run.cli, SKIPS[run.cli] in run.argv, model
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("name", EFFECTS)
 def test_each_role_is_played_as_the_file_says(site: Site, name: str) -> None:
     text, expected = EFFECTS[name]

@@ -14,6 +14,7 @@ from journeys.callers import Step, good, ledger
 from journeys.site import Result, Site
 from standins import CursorDialect, install_standins, read_refusals, read_runs
 
+pytestmark = pytest.mark.one_of
 SPAWN = ("agent", "spawn", "implementer", "010")
 RESUME = ("agent", "resume", "010", "Use RS256")
 BEGINS_NOTHING: list[Step] = [{"forget_session": True}, {"crash": 3}]

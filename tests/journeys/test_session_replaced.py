@@ -51,6 +51,7 @@ def configure(site: Site, executor: dict[str, Any], retries: int) -> None:
     site.configure({"agents": agents})
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("executor", executors().values(), ids=executors())
 def test_a_session_lost_before_it_was_kept_is_replaced_and_told(
     site: Site, executor: dict[str, Any]

@@ -104,6 +104,7 @@ def sessions(site: Site) -> dict[str, str | None]:
     return {task: site.task(task).get("session_id") for task in ("010", "020")}
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("how", ["clone", "work tree", "copied folder"])
 def test_each_has_its_own_queue_workers_sessions_and_bells(
     first: Site, second: Site, how: str

@@ -69,6 +69,7 @@ def test_a_new_worker_adopts_an_agent_whose_supervisor_was_stopped(
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_one_that_is_stopped_again_and_again_is_replaced(
     site: Site, backend: str, cancelled: bool

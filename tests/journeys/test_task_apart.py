@@ -164,6 +164,7 @@ def test_a_setup_that_hangs_is_ended_with_all_that_it_started(site: Site) -> Non
     assert not Path(f"/proc/{(site.root / 'pid').read_text().strip()}").exists()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("who", ["worker", "supervisor", "everybody"])
 def test_a_kill_while_the_clone_is_set_up_leaves_a_clean_second_try(site: Site, who: str) -> None:
     setup = (

@@ -84,6 +84,7 @@ def test_it_tells_programs_what_it_does_as_objects(by_hand: Site) -> None:
     assert (end["job"], end["task"], end["agent"]) == (1, "010", "implementer")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_leaves_the_agents_running(by_hand: Site, signum: signal.Signals) -> None:
     """ "the first INT, TERM or HUP means take nothing new, leave the agents running, exit"."""

@@ -181,6 +181,7 @@ def test_between_the_commits_that_store_a_failure(site: Site, point: str) -> Non
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("point", "passage"),
     [("after take_over", 1), ("before adopt", 1), ("after adopt", 1), ("before adopt", 2)],

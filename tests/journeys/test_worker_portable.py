@@ -230,6 +230,7 @@ def test_a_worker_restarted_with_the_other_back_end_calls_nobody_dead(
     assert [exists(pid) for pid in (run.pid, child)] == [False, False]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("processes", ["linux", "portable"])
 @pytest.mark.parametrize("orphaned", [False, True], ids=["supervised", "orphaned"])
 def test_a_worker_that_an_agent_has_started_outlives_that_agent(

@@ -117,7 +117,7 @@ def without_session_law(seed: int) -> Plan:
 SMALL_PLANS = [without_recovery, without_fencing, without_session_law]
 
 
-@pytest.mark.parametrize("make_plan", SMALL_PLANS)
+@pytest.mark.parametrize("make_plan", drawn(*SMALL_PLANS))
 def test_a_storm_notices_what_is_switched_off(
     tmp_path: Path, make_plan: Callable[[int], Plan]
 ) -> None:
@@ -130,7 +130,7 @@ def test_a_storm_notices_what_is_switched_off(
     assert sum(broken) >= 0.9 * len(chosen), broken
 
 
-@pytest.mark.parametrize("make_plan", SMALL_PLANS)
+@pytest.mark.parametrize("make_plan", drawn(*SMALL_PLANS))
 def test_the_same_storm_with_all_switched_on_breaks_nothing(
     tmp_path: Path, make_plan: Callable[[int], Plan]
 ) -> None:

@@ -118,6 +118,7 @@ def test_every_walk_ends_and_every_guard_refuses() -> None:
         assert [name for name in sorted(asked) if not counts[kind][name]] == []
 
 
+@pytest.mark.one_of
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ProjectType)
 def test_long_walks_end(kind: ProjectType) -> None:

@@ -92,6 +92,7 @@ def resume_with_feedback(apart: Journey, *commands: str) -> str:
     return json.dumps(apart.sandbox.requests()[-1]["messages"])
 
 
+@pytest.mark.one_of("real authors in clones")
 def test_an_author_is_corrected_twice_by_a_reviewer_and_then_accepted(apart: Journey) -> None:
     sandbox = apart.sandbox
     sandbox.behave(commands=WORK)
@@ -132,6 +133,7 @@ def test_an_author_is_corrected_twice_by_a_reviewer_and_then_accepted(apart: Jou
     assert sandbox.run("git", "fsck", "--strict").returncode == 0
 
 
+@pytest.mark.one_of("real authors in clones")
 def test_work_that_is_accepted_at_once_after_its_check_was_red_and_green(apart: Journey) -> None:
     sandbox = apart.sandbox
     settings = {"checks": {"unit": "grep -q more work.txt"}}
@@ -152,6 +154,7 @@ def test_work_that_is_accepted_at_once_after_its_check_was_red_and_green(apart: 
     assert apart.task()["status"] == "completed"
 
 
+@pytest.mark.one_of("real authors in clones")
 def test_an_author_works_in_its_clone_is_corrected_and_accepted_by_a_reviewer(
     apart: Journey,
 ) -> None:

@@ -42,6 +42,7 @@ def launch(sandbox: Sandbox, case: Case, verb: Verb) -> Outcome:
     return judge(executor, ending, done.stdout.encode())
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("case", CLAUDE_CASES, ids=lambda case: case.title)
 def test_claude_takes_the_command_line(case: Case, sandbox: Sandbox) -> None:
     sandbox.behave(commands=["touch made-by-{task_id}", NEEDS_A_RULE])

@@ -46,6 +46,7 @@ def verbs(journey: Journey, job: int = 1) -> list[tuple[str, str]]:
     return [(attempt["verb"], attempt["cause"]) for attempt in journey.attempts(job)]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(("status", "cause"), [(401, "auth"), (404, "bad_model")])
 def test_what_no_retry_can_cure_fails_at_once(journey: Journey, status: int, cause: str) -> None:
     journey.sandbox.behave(status=status)
@@ -55,6 +56,7 @@ def test_what_no_retry_can_cure_fails_at_once(journey: Journey, status: int, cau
     assert journey.task()["status"] == "failed"
 
 
+@pytest.mark.one_of("real services that are asked again")
 def test_an_overloaded_service_is_asked_again_in_the_same_session(journey: Journey) -> None:
     """Claude Code itself asks twice here; then it ends, and sow resumes it."""
     journey.sandbox.behave(status=529, times=2)
@@ -64,6 +66,7 @@ def test_an_overloaded_service_is_asked_again_in_the_same_session(journey: Journ
     assert len({attempt["session_id"] for attempt in journey.attempts()}) == 1
 
 
+@pytest.mark.one_of("real services that are asked again")
 def test_a_quota_is_waited_out(journey: Journey) -> None:
     """A subscriber's: it tells when it begins anew."""
     journey.configure(environ=SUBSCRIBER)
@@ -83,6 +86,7 @@ def test_an_agent_that_ends_without_a_status_is_asked_for_it(journey: Journey) -
     assert verbs(journey) == [("spawn", "no_status"), ("resume", "reported")]
 
 
+@pytest.mark.one_of("real agents that are killed")
 def test_a_killed_agent_is_resumed_with_its_conversation(
     journey: Journey, claude_folder: Path
 ) -> None:
@@ -104,6 +108,7 @@ def test_a_killed_agent_is_resumed_with_its_conversation(
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("kept_lines", [None, 0, 2], ids=["no file", "empty", "no message"])
 def test_an_agent_killed_before_claude_had_kept_its_conversation_begins_another(
     journey: Journey, claude_folder: Path, kept_lines: int | None
@@ -138,6 +143,7 @@ def test_an_agent_killed_before_claude_had_kept_its_conversation_begins_another(
     assert "cut off after 1 tool call" in json.dumps(journey.sandbox.requests()[-1]["messages"])
 
 
+@pytest.mark.one_of("real agents that are killed")
 def test_an_agent_survives_its_worker(journey: Journey) -> None:
     journey.configure(settings={"allowed_tools": ["Bash"]})
     wait = "until test -e go; do sleep 0.1; done"
@@ -182,6 +188,7 @@ def test_a_session_that_claude_has_lost_is_never_begun_anew_in_silence(journey: 
     assert len(journey.sandbox.requests()) == before
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("cut", [3, 4], ids=["in a block", "after a block"])
 def test_a_stream_that_is_cut_is_mended_by_the_cli_itself(journey: Journey, cut: int) -> None:
     """It asks again without a stream; sow need not even know."""
@@ -191,6 +198,7 @@ def test_a_stream_that_is_cut_is_mended_by_the_cli_itself(journey: Journey, cut:
     assert verbs(journey) == [("spawn", "reported")]
 
 
+@pytest.mark.one_of("real services that are asked again")
 def test_a_service_that_cannot_be_reached_is_tried_again(journey: Journey) -> None:
     """Nothing listens there. The CLI has begun its session, so the retry is a resume."""
     journey.configure(environ={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, retries=1)
@@ -245,6 +253,7 @@ def test_root_without_the_sandbox_flag_and_then_a_session_that_never_began(
     assert "Now it is allowed." in json.dumps(journey.sandbox.requests()[0]["messages"])
 
 
+@pytest.mark.one_of("real agents that are killed")
 def test_an_agent_killed_with_its_worker_and_supervisor_goes_on_in_its_conversation(
     journey: Journey, claude_folder: Path
 ) -> None:

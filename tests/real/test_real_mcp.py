@@ -119,6 +119,7 @@ def test_the_line_of_the_page_has_it_started(sandbox: Sandbox) -> None:
 WITHOUT_OURS = ("env", "--unset=SOW_JOB_ID", "--unset=SOW_ROOT", "--unset=SOW_TASK_ID")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("before", [(), WITHOUT_OURS], ids=["handed on", "left out"])
 def test_an_agent_reports_by_tools_of_its_own(journey: Journey, before: tuple[str, ...]) -> None:
     """Its server knows the job by the variables that Claude Code hands on, or has itself."""

@@ -166,12 +166,14 @@ def standard_was_led_well(sandbox: Sandbox) -> None:
     assert sandbox.run("git", "fsck", "--strict").returncode == 0
 
 
+@pytest.mark.one_of("real standard projects")
 def test_a_standard_project(place: Sandbox) -> None:
     tasks = file_in(place, "tasks.yaml")
     lead(place, {"<file of tasks>": tasks}, {tasks: json.dumps(TASKS)})
     standard_was_led_well(place)
 
 
+@pytest.mark.one_of("real standard projects")
 def test_a_standard_project_by_an_orchestrator_that_is_a_job(place: Sandbox) -> None:
     assert place.sow("project", "new", "Sign-in").returncode == 0
     tasks = file_in(place, "tasks.yaml")

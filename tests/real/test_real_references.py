@@ -49,6 +49,7 @@ def writes(folder: Path) -> tuple[str, ...]:
     )
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("settings", [{}, {"yolo_mode": True}], ids=["rules", "yolo"])
 def test_its_agent_reads_it_and_is_refused_to_write_it(
     referring: Journey, settings: dict[str, Any]

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from proving import place_of
+from proving import one_of_each, place_of
 from repository.sources import ROOT
+from repository.test_makefile import make
 
 from proof.__main__ import TESTS
 
@@ -18,8 +19,23 @@ def test_commits_draw_each_of_several_the_same_commit_always_the_same() -> None:
     assert places == [place_of(f"{commit:040x}", 12) for commit in range(200)]
 
 
+def test_commits_draw_each_test_of_a_group_whatever_their_order() -> None:
+    groups = {"storms": ["a", "b", "c"], "alone": ["d"]}
+    upside_down = {group: names[::-1] for group, names in groups.items()}
+    seen = [one_of_each(groups, drawn_by=f"{commit:040x}") for commit in range(60)]
+    assert {name for drawn in seen for name in drawn} == {*"abcd"}
+    assert {len(drawn) for drawn in seen} == {2}
+    assert seen == [one_of_each(upside_down, drawn_by=f"{commit:040x}") for commit in range(60)]
+
+
+def test_ci_alone_draws_and_the_proof_narrows_nothing() -> None:
+    assert "--draw" in make("-n", "test", ci=True)
+    assert "--draw" not in make("-n", "test")
+    assert "--draw" not in (ROOT / "proof/__main__.py").read_text()
+
+
 def test_the_proof_runs_each_file_that_draws() -> None:
     files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/*/test_*.py")]
     draws = {file for file in files if DRAWS.search((ROOT / file).read_text())}
     assert "tests/clones/test_rebasing.py" in draws
-    assert draws <= set(TESTS)
+    assert {file for file in draws if not file.startswith(TESTS)} == set()

@@ -83,6 +83,7 @@ def statuses_logged(folder) -> list[LogEntry]:
     return [entry for entry in read_entries(folder / LOG_FILE) if entry.event == "status"]
 
 
+@pytest.mark.one_of
 @pytest.mark.slow
 @pytest.mark.parametrize("following", NEXT)
 def test_a_change_of_status_is_logged_once_wherever_its_command_is_killed(workspace, following):
@@ -131,6 +132,7 @@ PROJECTS = {
 }
 
 
+@pytest.mark.one_of
 @pytest.mark.slow
 @pytest.mark.parametrize("what", PROJECTS)
 def test_a_change_of_the_project_is_logged_once_wherever_its_command_is_killed(workspace, what):

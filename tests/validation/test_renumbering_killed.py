@@ -75,6 +75,7 @@ def logged(folder: Path) -> list[str]:
     return [entry.action for entry in read_entries(folder / "log.md")]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("our_phase", ["implementation", "review"])
 def test_it_goes_on_where_it_was_killed(
     workspace: Workspace, git, commit, tmp_path_factory, our_phase: str
