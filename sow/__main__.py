@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from sow import module_finder
+from sow import late_modules, module_finder
 
 ALLOCATIONS = 50_000
 """How many new objects make Python look for garbage. Importing makes some ten thousand, none of
@@ -22,7 +22,8 @@ def main() -> NoReturn:
     """
     gc.set_threshold(ALLOCATIONS)
     module_finder.install()
-    # The threshold and the finder are to hold for what this imports.
+    late_modules.put_off()
+    # All three are to hold for what this imports.
     from sow.cli.root import run
 
     code = run(sys.argv[1:])

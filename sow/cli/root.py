@@ -15,9 +15,9 @@ from sow.errors import ExitCode, SowError
 from sow.faults import OUT_OF_MEMORY, words_of_bug
 
 PLAIN_WORDS = {
-    re.compile(r"is not in the range (\S+)<=x<=(\S+)$"): r"is not between \1 and \2",
-    re.compile(r"is not in the range x>=(\S+)$"): r"is less than \1",
-    re.compile(r"is not a valid integer( range)?\.?$"): "is not a whole number",
+    r"is not in the range (\S+)<=x<=(\S+)$": r"is not between \1 and \2",
+    r"is not in the range x>=(\S+)$": r"is less than \1",
+    r"is not a valid integer( range)?\.?$": "is not a whole number",
 }
 """What click says in the words of a programmer, and what we say for it."""
 
@@ -136,7 +136,7 @@ def _show_usage(error: click.ClickException, *, as_json: bool) -> int:
         return 0
     message = " ".join(error.format_message().split())
     for unclear, plain in PLAIN_WORDS.items():
-        message = unclear.sub(plain, message)
+        message = re.sub(unclear, plain, message)
     command = context.command_path if context is not None else "sow"
     message = message[:1].lower() + message[1:].rstrip(".")
     show_failure(message, f"See `{command} --help`.", ExitCode.USAGE, as_json=as_json)

@@ -76,6 +76,15 @@ class Pair(NamedTuple):
         )
 
 
+PLAIN = frozenset("/_.-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+"""What stands in a URI as it is."""
+
+
+def _uri(path: Path) -> str:
+    """Do as `Path.as_uri`, which imports a library for it; a usual path has nothing to quote."""
+    return f"file://{path}" if PLAIN.issuperset(str(path)) else path.as_uri()
+
+
 def connect(
     path: Path, *, seconds: float, immutable: bool = False, read_only: bool = False
 ) -> sqlite3.Connection:
@@ -85,7 +94,7 @@ def connect(
     """
     mode = "mode=ro&immutable=1" if immutable else "mode=ro" if read_only else "mode=rw"
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{mode}",
+        f"{_uri(path.absolute())}?{mode}",
         uri=True,
         timeout=seconds,
         isolation_level=None,

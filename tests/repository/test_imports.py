@@ -20,10 +20,15 @@ HEAVY = frozenset(
     {
         "asyncio",
         "dataclasses",
+        "gettext",
         "huey",
+        "inspect",
+        "ipaddress",
+        "locale",
         "logging",
         "msgspec",
         "multiprocessing",
+        "platform",
         "platformdirs",
         "psutil",
         "socket",
@@ -33,6 +38,8 @@ HEAVY = frozenset(
         "sqlite3",
         "subprocess",
         "tempfile",
+        "textwrap",
+        "typing_extensions",
         "worker",
         "yaml",
     }
@@ -46,7 +53,7 @@ QUEUE = {"msgspec", "sqlite3", "dataclasses"}
 
 MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("--version",): set(),
-    ("agent", "--help"): set(),
+    ("agent", "--help"): {"inspect", "textwrap"},
     ("agent", "list"): {"msgspec"},
     ("agent", "log", "Did it", "--task", "010"): set(),
     ("job", "list"): QUEUE,
@@ -59,9 +66,12 @@ MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
 
 PROGRAM = """
 import json, sys
+from sow import late_modules
+late_modules.put_off()
 from sow.cli.root import run
 code = run(json.loads(sys.argv[1]))
-parts = {name.partition(".")[0] for name in sys.modules}
+late = late_modules.LateModule
+parts = {name.partition(".")[0] for name, m in sys.modules.items() if not isinstance(m, late)}
 ours = {name for name in sys.modules if name.startswith("sow.")}
 print(json.dumps([code, sorted(parts | ours)]))
 """
