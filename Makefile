@@ -18,8 +18,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 # assertions of all of them takes each process of pytest some ten seconds.
 unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 
-# The storms take minutes: CI runs one of them, with a seed, both drawn by the commit; `proof` runs
-# all, and a worker in a container, where an engine answers.
+# The storms take minutes: CI runs each with one seed, which the commit draws; `proof` runs all
+# seeds, and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
 LEAVE_OUT := -m "not docker and not browser and not gh and not sshd"
 # A machine of CI may be slower than usual: what fails there is tried once more, and the
@@ -54,7 +54,7 @@ MEMORY := $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mount
 	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 { print "-p /dev/shm" }')
 IN_MEMORY = folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 711 "$$folder" && set -x && TMPDIR=$$folder
 
-test: $(FOR_WORK) ## Run the tests; under CI=true one of the storms as well.
+test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
 	@$(IN_MEMORY) $(BIN)/pytest -n $(WAITING_JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
 
 # Which newer versions of Python are here: a program that only says how to get one is none of them.

@@ -23,7 +23,6 @@ settings.load_profile("anywhere")
 """Nothing timed is asserted: a machine may be busy. `make test-quick` asks for `quick`, CI for
 `ci`: other examples are made in each run, and `make test` at a desk makes more of them."""
 
-STORMS = "storms"
 LEAVE_SECONDS = 60.0
 """How long a process that was told to leave may take."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "CI", "TERM")
@@ -37,16 +36,14 @@ spent two thirds of the time on looking."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--draw", action="store_true", help="run one storm, and one test of each mark `one_of`"
-    )
+    parser.addoption("--draw", action="store_true", help="run one test of each mark `one_of`")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Have the longest tests begin first, and leave out what is not drawn."""
     if config.getoption("draw"):
         draw(config, items)
-    items.sort(key=lambda item: group_of(item) != STORMS and not item.nodeid.startswith(LONG))
+    items.sort(key=lambda item: not (is_storm(item) or item.nodeid.startswith(LONG)))
 
 
 def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,10 +56,13 @@ def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if item.nodeid in left]
 
 
+def is_storm(item: pytest.Item) -> bool:
+    """Whether a test is a storm: long, and drawn already, one seed of each."""
+    return item.get_closest_marker("storm") is not None
+
+
 def group_of(item: pytest.Item) -> str:
     """Return the name of those from which a test is drawn; nothing for one that is always run."""
-    if item.get_closest_marker("storm"):
-        return STORMS
     mark = item.get_closest_marker("one_of")
     if mark is None:
         return ""
