@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
-from sow.calls.kinds import place_when_settled
+from sow.calls.kinds import place_in_order
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration
@@ -113,28 +113,25 @@ def call(
     def place_all(waiter: Waiter | None) -> tuple[list[Placed], list[SowError]]:
         placed: list[Placed] = []
         refused: list[SowError] = []
-        for request in requests:
-            try:
-                found = place_when_settled(
-                    caller,
-                    database,
-                    config,
-                    request,
-                    waiter,
-                    seconds=time_left(),
-                    on_tick=listener.progress,
-                )
+        placing = place_in_order(
+            *(caller, database, config, requests, waiter),
+            time_left=time_left,
+            on_tick=listener.progress,
+        )
+        for request, found in placing:
+            error = found if isinstance(found, SowError) else None
+            if isinstance(found, Placed):
                 call_progress.placed.add(found.job.id)
                 if found.owed and waiter is None:
-                    raise OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
-            except SowError as error:
+                    error = OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
+                else:
+                    placed.append(found)
+                    listener.placed(found)
+            if error is not None:
                 if len(requests) == 1:
-                    raise
+                    raise error
                 refused.append(error)
                 listener.refused(request.task_id, error)
-            else:
-                placed.append(found)
-                listener.placed(found)
         return placed, refused
 
     staffing = Staffing(caller, config, database)
@@ -213,17 +210,23 @@ def _wait(
             staffing.ensure()
         listener.progress(progress)
 
-    def deliver(job: Job) -> None:
-        outcome = delivery.outcome_for(waiter.caller, database, job, owed.get(job.id))
-        ended.append(outcome)
-        listener.ended(outcome)
-        call_progress.delivered.add(job.id)
-        waiter.printed(job.id)
+    def deliver(jobs_ended: Sequence[Job]) -> None:
+        printed: list[JobId] = []
+        try:
+            for job in jobs_ended:
+                outcome = delivery.outcome_for(waiter.caller, database, job, owed.get(job.id))
+                ended.append(outcome)
+                listener.ended(outcome)
+                call_progress.delivered.add(job.id)
+                printed.append(job.id)
+        finally:  # those before one that could not be shown
+            waiter.printed(printed)
         if terms.strikes_all:
             caller = waiter.caller
-            waiters.strike_gone(
-                database, caller.workspace, job.id, escrow=caller.escrow, now=caller.now()
-            )
+            for job_id in printed:
+                waiters.strike_gone(
+                    database, caller.workspace, job_id, escrow=caller.escrow, now=caller.now()
+                )
 
     waiter.take_up([found.job.id for found in placed])
     left = waiter.wait(

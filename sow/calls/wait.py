@@ -116,13 +116,19 @@ class Waiter:
                 hint="No job was queued. Check the folder, then run the command again.",
             ) from error
 
-    def printed(self, job_id: JobId) -> None:
-        """Say that this job's outcome has been printed: for the caller, or for its server."""
+    def printed(self, job_ids: Sequence[JobId]) -> None:
+        """Say that these jobs' outcomes have been printed: for the caller, or for its server.
+
+        One commit says so of all of them. Who dies before it prints them once more.
+        """
+        if not job_ids:
+            return
         escrow = self.caller.escrow
         with self.database.transaction():
-            if escrow is not None:
-                waiters.put_into(self.database, escrow, job_id, now=self.caller.now())
-            self.delivered(job_id)
+            for job_id in job_ids:
+                if escrow is not None:
+                    waiters.put_into(self.database, escrow, job_id, now=self.caller.now())
+                self.delivered(job_id)
 
     def delivered(self, job_id: JobId) -> None:
         """Say that the caller has got this job's outcome, or knows that there will be none."""
@@ -135,14 +141,15 @@ class Waiter:
         seconds: float | None,
         any_one: bool = False,
         on_tick: Callable[[Progress], None] = lambda _: None,
-        on_end: Callable[[Job], None] = lambda _: None,
+        on_end: Callable[[Sequence[Job]], None] = lambda _: None,
         is_in_vain: Callable[[Sequence[JobId]], bool] = lambda _: False,
     ) -> list[Job]:
         """Wait until all jobs have ended (`any_one`: one of them), at most `seconds`.
 
         It returns, too, once the jobs that are left wait in vain: none goes on by itself.
 
-        `on_end` gets each job once, when it has ended; `on_tick` is called before
+        `on_end` gets each job once, when it has ended, with all that one look has seen ended;
+        `on_tick` is called before
         each sleep. What they raise passes through. Returns the jobs that have
         not ended.
         """
@@ -153,8 +160,8 @@ class Waiter:
             if sign != seen:  # before the jobs, so that what is written meanwhile is seen next
                 active = jobs.active_among(self.database, left)
             ended = [job_id for job_id in left if job_id not in active]
-            for job_id in ended:
-                on_end(self._ended(job_id))
+            if ended:
+                on_end([self._ended(job_id) for job_id in ended])
             left = [job_id for job_id in left if job_id in active]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds

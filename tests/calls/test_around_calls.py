@@ -316,7 +316,7 @@ def test_a_task_whose_job_died_before_it_was_given_back_is_given_back_by_who_wai
     ended: list[Job] = []
     with Waiter(desk.caller, desk.database) as waiter:
         waiter.begin([job.id])
-        waiter.wait(seconds=None, on_end=ended.append)
+        waiter.wait(seconds=None, on_end=ended.extend)
     assert ended[0].owes_task is not readable
 
 

@@ -8,17 +8,17 @@ but name. Waiting for the outcome is `wait`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
 from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
-from sow.calls.request import Placed, Request
+from sow.calls.request import Placed, Request, Resolved
 from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
-from sow.errors import StateError
+from sow.errors import SowError, StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
@@ -30,6 +30,8 @@ from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 ENDING_SECONDS = 30.0
+MOST_TOGETHER = 16
+"""How many requests of a call are placed together: what a kill leaves half done is no more."""
 
 
 class CallKind(ABC):
@@ -59,6 +61,28 @@ class CallKind(ABC):
         was first, and SowError; nothing is left behind then.
         """
 
+    def admit_to_group(
+        self, caller: Caller, database: Database, config: Configuration, request: Request
+    ) -> Resolved | None:
+        """Return a request that `place_together` takes; None where it has to be placed alone."""
+        del caller, database, config, request
+        return None
+
+    def place_together(
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        admitted: Sequence[Resolved],
+        waiter: Waiter | None,
+    ) -> list[Placed | SowError]:
+        """Place requests that `admit_to_group` has returned, and tell what became of each.
+
+        Raises TaskIsTaken and SowError, with nothing left behind, where they have to be placed
+        one by one.
+        """
+        raise NotImplementedError
+
 
 class AgentIsEnding(StateError):
     """The task's last agent has reported, but its program is still there."""
@@ -70,6 +94,68 @@ class AgentIsEnding(StateError):
             hint=f"`sow agent wait {task_id}` waits until it ends. Then run the same command"
             " again.",
         )
+
+
+def place_in_order(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    requests: Sequence[Request],
+    waiter: Waiter | None,
+    *,
+    time_left: Callable[[], float | None],
+    on_tick: Callable[[Progress], None],
+) -> Iterator[tuple[Request, Placed | SowError]]:
+    """Place the requests of a call, and yield what became of each, in their order.
+
+    Those that can be are placed in groups, which take each step together. The first groups are
+    small, so that the first agents start as early as that of a single request.
+    """
+
+    def alone(request: Request) -> Placed | SowError:
+        try:
+            return place_when_settled(
+                caller, database, config, request, waiter, seconds=time_left(), on_tick=on_tick
+            )
+        except SowError as error:
+            return error
+
+    def together(group: Sequence[Resolved]) -> Iterator[tuple[Request, Placed | SowError]]:
+        asked = [each.request for each in group]
+        try:
+            kind = call_kind(asked[0])
+            placed = kind.place_together(caller, database, config, group, waiter)
+        except (TaskIsTaken, SowError):  # one of them is refused: alone, each has its own answer
+            yield from ((request, alone(request)) for request in asked)
+        else:
+            yield from zip(asked, placed, strict=True)
+
+    group: list[Resolved] = []
+    size = 1
+    for request in requests:
+        is_alike = len(requests) > 1 and request.kind.package == requests[0].kind.package
+        admitted = _admit_to_group(caller, database, config, request) if is_alike else None
+        if admitted is not None:
+            group.append(admitted)
+        if group and (admitted is None or len(group) == size):
+            yield from together(group)
+            group, size = [], min(2 * size, MOST_TOGETHER)
+        if admitted is None:
+            yield request, alone(request)
+    if group:
+        yield from together(group)
+
+
+def _admit_to_group(
+    caller: Caller, database: Database, config: Configuration, request: Request
+) -> Resolved | None:
+    """Return a request that may be placed with others; None where `place` has to tell more."""
+    try:
+        _keep_what_stands(caller, database)
+        finish_abandoned(caller, database, request.task_id)
+        return call_kind(request).admit_to_group(caller, database, config, request)
+    except SowError:
+        return None
 
 
 def place_when_settled(

@@ -1,8 +1,8 @@
 """The kind `work`, as a call asks it: an agent does a task, in its first turn or in a further one.
 
-Owns the order of the steps: attach or admit, allocate a session, mark the task, enqueue. Every step
-may be the last one that its process lives to make: recovery undoes a `preparing` job or completes
-it.
+Owns the order of the steps: attach or admit, allocate a session, mark the task, enqueue. The jobs
+of one call take each step together, with one commit. Every step may be the last one that its
+process lives to make: recovery undoes a `preparing` job or completes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,13 @@ from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
 from sow.executors.base import Session, SessionSource
-from sow.ids import TaskId
+from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.jobs.unrecorded_agents import refuse_strays
 from sow.reports.wording import subject_of
+from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import transitions
@@ -72,18 +73,96 @@ class WorkKind(CallKind):
         if isinstance(resolved, Placed):
             found = replace(resolved, job=attached(database, request, resolved.job))
             return _freed(caller, database, request, found)
-        job = insert(caller, database, config, resolved, waiter)
+        [placed] = self.place_together(caller, database, config, [resolved], waiter)
+        if isinstance(placed, SowError):
+            raise placed
+        return placed
+
+    def admit_to_group(
+        self, caller: Caller, database: Database, config: Configuration, request: Request
+    ) -> Resolved | None:
+        """Return a request that may be placed with others; None where it has to be placed alone.
+
+        A refusal, a job that is there, and a session that a command makes are for `place`.
+        """
+        if request.when_ready:
+            return None
         try:
-            session = allocate_session(caller, resolved, job)
-            _log_prompt(caller, resolved)
-            _mark_task(caller, database, job, resolved, session)
+            resolved = find_or_admit(caller, database, config, request)
+        except SowError:
+            return None
+        if isinstance(resolved, Placed) or _makes_session(resolved):
+            return None
+        # The first job decides whether the second one's agent needs a clone, and may have it.
+        is_open = config.clones.use is CloneUse.PARALLEL and not resolved.clone
+        return None if is_open else resolved
+
+    def place_together(
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        admitted: Sequence[Resolved],
+        waiter: Waiter | None,
+    ) -> list[Placed | SowError]:
+        """Put all jobs on record in one commit, mark their tasks, queue them in another commit.
+
+        A task that cannot be marked, or whose job was cancelled, is returned as its error.
+        """
+        inserted = _insert_all(caller, database, config, admitted, waiter)
+        pairs = list(zip(admitted, inserted, strict=True))
+        became: dict[JobId, Job | SowError] = {}
+        try:
+            for resolved, job in pairs:
+                try:
+                    _take_task(caller, database, resolved, job)
+                except SowError as error:
+                    became[job.id] = _undone(caller, database, job, error, waiter)
         except BaseException as error:
-            _undo(caller, database, job, error, waiter)
+            for job in inserted:
+                if job.id not in became:
+                    _undo(caller, database, job, error, waiter)
             raise
-        _enqueue(caller, database, job, waiter)
+        marked = [job for job in inserted if job.id not in became]
+        became |= _enqueue(caller, database, marked, waiter)
         workers.wake(caller.workspace)
-        notes = (*resolved.notes, *notes_on(job))
-        return Placed(jobs.get_job(database, job.id), notes=notes)
+        return [_placed(resolved, became[job.id]) for resolved, job in pairs]
+
+
+def _makes_session(resolved: Resolved) -> bool:
+    """Whether a command of the executor's CLI makes the session, which may take seconds."""
+    is_made = resolved.executor.session_source is SessionSource.CREATED
+    return is_made and resolved.request.begins_session
+
+
+def _insert_all(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    admitted: Sequence[Resolved],
+    waiter: Waiter | None,
+) -> list[Job]:
+    """Put all jobs on record as `insert` does, in one commit: all of them or none."""
+    expected = len(waiter.job_ids) if waiter is not None else 0
+    try:
+        with database.transaction():
+            return [insert(caller, database, config, each, waiter) for each in admitted]
+    except BaseException:
+        if waiter is not None:
+            del waiter.job_ids[expected:]
+        raise
+
+
+def _take_task(caller: Caller, database: Database, resolved: Resolved, job: Job) -> None:
+    session = allocate_session(caller, resolved, job)
+    _log_prompt(caller, resolved)
+    _mark_task(caller, database, job, resolved, session)
+
+
+def _placed(resolved: Resolved, job: Job | SowError) -> Placed | SowError:
+    if isinstance(job, SowError):
+        return job
+    return Placed(job, notes=(*resolved.notes, *notes_on(job)))
 
 
 def find_or_admit(
@@ -234,6 +313,17 @@ def _mark_task(
     return change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
 
 
+def _undone(
+    caller: Caller, database: Database, job: Job, error: SowError, waiter: Waiter | None
+) -> SowError:
+    """Undo a job that cannot be placed and return why: the undoing may have failed, too."""
+    try:
+        _undo(caller, database, job, error, waiter)
+    except SowError as worse:
+        return worse
+    return error
+
+
 def _undo(
     caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
 ) -> None:
@@ -250,22 +340,46 @@ def _undo(
         waiter.delivered(job.id)
 
 
-def _enqueue(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> None:
-    """Queue the job, unless it was cancelled, or completed by recovery, in between."""
-    with database.transaction():
-        statuses.take_notes(caller.workspace, database, now=caller.now())
-        current = jobs.get_job(database, job.id)
-        if current.state is JobState.PREPARING:
-            leases.queue_or_hold(database, current, now=caller.now())
-    if job.held_for is HeldFor.DEPENDENCIES and current.state is JobState.PREPARING:
-        from sow.calls.held_jobs import release_if_ready  # few calls wait for other tasks
+def _enqueue(
+    caller: Caller, database: Database, marked: Sequence[Job], waiter: Waiter | None
+) -> dict[JobId, Job | SowError]:
+    """Queue jobs in one commit, unless cancelled, or completed by recovery, in between.
 
-        release_if_ready(caller.workspace, database, job, now=caller.now())
-    if current.state is JobState.CANCELLED:
-        if waiter is not None:
-            waiter.delivered(job.id)
-        give_back(caller.workspace, database, current, now=caller.now())
-        raise JobWasCancelled(current)
+    Return each as it stands then, or why it does not stand in the queue.
+    """
+    if not marked:
+        return {}
+    queued: dict[JobId, Job] = {}
+    try:
+        with database.transaction():
+            statuses.take_notes(caller.workspace, database, now=caller.now())
+            for job in marked:
+                current = jobs.get_job(database, job.id)
+                if current.state is JobState.PREPARING:
+                    leases.queue_or_hold(database, current, now=caller.now())
+                    current = jobs.get_job(database, job.id)
+                queued[job.id] = current
+    except SowError as error:
+        return {job.id: error for job in marked}
+    return {job.id: _stands(caller, database, queued[job.id], waiter) for job in marked}
+
+
+def _stands(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job | SowError:
+    """Return a job that was to be queued as it stands, let go where it need not be held."""
+    try:
+        if job.state is JobState.HELD and job.held_for is HeldFor.DEPENDENCIES:
+            from sow.calls.held_jobs import release_if_ready  # few calls wait for other tasks
+
+            release_if_ready(caller.workspace, database, job, now=caller.now())
+            return jobs.get_job(database, job.id)
+        if job.state is JobState.CANCELLED:
+            if waiter is not None:
+                waiter.delivered(job.id)
+            give_back(caller.workspace, database, job, now=caller.now())
+            return JobWasCancelled(job)
+    except SowError as error:
+        return error
+    return job
 
 
 KIND = WorkKind()
