@@ -31,8 +31,9 @@ from sow.files.reading import (
     refuse_link_out,
 )
 from sow.files.writing import (
-    append_durably,
+    append_whole,
     remove_empty,
+    sync_file_system,
     sync_folder,
     write_atomically,
     write_in,
@@ -45,7 +46,7 @@ __all__ = [
     "NotAFile",
     "NotWritten",
     "StateLocked",
-    "append_durably",
+    "append_whole",
     "discard_tree",
     "holds_a_lock",
     "locked_folder",
@@ -64,6 +65,7 @@ __all__ = [
     "refuse_link_out",
     "remove_empty",
     "remove_file",
+    "sync_file_system",
     "sync_folder",
     "unreadable",
     "write_atomically",

@@ -104,7 +104,9 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         raise NotWritten(path, error) from error
 
 
-def write_in(folder: int, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def write_in(
+    folder: int, path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True
+) -> None:
     """Replace the whole of a file in an open folder, as `write_atomically` does.
 
     No path is followed, only the name of `path` counts: it happens in that very folder, though
@@ -112,7 +114,7 @@ def write_in(folder: int, path: Path, data: bytes, *, mode: int = 0o644) -> None
     lock, and sweeps what killed writers have left. Raises NotWritten, LeadsOut.
     """
     try:
-        _replace(folder, path, data, mode)
+        _replace(folder, path, data, mode, durable=durable)
     except OSError as error:
         raise NotWritten(path, error) from error
 
@@ -172,8 +174,28 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Add `data` at the end of `path` by one `O_APPEND` write, and make it durable.
+def sync_file_system(folder: Path) -> None:
+    """Make all that was written to the file system of `folder` survive a loss of power.
+
+    For many files at once: it waits also for what other processes have written. Raises OSError.
+    """
+    import ctypes  # heavy, and for many files alone
+
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:  # only Linux has it
+        os.sync()
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if syncfs(descriptor):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+    finally:
+        os.close(descriptor)
+
+
+def append_whole(path: Path, data: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Add `data` at the end of `path` by one `O_APPEND` write, and make it durable if asked.
 
     Two writers never mix; where the disk fills up midway, what was there is
     restored as long as nobody else appends, so callers hold the folder's
@@ -182,18 +204,19 @@ def append_durably(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     try:
         descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
         try:
-            _append(descriptor, data)
+            _append(descriptor, data, durable=durable)
         finally:
             os.close(descriptor)
     except OSError as error:
         raise NotWritten(path, error) from error
 
 
-def _append(descriptor: int, data: bytes) -> None:
+def _append(descriptor: int, data: bytes, *, durable: bool) -> None:
     before = os.fstat(descriptor).st_size
     try:
         _write_all(descriptor, data)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     except OSError:
         os.ftruncate(descriptor, before)
         raise

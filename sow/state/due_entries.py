@@ -3,8 +3,9 @@
 Owns the note beside the state file. A state is renamed into place and its log is
 appended to, and who makes a change may be killed between the two. Then the note
 says which entries are missing, and whoever looks next writes them. Each has its
-id already, so that none is written twice. The note is not synced: it outlives every
-kill, and not the machine's loss of power in that moment. Imports next to nothing
+id already, so that none is written twice. Neither the note is synced nor an entry without
+text: they outlive every kill, and not the machine's loss of power in that moment. The state
+itself tells then what has changed. Imports next to nothing
 where no note lies, for `sow agent log` passes through here.
 """
 
@@ -100,7 +101,7 @@ def _write(folder: Path, entries: Sequence[LogEntry]) -> None:
     with suppress(StateError, OSError):
         for entry in entries:
             if not has_entry(folder, entry.id):
-                write_entry(folder, entry)
+                write_entry(folder, entry, durable=bool(entry.text))
         _remove(folder / NOTE)
 
 

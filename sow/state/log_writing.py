@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import StateError
-from sow.files import NotWritten, append_durably, locked_once, open_regular
+from sow.files import NotWritten, append_whole, locked_once, open_regular
 from sow.state.kept.copies import appended, size_of
 from sow.terminal_text import readable
 
@@ -65,16 +65,17 @@ def new_entry_id() -> str:
     return os.urandom(6).hex()
 
 
-def write_entry(folder: Path, entry: LogEntry) -> Path:
+def write_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> Path:
     """Add `entry` to the log in `folder`, whole and durable, and return the log's path.
 
+    One that need not be `durable` may be lost with the power until the next one that is.
     Any number of writers may do so at once. Raises StateLocked, NotWritten.
     """
     path = folder / LOG_FILE
     data = format_entry(entry if entry.id else entry._replace(id=new_entry_id())).encode()
     with locked_once(folder):
         piece, size = _gap(path) + data, max(0, size_of(str(path)))
-        append_durably(path, piece)
+        append_whole(path, piece, durable=durable)
         appended(path, piece, size)
     return path
 

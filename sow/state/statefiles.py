@@ -155,6 +155,6 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
     if needed > FIRST_VERSION:
-        text = HEADER + dump_yaml({**data, "version": needed})
+        text += dump_yaml({"version": needed})
         raise_version(path, needed)
     return text

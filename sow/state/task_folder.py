@@ -14,9 +14,11 @@ from sow.files import (
     discard_tree,
     make_folder,
     move,
+    opened_folder,
     remove_empty,
+    sync_file_system,
     sync_folder,
-    write_atomically,
+    write_in,
 )
 from sow.ids import PhaseName, TaskId
 from sow.schema.task import TaskState, TaskStatus
@@ -78,20 +80,68 @@ def build(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Raises NotWritten, LeadsOut; then nothing of it is there.
     """
-    _sweep(folder)
-    draft = folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
+    _sweep(folder.parent)
+    draft = _draft_of(folder)
     try:
-        make_folder(draft / "feedback")
-        for name, data in files.items():
-            make_folder((draft / name).parent)
-            write_atomically(draft / name, data)
-        remove_empty(folder)
-        move(draft, folder)
+        _write_draft(draft, files, durable=True)
+        _put_in_place(draft, folder)
         sync_folder(folder.parent)
     except OSError as error:
         raise NotWritten(folder, error) from error
     finally:
         discard_tree(draft)
+    _keep(folder, files)
+
+
+def build_all(tasks: Mapping[Path, Mapping[str, bytes]]) -> None:
+    """Make the folders of many tasks, given with their files, as `build` makes one.
+
+    All drafts are written and synced together before the first is renamed: whatever happens, a
+    folder that is there is whole. Raises NotWritten, LeadsOut; then some of them are there.
+    """
+    parents = dict.fromkeys(folder.parent for folder in tasks)
+    for parent in parents:
+        _sweep(parent)
+    drafts = {folder: _draft_of(folder) for folder in tasks}
+    folder = next(iter(tasks))
+    try:
+        for folder, files in tasks.items():
+            _write_draft(drafts[folder], files, durable=False)
+        sync_file_system(folder.parent)
+        for folder, files in tasks.items():
+            _put_in_place(drafts.pop(folder), folder)
+            _keep(folder, files)
+        for parent in parents:
+            sync_folder(parent)
+    except OSError as error:
+        raise NotWritten(folder, error) from error
+    finally:
+        for draft in drafts.values():
+            discard_tree(draft)
+
+
+def _draft_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
+
+
+def _write_draft(draft: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
+    make_folder(draft / "feedback")
+    for path in (draft / name for name in files):
+        if path.parent != draft:
+            make_folder(path.parent)
+    for parent in dict.fromkeys((draft / name).parent for name in files):
+        with opened_folder(parent) as opened:
+            for name, data in files.items():
+                if (draft / name).parent == parent:
+                    write_in(opened, draft / name, data, durable=durable)
+
+
+def _put_in_place(draft: Path, folder: Path) -> None:
+    remove_empty(folder)
+    move(draft, folder)
+
+
+def _keep(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
         wrote(folder / name, data)
 
@@ -101,8 +151,8 @@ def take_away(folder: Path) -> None:
 
     Raises NotWritten, LeadsOut.
     """
-    _sweep(folder)
-    draft = folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
+    _sweep(folder.parent)
+    draft = _draft_of(folder)
     kept = kept_for(folder / STATE)
     try:
         if kept is not None:
@@ -116,9 +166,9 @@ def take_away(folder: Path) -> None:
         discard_tree(draft)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove the drafts of tasks that killed commands have left beside a folder."""
+def _sweep(parent: Path) -> None:
+    """Remove the drafts of tasks that killed commands have left in a folder of tasks."""
     with suppress(OSError):
-        for name in os.listdir(folder.parent):  # noqa: PTH208 - names are what is wanted
+        for name in os.listdir(parent):  # noqa: PTH208 - names are what is wanted
             if name.startswith(".") and name.endswith(DRAFT):
-                discard_tree(folder.parent / name)
+                discard_tree(parent / name)

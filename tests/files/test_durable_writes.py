@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 
-from sow.files import NotWritten, append_durably, locked_folder, write_atomically
+from sow.files import NotWritten, append_whole, locked_folder, write_atomically
 
 LIMIT = """
 import resource, signal, sys
 from pathlib import Path
 from sow.errors import StateError
-from sow.files import append_durably, write_atomically
+from sow.files import append_whole, write_atomically
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
-write = {"whole": write_atomically, "append": append_durably}[sys.argv[1]]
+write = {"whole": write_atomically, "append": append_whole}[sys.argv[1]]
 try:
     write(Path(sys.argv[2]), b"x" * 10_000)
 except StateError as error:
@@ -110,7 +110,7 @@ def tiny_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-@pytest.mark.parametrize("write", [write_atomically, append_durably])
+@pytest.mark.parametrize("write", [write_atomically, append_whole])
 def test_a_full_disk_is_told_and_changes_nothing(tiny_disk, write):
     (tiny_disk / "a").write_bytes(b"one\n")
     with pytest.raises(NotWritten, match="no space left on device") as caught:
@@ -125,10 +125,10 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from sow.errors import StateError
-from sow.files import append_durably, write_atomically
+from sow.files import append_whole, write_atomically
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
-for write in (write_atomically, append_durably):
+for write in (write_atomically, append_whole):
     try:
         write(Path(sys.argv[1]) / "a", b"two")
     except StateError as error:
@@ -156,8 +156,8 @@ def test_a_read_only_folder_is_told(tmp_path):
 
 def test_appends_of_many_processes_do_not_mix(tmp_path):
     script = (
-        "import sys; from pathlib import Path; from sow.files import append_durably\n"
-        "for _ in range(20): append_durably(Path(sys.argv[1]), sys.argv[2].encode() * 500 + b'\\n')"
+        "import sys; from pathlib import Path; from sow.files import append_whole\n"
+        "for _ in range(20): append_whole(Path(sys.argv[1]), sys.argv[2].encode() * 500 + b'\\n')"
     )
     writers = [
         subprocess.Popen([sys.executable, "-P", "-c", script, str(tmp_path / "log"), letter])

@@ -6,7 +6,7 @@ import pytest
 
 from sow.files import (
     LeadsOut,
-    append_durably,
+    append_whole,
     discard_tree,
     locked_folder,
     make_folder,
@@ -41,7 +41,7 @@ def outside(tmp_path):
 WRITES = [
     lambda at: write_atomically(at / "file", b"theirs"),
     lambda at: write_new(at / "new", b"theirs"),
-    lambda at: append_durably(at / "file", b"theirs"),
+    lambda at: append_whole(at / "file", b"theirs"),
     lambda at: make_folder(at / "new/newer"),
     lambda at: remove_file(at / "file"),
     lambda at: discard_tree(at / "empty"),
@@ -89,7 +89,7 @@ def test_a_repository_that_is_reached_by_a_link_is_as_good(folder, tmp_path):
 
 def test_a_file_that_is_a_link_out_is_not_replaced(folder, outside):
     (folder / "file").symlink_to(outside / "file")
-    for write in (write_atomically, append_durably):
+    for write in (write_atomically, append_whole):
         with pytest.raises(LeadsOut):
             write(folder / "file", b"theirs")
     assert (folder / "file").is_symlink()

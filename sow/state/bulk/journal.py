@@ -6,7 +6,7 @@ looks for tasks and finds it waits for the importing command, or goes on where
 that was killed; each step may be made again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -109,8 +109,7 @@ def complete(workspace: Workspace) -> None:
         ) from error
     if journal.project != project_id_at(workspace.root):
         return
-    for new in journal.new:
-        _add(workspace, new, now=journal.at)
+    _add(workspace, journal.new, now=journal.at)
     for changed in journal.changed:
         _change(workspace, changed, now=journal.at)
     _add_phases(workspace, journal)
@@ -118,18 +117,19 @@ def complete(workspace: Workspace) -> None:
     sync_folder(path.parent)
 
 
-def _add(workspace: Workspace, new: NewTask, *, now: float) -> None:
-    folder = workspace.task(PhaseName(new.phase), TaskId(new.id))
-    state = folder / task_folder.STATE
-    if state.exists():
-        return
-    task_folder.build(folder, {name: text.encode() for name, text in new.files.items()})
-    _note(workspace, state, now=now)
-
-
-def _note(workspace: Workspace, state: Path, *, now: float) -> None:
-    task = parse_state(read_bytes(state), TaskState, path=state).task
-    note_status(workspace, state, task, now=now)
+def _add(workspace: Workspace, tasks: Sequence[NewTask], *, now: float) -> None:
+    """Add the tasks that are not there yet: a folder comes whole."""
+    missing: dict[Path, dict[str, bytes]] = {}
+    for new in tasks:
+        folder = workspace.task(PhaseName(new.phase), TaskId(new.id))
+        if not (folder / task_folder.STATE).exists():
+            missing[folder] = {name: text.encode() for name, text in new.files.items()}
+    if missing:
+        task_folder.build_all(missing)
+    for folder, files in missing.items():
+        state = folder / task_folder.STATE
+        task = parse_state(files[task_folder.STATE], TaskState, path=state).task
+        note_status(workspace, state, task, now=now)
 
 
 def _change(workspace: Workspace, changed: ChangedTask, *, now: float) -> None:
