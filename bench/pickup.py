@@ -13,8 +13,9 @@ from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.processes import process_facts
+from sow.processes.fork_server import ForkServer
 from sow.processes.life import Life
-from worker.fork_server import ForkServer
+from worker.launch import supervisor_server
 from worker.supervisor.instructions import pack
 
 
@@ -35,7 +36,7 @@ def measure(place: Place, rounds: int) -> list[Figure]:
         env = {**place.env, "SOW_ROOT": place.root, "SOW_TASK_ID": task_id}
         return time_process([str(place.script)], place.root, env)
 
-    server = ForkServer(place.env)
+    server = supervisor_server(place.env)
     server.start()
     figures = interleave(
         {
@@ -58,7 +59,7 @@ def _supervisor_start(server: ForkServer) -> float:
         Path(folder, "prompt.md").touch()
         orders = pack(folder, folder, ["/bin/true"], {"SOW_ATTEMPT_ID": "bench"})
         begun = time.time()
-        with server.supervisor() as waiting:
+        with server.forked() as waiting:
             waiting.give(orders)
         while process_facts.life_of(waiting.identity) is Life.ALIVE:
             time.sleep(0.001)

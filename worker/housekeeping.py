@@ -14,13 +14,13 @@ from sow.ids import ProjectId
 from sow.jobs import batch_news, statuses, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
+from sow.processes.fork_server import ForkServer
 from sow.state.kept.store import project_id_at
 from worker.batch_driver import BatchDriver
 from worker.capacity import Room
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
-from worker.fork_server import ForkServer
 from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted

@@ -8,13 +8,16 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from sow import env_vars
 from sow.attempts.own_executor import with_own_executor
-from sow.environment import own_environment
+from sow.environment import agent_environment, own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
@@ -26,6 +29,8 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.paths import AttemptPaths, attempt_id
+from sow.processes import process_facts
+from sow.processes.fork_server import ForkServer
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -35,7 +40,6 @@ from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
-from worker.fork_server import ForkServer
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
@@ -47,7 +51,24 @@ from worker.postponing import (
     wait_for_stray,
 )
 from worker.running import OutputReader, Running
-from worker.supervisor.instructions import pack
+from worker.supervisor.foreign_processes import NO_ATTEMPT
+from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack
+
+PROGRAM = Path(__file__).with_name("supervisor") / "program.py"
+
+
+def supervisor_server(environ: Mapping[str, str], *, open_files: int | None = None) -> ForkServer:
+    """Return a server that forks supervisors; it is started when it is first needed.
+
+    `open_files` is the soft limit that agents get where the worker's own was raised.
+    """
+    packages = process_facts.packages()
+    options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
+    if open_files is not None:
+        options += [OPEN_FILES_OPTION, str(open_files)]
+    argv = [sys.executable, "-I", "-S", str(PROGRAM), *options]
+    variables = {**agent_environment(environ), env_vars.ATTEMPT_ID: NO_ATTEMPT}
+    return ForkServer(argv, variables, makes="supervisor")
 
 
 @dataclass(frozen=True)
@@ -206,7 +227,7 @@ def _start_attempt(
     share = smallest_share(context, job)
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = _within(prepared, share)
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         attempt = _new_attempt(context, job, number, prepared, waiting.identity)
         environ = dict(prepared.environment(attempt.id))
         if prepared.wrapper:

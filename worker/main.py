@@ -35,7 +35,6 @@ from worker.broker import Claims, make_huey
 from worker.capacity import Reserve, Room, raise_open_files
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
-from worker.fork_server import ForkServer
 from worker.housekeeping import Housekeeping
 from worker.kinds import worker_kinds
 from worker.monitor import Monitor
@@ -107,7 +106,7 @@ class WorkerProcess:
         )
         self.room = Room(claims)
         self.monitor = Monitor(self.context, self._leave_without_queue)
-        self.fork_server = ForkServer(environ, open_files=raise_open_files())
+        self.fork_server = launch.supervisor_server(environ, open_files=raise_open_files())
         self.reserve = Reserve(self.context)
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)

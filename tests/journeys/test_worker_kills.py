@@ -274,9 +274,9 @@ GATED_WORKER = """
     from pathlib import Path
 
     from sow.cli.root import run
-    from worker import fork_server
+    from worker import launch
 
-    fork_server.PROGRAM = Path({server!r})
+    launch.PROGRAM = Path({server!r})
     sys.exit(run(["worker"]))
 """
 

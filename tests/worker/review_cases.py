@@ -39,7 +39,7 @@ from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext
-from worker.fork_server import ForkServer
+from worker.launch import supervisor_server
 from worker.monitor import Monitor
 from worker.running import Running
 
@@ -89,7 +89,7 @@ class ReviewSite:
         self.context = WorkerContext(
             self.workspace, self.database, ME, configuration, self.environ, time.time
         )
-        self.fork_server = ForkServer(self.environ)
+        self.fork_server = supervisor_server(self.environ)
         self.attempts: list[AttemptSite] = []
         self.made: MadeClone | None = self._clone() if has_clone else None
         self.change(

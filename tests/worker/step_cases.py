@@ -19,7 +19,7 @@ from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import add_task
 from sow.trust.accepted import accept, command_lines
 from worker import launch
-from worker.fork_server import ForkServer
+from worker.launch import supervisor_server
 from worker.monitor import Monitor
 from worker.running import Running
 
@@ -34,7 +34,7 @@ class CheckSite:
             "SOW_CONFIG": str(site.workspace.sow / "users" / "config.yaml"),
         }
         site.context = replace(site.context, environ=environ)
-        self.fork_server = ForkServer(environ)
+        self.fork_server = supervisor_server(environ)
         self.write(**checks)
         self.trust()
         add_task(site.workspace, name="Task", agent="implementer", now=NOW, task_id=TaskId("010"))

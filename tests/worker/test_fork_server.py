@@ -11,15 +11,16 @@ from attempt_cases import AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
 from sow.processes import cgroup, process_facts
+from sow.processes.fork_server import ForkServer, Waiting
 from sow.processes.life import Life
 from sow.processes.procfs import read_stat
-from worker import fork_server
-from worker.fork_server import ForkServer, Waiting
+from worker import launch
+from worker.launch import supervisor_server
 
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:
-    started = ForkServer(os.environ)
+    started = supervisor_server(os.environ)
     yield started
     started.close()
 
@@ -40,7 +41,7 @@ def stop(pid: int) -> None:
 
 
 def test_one_server_forks_each_supervisor_into_a_session_of_its_own(server: ForkServer) -> None:
-    with server.supervisor() as first, server.supervisor() as second:
+    with server.forked() as first, server.forked() as second:
         pids = [first.identity.pid, second.identity.pid]
         facts = [read_stat(pid) for pid in pids]
         assert [found and found.parent for found in facts] == [pid_of(server)] * 2
@@ -49,14 +50,14 @@ def test_one_server_forks_each_supervisor_into_a_session_of_its_own(server: Fork
 
 def test_a_supervisor_runs_what_it_is_given(server: ForkServer, attempt: AttemptSite) -> None:
     attempt.prepare()
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         waiting.give(attempt.orders("/bin/sh", "-c", "exit 6"))
     wait_until(lambda: has_gone(waiting), "it has ended, and was collected")
     assert attempt.exit()["code"] == 6
 
 
 def test_a_supervisor_without_orders_leaves_with_its_group(server: ForkServer) -> None:
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         assert process_facts.life_of(waiting.identity) is Life.ALIVE
     wait_until(lambda: has_gone(waiting), "it has left")
     name = f"{waiting.identity.pid}-{waiting.identity.start_ticks}"
@@ -67,7 +68,7 @@ def test_a_supervisor_that_dies_before_it_has_its_orders_begins_nothing(
     server: ForkServer, attempt: AttemptSite
 ) -> None:
     attempt.prepare()
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         os.kill(waiting.identity.pid, signal.SIGKILL)
         wait_until(lambda: has_gone(waiting), "it is dead")
         waiting.give(attempt.orders("/usr/bin/touch", str(attempt.file("ran"))))
@@ -85,10 +86,10 @@ def test_a_server_that_is_gone_is_replaced_and_takes_no_supervisor_along(
     server: ForkServer, attempt: AttemptSite, end: str
 ) -> None:
     attempt.prepare()
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         before = pid_of(server)
         KILLED[end](before)
-        with server.supervisor() as another:
+        with server.forked() as another:
             assert process_facts.life_of(another.identity) is Life.ALIVE
         assert pid_of(server) != before
         assert not is_running(before)
@@ -113,13 +114,9 @@ def test_a_server_leaves_when_its_worker_has_died(server: ForkServer) -> None:
     assert process.wait(60) == 0
 
 
-def test_servers_that_die_one_after_the_other_are_given_up(
-    server: ForkServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = tmp_path / "program.py"
-    program.write_text("")
-    monkeypatch.setattr(fork_server, "PROGRAM", program)
-    with pytest.raises(SowError, match="each one ends before it has begun"), server.supervisor():
+def test_servers_that_die_one_after_the_other_are_given_up() -> None:
+    server = ForkServer(["/bin/true"], {}, makes="supervisor")
+    with pytest.raises(SowError, match="each one ends before it has begun"), server.forked():
         pass
 
 
@@ -127,14 +124,14 @@ def test_where_the_system_allows_no_process_more_the_reason_is_told(server: Fork
     """Root is not limited: there the server's own answer is looked at."""
     server._ask = lambda _reading: -11  # type: ignore[method-assign]
     with pytest.raises(SowError, match=r"cannot start a supervisor .*temporarily") as raised:  # noqa: SIM117
-        with server.supervisor():
+        with server.forked():
             pass
     assert isinstance(raised.value.__cause__, BlockingIOError)
 
 
 def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
-    server = ForkServer({"SOW_TASK_ID": "010", "CLAUDECODE": "1", "LANG": "C"})
-    with server.supervisor() as waiting:
+    server = supervisor_server({"SOW_TASK_ID": "010", "CLAUDECODE": "1", "LANG": "C"})
+    with server.forked() as waiting:
         variables = Path(f"/proc/{waiting.identity.pid}/environ").read_bytes().split(b"\0")
     server.close()
     assert sorted(variables) == [b"", b"LANG=C", b"SOW_ATTEMPT_ID=supervisor"]
@@ -142,8 +139,8 @@ def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
 
 def test_what_a_supervisor_has_of_its_server_is_what_is_listed(attempt: AttemptSite) -> None:
     """Standard streams that lead nowhere, and limits; no socket, no signal that is ignored."""
-    server = ForkServer(os.environ, open_files=512)
-    with server.supervisor() as waiting:
+    server = supervisor_server(os.environ, open_files=512)
+    with server.forked() as waiting:
         pid = waiting.identity.pid
         links = wait_until(lambda: len([*Path(f"/proc/{pid}/fd").iterdir()]) == 3 and links_of(pid))
         status = dict(
@@ -165,15 +162,15 @@ def links_of(pid: int) -> dict[str, str]:
 
 
 def test_a_python_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_server.sys, "executable", "/does/not/exist")
+    monkeypatch.setattr(launch.sys, "executable", "/does/not/exist")
     with pytest.raises(SowError, match="cannot start a supervisor with /does/not/exist"):
-        ForkServer({}).start()
+        supervisor_server({}).start()
 
 
 def test_orders_larger_than_a_pipe_arrive_whole(server: ForkServer, attempt: AttemptSite) -> None:
     attempt.prepare()
     word = "x" * 100_000
-    with server.supervisor() as waiting:
+    with server.forked() as waiting:
         waiting.give(attempt.orders("/bin/sh", "-c", 'printf %s "$1$1$1" >long', "sh", word))
     wait_until(lambda: has_gone(waiting), "it has ended")
     assert attempt.file("long").stat().st_size == 3 * len(word)

@@ -17,6 +17,7 @@ from sow.calls.caller import Caller
 from sow.calls.cancel import cancel_job
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases, spending
+from sow.processes.fork_server import ForkServer
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
@@ -26,7 +27,6 @@ from worker import launch
 from worker.budgeting import RestIsReserved
 from worker.context import WorkerContext
 from worker.features import MustWait
-from worker.fork_server import ForkServer
 from worker.job_end import cancel_unstarted, end_unwritten, follow
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -119,7 +119,7 @@ def test_one_that_is_cancelled_as_it_is_taken_up_again_says_so_and_is_closed(
         as_an_older_sow_left_it(site, job)
     leases.claim(site.database, site.context.worker_id, total=9, own=9, now=LATER)
     jobs.change_job(site.database, job.id, cancel_requested_at=NOW)
-    assert launch.start(site.context, ForkServer({}), job.id) is None
+    assert launch.start(site.context, launch.supervisor_server({}), job.id) is None
     ended = site.get(job)
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
     assert site.last_attempt(job).cause is Cause.CANCELLED
@@ -287,6 +287,6 @@ def test_a_job_that_is_cancelled_as_it_is_put_aside_ends_so(
         "raised": MustWait(BudgetIsReached(account(site, job)).message),
     }[why]
     monkeypatch.setattr(launch, "_start_attempt", refused_start(site, error))
-    assert launch.start(site.context, ForkServer({}), job.id) is None
+    assert launch.start(site.context, launch.supervisor_server({}), job.id) is None
     ended = site.get(job)
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled before it was started")

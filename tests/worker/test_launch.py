@@ -15,13 +15,13 @@ from sow.errors import SowError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases
 from sow.processes import process_facts
+from sow.processes.fork_server import ForkServer, Waiting
 from sow.schema.causes import Cause
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import TaskStatus
 from worker import launch
-from worker.fork_server import ForkServer, Waiting
 
 OTHER = WorkerId("w2-bbbbbb")
 
@@ -38,10 +38,10 @@ class TakenOver(ForkServer):
     """Another worker takes the job over in this moment, and no supervisor can be started."""
 
     def __init__(self, site: WatchSite) -> None:
-        super().__init__({})
+        super().__init__([], {}, makes="supervisor")
         self.site = site
 
-    def supervisor(self) -> Never:
+    def forked(self) -> Never:
         context = self.site.context
         leases.take_over(context.database, context.worker_id, OTHER, now=context.now())
         raise SowError("cannot start a supervisor")
@@ -67,12 +67,12 @@ class KilledAtOrders(ForkServer):
     """The worker is killed as it gives its supervisor the orders."""
 
     def __init__(self, site: WatchSite, job: Job) -> None:
-        super().__init__({})
+        super().__init__([], {}, makes="supervisor")
         self.site = site
         self.job = job
 
     @contextmanager
-    def supervisor(self) -> Iterator[Waiting]:
+    def forked(self) -> Iterator[Waiting]:
         identity = process_facts.identify(os.getpid())
         assert identity is not None
         yield KilledAtOnce(identity, self)
@@ -112,12 +112,12 @@ class CancelledMeanwhile(KilledAtOrders):
     starts = True
 
     @contextmanager
-    def supervisor(self) -> Iterator[Waiting]:
+    def forked(self) -> Iterator[Waiting]:
         now = self.site.context.now()
         jobs.change_job(self.site.database, self.job.id, cancel_requested_at=now)
         if not self.starts:
             raise SowError("cannot start a supervisor")
-        with super().supervisor() as waiting:
+        with super().forked() as waiting:
             yield waiting
 
 
@@ -139,10 +139,10 @@ class Refused(ForkServer):
     """No supervisor can be started, for a reason that quotes a file's name, which is no text."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__({})
+        super().__init__([], {}, makes="supervisor")
         self.error = error
 
-    def supervisor(self) -> Never:
+    def forked(self) -> Never:
         raise self.error
 
 

@@ -5,9 +5,8 @@ imported is in memory once. The server has one thread and holds nothing: no lock
 file of an attempt. So it may die at any moment and takes nothing along: each supervisor is a
 process of its own, in a session of its own, and the worker starts another server.
 
-The server's standard input is a socket. A request is one byte, together with the descriptor on
-which the new supervisor will read its orders. The answer is the supervisor's pid, or a negative
-errno. The server leaves when its worker closes the socket or dies.
+What is said on the socket, its standard input, is told in `sow.processes.fork_server`, the worker's
+side. The server leaves when its worker closes the socket or dies.
 
 What a supervisor has of the server, because a fork inherits it, is listed in `become_supervisor`.
 """
@@ -20,7 +19,7 @@ import sys
 from contextlib import suppress
 
 from worker.supervisor import supervise
-from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack_answer
+from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION
 from worker.supervisor.own_processes import load_tree
 
 TYPE_CHECKING = False
@@ -46,7 +45,7 @@ def main(arguments: list[str]) -> int:
             if not data:
                 return 0
             (orders,) = descriptors
-            requests.sendall(pack_answer(fork(requests, orders, tree)))
+            requests.sendall(b"%d\n" % fork(requests, orders, tree))
             os.close(orders)
 
 

@@ -1,4 +1,4 @@
-"""What worker, fork server and supervisor tell each other: options, answers, and orders.
+"""What a worker tells its fork server and its supervisors: options, and orders.
 
 A supervisor's orders say what to run, where and with which environment. They come on its standard
 input, as bytes: fields that end with a NUL, like those of /proc/PID/environ, and first how many
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 PACKAGES_OPTION = "--packages"
 OPEN_FILES_OPTION = "--open-files"
-ANSWER_BYTES = 8
 NUL = b"\0"
 CHUNK_BYTES = 65_536
 
@@ -61,13 +60,3 @@ def await_orders(fd: int) -> Orders | None:
     while chunk := os.read(fd, CHUNK_BYTES):
         data += chunk
     return unpack(data)
-
-
-def pack_answer(number: int) -> bytes:
-    """Return what the fork server answers: a supervisor's pid, or a negative errno."""
-    return number.to_bytes(ANSWER_BYTES, "little", signed=True)
-
-
-def unpack_answer(data: bytes) -> int:
-    """Return the number in an answer of ANSWER_BYTES."""
-    return int.from_bytes(data, "little", signed=True)

@@ -1,36 +1,26 @@
-"""The start of supervisors, as a worker asks its fork server for them.
+"""Processes that a fork server forks for us: a small program that has imported what they need.
 
-Owns the server's process: started once, and anew where it has died or was stopped. A supervisor
-that was forked is nobody's child here, so its death takes no other along, and ours none of them:
-it is known by its identity, and it leaves when it gets no orders. The server's own side is
-`worker.supervisor.forking`.
+Owns the server's process: started once, and anew where it has died or was stopped. What it forks is
+nobody's child here, so its death takes no other along, and ours none of them: it is known by its
+identity, reads its orders from a pipe, and leaves when it gets none. The server's standard input is
+a socket. A request is one byte, together with the descriptor that the new process is to read; the
+answer is its pid, or a negative errno, as a line.
 """
 
 import os
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from sow import env_vars
-from sow.environment import agent_environment
 from sow.errors import SowError
 from sow.processes import process_facts
 from sow.schema.job import ProcessIdentity
-from worker.supervisor.foreign_processes import NO_ATTEMPT
-from worker.supervisor.instructions import (
-    ANSWER_BYTES,
-    OPEN_FILES_OPTION,
-    PACKAGES_OPTION,
-    unpack_answer,
-)
 
-PROGRAM = Path(__file__).with_name("supervisor") / "program.py"
 REQUEST = b"f"
+LONGEST_ANSWER = 64
 LOOK_SECONDS = 0.25
 """How often a server that does not answer is looked at: it may have been stopped."""
 PATIENCE_SECONDS = 30.0
@@ -45,18 +35,14 @@ class NoAnswer(Exception):
 
 @dataclass
 class Waiting:
-    """A supervisor that waits for its orders."""
+    """A process that was forked and waits for its orders."""
 
     identity: ProcessIdentity
     pipe: int
     """Where it reads its orders. It leaves when this closes without any."""
 
     def give(self, orders: bytes) -> None:
-        """Give it its orders.
-
-        One that has died meanwhile does nothing; its attempt then ends like any whose supervisor
-        died.
-        """
+        """Give it its orders. One that has died meanwhile does nothing."""
         with suppress(BrokenPipeError):
             view = memoryview(orders)
             while view:
@@ -64,18 +50,19 @@ class Waiting:
 
 
 class ForkServer:
-    """A worker's fork server. For one thread."""
+    """A fork server of ours. For one thread."""
 
-    def __init__(self, environ: Mapping[str, str], *, open_files: int | None = None) -> None:
-        """`open_files` is the soft limit that agents get where the worker's own was raised."""
-        self._open_files = open_files
-        self._environ = {**agent_environment(environ), env_vars.ATTEMPT_ID: NO_ATTEMPT}
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, makes: str) -> None:
+        """Describe the server, which `argv` starts. `makes` names what it forks, for a person."""
+        self._argv = [*argv]
+        self._environ = environ
+        self._makes = makes
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
 
     @contextmanager
-    def supervisor(self) -> Iterator[Waiting]:
-        """Fork a supervisor, which leaves at the end of the block unless it got orders.
+    def forked(self) -> Iterator[Waiting]:
+        """Fork a process, which leaves at the end of the block unless it got orders.
 
         Raises SowError when none can be started.
         """
@@ -90,14 +77,14 @@ class ForkServer:
             os.close(writing)
 
     def start(self) -> None:
-        """Start the server where none runs: then a supervisor takes no time. Raises SowError."""
+        """Start the server where none runs: then a fork takes no time. Raises SowError."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
             self._start()
 
     def close(self) -> None:
-        """End the server. Supervisors go on; one that has no orders gets them or leaves."""
+        """End the server. What it has forked goes on; what has no orders gets them or leaves."""
         if self._requests is not None:
             self._requests.close()
             self._requests = None
@@ -107,7 +94,7 @@ class ForkServer:
             self._process = None
 
     def _fork(self, reading: int) -> ProcessIdentity:
-        """Have a supervisor forked that reads there. Raises SowError."""
+        """Have a process forked that reads there. Raises SowError."""
         for _ in range(MOST_SERVERS):
             self.start()
             try:
@@ -117,11 +104,11 @@ class ForkServer:
                 continue
             if number < 0:
                 error = OSError(-number, os.strerror(-number))
-                raise _cannot_start(error) from error
+                raise self._cannot_start(error) from error
             if (identity := process_facts.identify(number)) is not None:
                 return identity
         raise SowError(
-            "cannot start a supervisor: each one ends before it has begun",
+            f"cannot start a {self._makes}: each one ends before it has begun",
             hint="Check whether something on this machine kills these processes. Then spawn the"
             " task again.",
         )
@@ -132,9 +119,9 @@ class ForkServer:
         assert requests is not None  # noqa: S101 - it was just started
         socket.send_fds(requests, [REQUEST], [reading])
         answer, deadline = b"", time.monotonic() + PATIENCE_SECONDS
-        while len(answer) < ANSWER_BYTES:
+        while not answer.endswith(b"\n"):
             try:
-                data = requests.recv(ANSWER_BYTES - len(answer))
+                data = requests.recv(LONGEST_ANSWER)
             except TimeoutError:
                 if self._is_stopped() or time.monotonic() >= deadline:
                     raise NoAnswer from None
@@ -142,7 +129,7 @@ class ForkServer:
             if not data:
                 raise NoAnswer
             answer += data
-        return unpack_answer(answer)
+        return int(answer)
 
     def _is_stopped(self) -> bool:
         assert self._process is not None  # noqa: S101 - it was just asked
@@ -150,18 +137,14 @@ class ForkServer:
         return identity is None or process_facts.is_stopped(identity)
 
     def _start(self) -> None:
-        packages = process_facts.packages()
-        options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
-        if self._open_files is not None:
-            options += [OPEN_FILES_OPTION, str(self._open_files)]
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
-            raise _cannot_start(error) from error
+            raise self._cannot_start(error) from error
         with theirs:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(PROGRAM), *options],
+                    self._argv,
                     env=self._environ,
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
@@ -170,14 +153,13 @@ class ForkServer:
                 )
             except OSError as error:
                 ours.close()
-                raise _cannot_start(error) from error
+                raise self._cannot_start(error) from error
         ours.settimeout(LOOK_SECONDS)
         self._requests = ours
 
-
-def _cannot_start(error: OSError) -> SowError:
-    return SowError(
-        f"cannot start a supervisor with {sys.executable}: {error.strerror}",
-        hint="Check that this Python still exists and that the system can start more"
-        " processes. Then spawn the task again.",
-    )
+    def _cannot_start(self, error: OSError) -> SowError:
+        return SowError(
+            f"cannot start a {self._makes} with {self._argv[0]}: {error.strerror}",
+            hint="Check that this Python still exists and that the system can start more"
+            " processes. Then spawn the task again.",
+        )
