@@ -172,9 +172,10 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
             waiters.reclaim_lent(self.database, self.workspace)
             if mended := leases.mend_waits(self.database, now=now):
                 logger.warning("the clock was set back; the waits of %d jobs start again", mended)
-            if not leases.is_anything_queued(self.database):
-                return None
+            is_anything_queued = leases.is_anything_queued(self.database)
         if self.may_take is not None and not self.may_take():
+            return None
+        if not is_anything_queued:
             return None
         return leases.claim(
             self.database,

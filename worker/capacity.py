@@ -7,7 +7,6 @@ limit of open files.
 """
 
 import resource
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -17,7 +16,7 @@ from sow.clones.place import clones_folder
 from sow.config.units import round_size, write_size
 from sow.errors import QueueError, SowError
 from sow.git.repository import repository_of
-from sow.jobs import workers
+from sow.jobs import leases, workers
 from sow.jobs.faults import QueueChanged
 from sow.processes.free import free_disk, free_memory
 from worker.broker import Claims
@@ -26,8 +25,6 @@ from worker.context import WorkerContext, logger
 MORE = 1.1
 """How many times the least must be free before jobs are taken again: a figure that hovers around
 the least is told once."""
-FREE_SECONDS = 0.25
-"""How long a look at the disks and the memory counts: it takes as long as the start of a job."""
 
 
 class Reserve:
@@ -38,21 +35,19 @@ class Reserve:
         self._settings = context.configuration.worker
         self._short_of = ""
         self._on_record = ""
-        self._free_until = 0.0
 
     def allows_another(self) -> bool:
         """Whether a job may be taken now. Raises QueueChanged.
 
-        Where enough was free, that holds for FREE_SECONDS.
+        Nothing is looked at, or told, while nothing waits.
         """
-        if not self._short_of and time.monotonic() < self._free_until:
+        if not self._short_of and not leases.is_anything_queued(self._context.database):
             return True
         found, free = next(self._shortages(), ("", 0))
         if found != self._short_of:
             self._short_of = found
             self._say(free)
         self._record()
-        self._free_until = 0.0 if found else time.monotonic() + FREE_SECONDS
         return not found
 
     def _shortages(self) -> Iterator[tuple[str, int]]:

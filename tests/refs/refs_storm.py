@@ -115,7 +115,7 @@ class RefsStorm:
 
     def run(self) -> None:
         """Let it pass, and let everybody who is left come to an end."""
-        wait_until(self.step, f"the storm of seed {self.seed} is over", seconds=600)
+        wait_until(self.step, f"the storm of seed {self.seed} is over", seconds=1800)
         wait_until(self.is_calm, "the last commands end", seconds=300)
 
     def step(self) -> bool:
