@@ -140,7 +140,7 @@ NO_FORK = """
     import sys
 
     import worker.main
-    from worker import launch
+    from sow.processes import fork_server
 
     start = subprocess.Popen
     faults = itertools.cycle([errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
@@ -151,7 +151,7 @@ NO_FORK = """
             raise OSError(code, os.strerror(code))
         return start(*arguments, **more)
 
-    launch.subprocess.Popen = refused
+    fork_server.subprocess.Popen = refused
     from sow.cli.root import run
 
     sys.exit(run(["worker"]))
