@@ -174,3 +174,17 @@ def test_orders_larger_than_a_pipe_arrive_whole(server: ForkServer, attempt: Att
         waiting.give(attempt.orders("/bin/sh", "-c", 'printf %s "$1$1$1" >long', "sh", word))
     wait_until(lambda: has_gone(waiting), "it has ended")
     assert attempt.file("long").stat().st_size == 3 * len(word)
+
+
+def test_the_server_keeps_nothing_of_what_it_has_forked(server: ForkServer) -> None:
+    def open_files() -> list[str]:
+        folder = Path(f"/proc/{pid_of(server)}/fd")
+        return sorted(path.name for path in folder.iterdir())
+
+    with server.forked():
+        pass
+    wait_until(lambda: open_files() == ["0", "1", "2", "3"], "the first one's pipe is closed")
+    for _ in range(3):
+        with server.forked():
+            pass
+    wait_until(lambda: open_files() == ["0", "1", "2", "3"], "all pipes are closed")

@@ -6,7 +6,7 @@ A supervisor runs one attempt and outlives the worker that started it. It must s
 small (`-S`: no site-packages; few imports), so it reads no configuration, opens no database and
 knows nothing of tasks or jobs. `--packages` names the folder in which psutil lies, and so chooses
 the portable process back end; `--open-files` is the soft limit that the agents get. This file is
-compiled at every start; what it runs is not, and lies in `fork_server` and `supervise`.
+compiled at every start; what it runs is not, and lies in `forking` and `supervise`.
 """
 
 import os
