@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from journeys.site import wait_until
 from queue_cases import MANY, insert
@@ -266,21 +266,23 @@ class QueueStorm:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.flag = mmap.mmap(-1, 1)
         self.backup = self.folder / "backup"
 
-    def run(self, rounds: int) -> None:
-        for number in range(rounds):
-            self.pass_round(Journal(self.folder / f"round-{number}"))
+    def passed(self, rounds: int) -> Self:
+        """Let so many rounds pass; return it."""
+        with mmap.mmap(-1, 1) as flag:
+            for number in range(rounds):
+                self.pass_round(Journal(self.folder / f"round-{number}"), flag)
+        return self
 
-    def pass_round(self, journal: Journal) -> None:
+    def pass_round(self, journal: Journal, flag: mmap.mmap) -> None:
         self.copy_files()
-        self.flag[0] = 0
+        flag[0] = 0
         for _ in range(PROCESSES):
-            self.start_user(journal)
-        swaps = [self.swap(journal) for _ in range(self.chance.choice((1, 1, 1, 2, 3)))]
-        self.pass_time(journal)
-        self.flag[0] = 1
+            self.start_user(journal, flag)
+        swaps = [self.swap(journal, flag) for _ in range(self.chance.choice((1, 1, 1, 2, 3)))]
+        self.pass_time(journal, flag)
+        flag[0] = 1
         wait_until(self.is_calm, "the processes of a round end", SECONDS)
         self.settle_git()
         self.may_be_damaged |= self.may_be_damaged_now(swaps)
@@ -300,14 +302,14 @@ class QueueStorm:
         if self.workspace.queue_db.exists():
             shutil.copy2(self.workspace.queue_db, self.backup)
 
-    def start_user(self, journal: Journal) -> None:
+    def start_user(self, journal: Journal, flag: mmap.mmap) -> None:
         self.started += 1
         user = User(
             self.workspace,
             journal,
             f"p{self.started}",
             random.Random(f"{self.seed} {self.started}"),
-            lambda: self.flag[0] == 1,
+            lambda: flag[0] == 1,
         )
         pid = self.forked(user.live, journal, user.name)
         self.users[pid] = user.name
@@ -325,7 +327,7 @@ class QueueStorm:
         finally:
             os._exit(70)
 
-    def pass_time(self, journal: Journal) -> None:
+    def pass_time(self, journal: Journal, flag: mmap.mmap) -> None:
         """Let the processes do some more, and kill one of them now and then."""
         goal = journal.size() + self.chance.randrange(3000)
         wait_until(lambda: journal.size() >= goal or self.is_calm(), "the queue is used", SECONDS)
@@ -334,11 +336,11 @@ class QueueStorm:
             os.kill(pid, signal.SIGKILL)
             self.collect(pid, 0)
             self.kills["of a user"] += 1
-            self.start_user(journal)
+            self.start_user(journal, flag)
 
-    def swap(self, journal: Journal) -> Swap:
+    def swap(self, journal: Journal, flag: mmap.mmap) -> Swap:
         """Swap the files at a random moment; one in four is killed in the middle of it."""
-        self.pass_time(journal)
+        self.pass_time(journal, flag)
         chance = random.Random(self.chance.random())
         swapper = Swapper(self.workspace, self.foreign, self.backup, chance)
         kind = self.chance.choice(list(swapper.kinds))

@@ -4,12 +4,14 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from proving import drawn, hand_in, rounds
 from queue_cases import insert
 from queue_storm import QueueStorm
+from small_process import done_in_small_process
 
 from sow.jobs import leases
 from sow.jobs.database import open_queue
@@ -76,8 +78,8 @@ def test_a_storm_of_swapped_files_believes_nothing_foreign_and_loses_nothing_unt
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     workspace, foreign = begin(tmp_path, monkeypatch)
-    storm = QueueStorm(seed, tmp_path, workspace, foreign)
-    storm.run(rounds(12, 5))
+    begun = QueueStorm(seed, tmp_path, workspace, foreign)
+    storm = done_in_small_process(partial(begun.passed, rounds(12, 5)))
     print(f"queue storm {seed}: {storm.committed} commits, {dict(storm.swaps)},")
     print(f"kills {dict(storm.kills)}, told {dict(storm.notice_counts)}")
     assert storm.wrongs == []

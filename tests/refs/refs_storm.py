@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psutil
 from journeys.site import wait_until
@@ -113,10 +114,11 @@ class RefsStorm:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
 
-    def run(self) -> None:
-        """Let it pass, and let everybody who is left come to an end."""
+    def passed(self) -> Self:
+        """Let it pass, and let everybody who is left come to an end; return it."""
         wait_until(self.step, f"the storm of seed {self.seed} is over", seconds=1800)
         wait_until(self.is_calm, "the last commands end", seconds=300)
+        return self
 
     def step(self) -> bool:
         """Do one thing; return whether it was enough."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from journeys.site import wait_until
 from refs.ref_site import RefSite
@@ -67,8 +68,8 @@ class SwapStorm:
     begun: int = 0
     swaps: int = 0
 
-    def run(self) -> None:
-        """Let it pass."""
+    def passed(self) -> Self:
+        """Let it pass; return it."""
         self.chance = random.Random(self.seed)
         swapper = Swapper(self.site, self.canary, self.seed)
         count = self.folder / "count"
@@ -80,6 +81,7 @@ class SwapStorm:
             _, status = os.waitpid(attacker, 0)
         assert os.waitstatus_to_exitcode(status) == 0
         self.swaps = int(count.read_text())
+        return self
 
     def is_enough(self) -> bool:
         """Begin and collect commands; return whether so many have ended, and none is left."""

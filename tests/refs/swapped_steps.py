@@ -43,6 +43,10 @@ class SteppedCommand:
         shutil.rmtree(self.kept, ignore_errors=True)
         shutil.copytree(self.site.root / ".sow", self.kept, symlinks=True)
 
+    def all_wrongs(self, seed: int) -> list[str]:
+        """Return for each of its steps what was wrong, or nothing where all was well."""
+        return list(self.wrongs(random.Random(seed)))
+
     def wrongs(self, chance: random.Random) -> Iterator[str]:
         """Run it once for each of its steps; yield what was wrong, or nothing where all was well.
 

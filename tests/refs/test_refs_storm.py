@@ -11,6 +11,7 @@ from proving import drawn, hand_in
 from refs.ref_site import RefSite, cached_folders
 from refs.refs_storm import BOTH, RefsStorm
 from refs.remotes import Remote
+from small_process import done_in_small_process
 
 pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]
 
@@ -25,8 +26,8 @@ def test_a_storm_of_kills_breaks_no_clone_and_loses_no_entry(tmp_path: Path, see
             remote.write(name, "0\n")
         remote.commit("Same")
     sites = [RefSite.begun(tmp_path / name) for name in ("here", "there")]
-    storm = RefsStorm(seed, tmp_path, sites, remotes, KILLS, ENDS)
-    storm.run()
+    begun = RefsStorm(seed, tmp_path, sites, remotes, KILLS, ENDS)
+    storm = done_in_small_process(begun.passed)
     wait_until(lambda: not gits_in_the_cache(), "the gits of the dead end", seconds=120)
     print(f"refs storm {seed}: kills {dict(storm.kills)}, ends {dict(storm.ends)}")
     assert storm.torn == []

@@ -1,8 +1,8 @@
 """Links put in the way while commands work: nothing outside of the repository ever changes."""
 
 import os
-import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from refs.refs_swapped import SwapStorm, without_links
 from refs.remotes import Remote
 from refs.swapped_steps import SteppedCommand
 from refs.swapping import make_canary, snapshot
+from small_process import done_in_small_process
 
 
 def storm_of(tmp_path: Path, home: Path, seed: int, ends: int) -> SwapStorm:
@@ -23,8 +24,8 @@ def storm_of(tmp_path: Path, home: Path, seed: int, ends: int) -> SwapStorm:
         site.good("refs", "add", remote.url)
     canary = make_canary(home / "canary")
     before = snapshot(canary)
-    storm = SwapStorm(seed, tmp_path, site, remotes, canary, ends)
-    storm.run()
+    begun = SwapStorm(seed, tmp_path, site, remotes, canary, ends)
+    storm = done_in_small_process(begun.passed)
     print(f"swaps of seed {seed}: {storm.swaps}, ends {dict(storm.ends)}")
     assert snapshot(canary) == before
     assert storm.wrongs == []
@@ -79,7 +80,7 @@ def test_a_link_put_in_the_way_at_any_step_leads_nothing_outside(
     remote.write("README.md", "Second.\n")
     remote.commit("Second")
     command = SteppedCommand(site, make_canary(poisoned_home / "canary"), words, before)
-    wrongs = list(command.wrongs(random.Random(seed)))
+    wrongs = done_in_small_process(partial(command.all_wrongs, seed))
     assert len(wrongs) > 10
     assert [each for each in wrongs if each] == []
     how = "links" if makes_links else "copies"
