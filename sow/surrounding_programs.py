@@ -8,6 +8,7 @@ nothing of sow's own variables.
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -198,7 +199,7 @@ def users_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     Where PATH begins with folders that such a program has put there, it is as before.
     """
-    foreign = set(_foreign_names(environ))
+    foreign = _foreign_names(tuple(environ.items()))
     result = {name: value for name, value in environ.items() if name not in foreign}
     path = users_path(environ)
     return result if path is None else {**result, "PATH": path}
@@ -210,7 +211,7 @@ def users_path(environ: Mapping[str, str]) -> str | None:
     if path is None:
         return None
     folders = path.split(os.pathsep)
-    foreign = set(_foreign_names(environ))
+    foreign = _foreign_names(tuple(environ.items()))
     theirs = {f"{environ[name]}/bin" for name in ENVIRONMENT_FOLDERS if name in foreign}
     if "GIT_EXEC_PATH" in foreign:
         theirs.add(environ["GIT_EXEC_PATH"])
@@ -229,12 +230,15 @@ def setter_of(name: str, environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def _foreign_names(environ: Mapping[str, str]) -> Iterator[str]:
-    for row in SURROUNDINGS:
-        yield from _names_of(row, environ)
+@lru_cache(maxsize=4)
+def _foreign_names(variables: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return which of an environment are not the user's: it is asked several times for a job."""
+    environ = dict(variables)
+    names = {name for row in SURROUNDINGS for name in _names_of(row, environ)}
     for variable in ENVIRONMENT_FOLDERS:
         if _is_hooks_own(environ, variable):
-            yield from (variable, *NAMES_BESIDE[variable])
+            names |= {variable, *NAMES_BESIDE[variable]}
+    return frozenset(names)
 
 
 def _names_of(row: Surrounding, environ: Mapping[str, str]) -> Iterator[str]:

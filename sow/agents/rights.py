@@ -14,6 +14,7 @@ nothing, for `sow agent log` and `sow task set` pass through here; who asks is
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sow import env_vars
@@ -108,24 +109,26 @@ def _without_it(agent: CallingAgent) -> str:
     return "if you cannot go on without it, set `paused`."
 
 
-def commands_for(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
+@lru_cache
+def commands_for(role: str, *, reviews: bool = False) -> tuple[tuple[str, ...], ...]:
     """Return the commands that an agent's CLI is to let it run, each by its words.
 
     What its role has a right to, but for the commands without a rule; for an agent
     that `reviews` its task, what a review needs besides reading.
     """
     agent = CallingAgent("", role, reviews=reviews)
-    return [words for words, row in CALLABLE.items() if row.has_rule and may_run(agent, words)]
+    return tuple(words for words, row in CALLABLE.items() if row.has_rule and may_run(agent, words))
 
 
-def commands_denied(role: str, *, reviews: bool = False) -> list[tuple[str, ...]]:
+@lru_cache
+def commands_denied(role: str, *, reviews: bool = False) -> tuple[tuple[str, ...], ...]:
     """Return the commands that no CLI of an agent with this role is to let run: all others.
 
     Somebody who has allowed them to their own session (`sow install claude`) has not meant the
     agents that sow starts.
     """
     allowed = set(commands_for(role, reviews=reviews))
-    return [words for words in CALLABLE if words not in allowed]
+    return tuple(words for words in CALLABLE if words not in allowed)
 
 
 def may_run(agent: CallingAgent, words: tuple[str, ...]) -> bool:

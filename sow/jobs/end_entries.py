@@ -14,7 +14,7 @@ from sow.clock import format_time
 from sow.digest import sha256
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
-from sow.files import locked_once
+from sow.files import locked_once, sync_file_system
 from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, records
 from sow.jobs.changes import change_of, file_id
@@ -45,6 +45,8 @@ class Logged(NamedTuple):
 
     project: ProjectId
     seq: int
+    is_safe: bool = True
+    """Whether all of that survives a loss of power already."""
 
 
 def log_ends(workspace: Workspace, database: Database, after: Logged | None = None) -> None:
@@ -53,19 +55,21 @@ def log_ends(workspace: Workspace, database: Database, after: Logged | None = No
     `after` is what `write_ends` has returned last. Nothing is told of a task that is gone. What
     cannot be written now is left to the next look. Raises nothing.
     """
-    _remember(database, write_ends(workspace, database, after))
+    _remember(workspace, database, write_ends(workspace, database, after, durable=True))
 
 
 def write_ends(
-    workspace: Workspace, database: Database, after: Logged | None = None
+    workspace: Workspace, database: Database, after: Logged | None = None, *, durable: bool = False
 ) -> Logged | None:
     """Do as `log_ends`, and return how far the logs tell of ends by now.
 
     Nothing of that is put on record: an end that is in a log and not on record there costs the
     next look a glance at that log, and each record costs a commit. Who looks often gives what was
-    returned to the next look (`after`), and to `log_ends` now and then.
+    returned to the next look (`after`), and to `log_ends` now and then. An entry that is not
+    `durable` may be lost with the power: `log_ends` sees to it before it goes on record.
     """
     logged = after
+    is_safe = after is None or after.is_safe
     with suppress(SowError, OSError):
         project = ProjectId(project_id_at(workspace.root))
         start = after.seq if after is not None and after.project == project else 0
@@ -76,18 +80,23 @@ def write_ends(
                 if project_id_at(workspace.root) != project:
                     break  # another branch was checked out meanwhile
                 with suppress(DamagedRecord):  # it keeps no other end from being told
-                    _log_end(workspace, database, change_of(row))
-                logged = Logged(project, row["seq"])
+                    is_safe &= _log_end(workspace, database, change_of(row), durable=durable)
+                logged = Logged(project, row["seq"], is_safe)
     return logged
 
 
-def _remember(database: Database, logged: Logged | None) -> None:
+def _remember(workspace: Workspace, database: Database, logged: Logged | None) -> None:
     """Have the next look begin behind what the logs tell of. Raises nothing."""
     if logged is None:
         return
-    with suppress(SowError, OSError), database.transaction():
-        if _position(database, logged.project) < logged.seq:  # somebody may have come further
-            database.note(_name(logged.project), logged.seq)
+    with suppress(SowError, OSError):
+        if logged.seq <= _position(database, logged.project):
+            return
+        if not logged.is_safe:
+            sync_file_system(workspace.project)
+        with database.transaction():
+            if _position(database, logged.project) < logged.seq:  # somebody may have come further
+                database.note(_name(logged.project), logged.seq)
 
 
 def end_entry(
@@ -122,19 +131,25 @@ def _position(database: Database, project: ProjectId) -> int:
     return int(database.noted(_name(project)) or 0)
 
 
-def _log_end(workspace: Workspace, database: Database, end: Change) -> None:
-    """Write one entry. Raises what a passing fault of the machine is."""
+def _log_end(workspace: Workspace, database: Database, end: Change, *, durable: bool) -> bool:
+    """Write one entry; tell whether nothing is left that a loss of power could take.
+
+    Raises what a passing fault of the machine is.
+    """
     try:
         job = jobs.get_job(database, JobId(end.job or 0))
         folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
         state = JobState(end.kind)
         reason = end.data.reason or ""
         entry = end_entry(database, job, state, _words(job, state, reason), at=end.at)
-        if not has_entry(folder, entry.id):
-            write_entry(folder, entry)
+        if has_entry(folder, entry.id):
+            return False  # whoever wrote it may not have synced it
+        write_entry(folder, entry, durable=durable)
     except StateError as error:
         if passing_fault(error) is not None:
             raise
+        return True
+    return durable
 
 
 def _words(job: Job, state: JobState, reason: str) -> str:

@@ -49,34 +49,40 @@ def _kill(pids: list[int]) -> str:
     return f"kill {' '.join(map(str, pids))}"
 
 
-def refuse_strays(workspace: Workspace, database: Database | None, task_id: TaskId) -> None:
+def refuse_strays(workspace: Workspace, database: Database | None, *task_ids: TaskId) -> None:
     """Refuse a task that a process carries which is not on record. Raises TaskIsCarried.
 
-    Without a queue (`database` is None) nothing is on record.
+    One look at all processes serves all of these tasks. Without a queue (`database` is None)
+    nothing is on record.
     """
-    strays = find_strays(workspace, database, task_id)
-    if strays:
+    for task_id, strays in find_strays(workspace, database, *task_ids).items():
         raise TaskIsCarried(task_id, strays)
 
 
 def find_strays(
-    workspace: Workspace, database: Database | None, task_id: TaskId
-) -> tuple[Stray, ...]:
-    """Return what carries a task of this workspace by an attempt that is not on record.
+    workspace: Workspace, database: Database | None, *task_ids: TaskId
+) -> dict[TaskId, tuple[Stray, ...]]:
+    """Return what carries tasks of this workspace by attempts that are not on record, by task.
 
     What an attempt on record has left behind is not counted: it has had its
     end, or recovery sees to it. Processes whose environment may not be read
     are not seen.
     """
-    carriers: dict[str, list[int]] = {}
-    for pid in process_facts.carriers(env_vars.TASK_ID, task_id):
+    carriers: dict[tuple[TaskId, str], list[int]] = {}
+    for pid in process_facts.carriers(env_vars.TASK_ID, *task_ids):
         variables = process_facts.variables(pid) or {}
-        if variables.get(env_vars.ATTEMPT_ID) and _is_here(
-            variables.get(env_vars.ROOT, ""), workspace
-        ):
-            carriers.setdefault(variables[env_vars.ATTEMPT_ID], []).append(pid)
-    known = jobs.attempts_on_record(database, list(carriers)) if carriers and database else set()
-    return tuple(Stray(name, _topmost(carriers[name])) for name in sorted(set(carriers) - known))
+        attempt = variables.get(env_vars.ATTEMPT_ID)
+        if attempt and _is_here(variables.get(env_vars.ROOT, ""), workspace):
+            task_id = TaskId(variables.get(env_vars.TASK_ID, ""))
+            carriers.setdefault((task_id, attempt), []).append(pid)
+    names = list({attempt for _, attempt in carriers})
+    known = jobs.attempts_on_record(database, names) if names and database else set()
+    found: dict[TaskId, tuple[Stray, ...]] = {}
+    for task_id, attempt in sorted(carriers):
+        if attempt not in known:
+            stray = Stray(attempt, _topmost(carriers[task_id, attempt]))
+            found[task_id] = (*found.get(task_id, ()), stray)
+    return found
 
 
 def _is_here(root: str, workspace: Workspace) -> bool:

@@ -4,13 +4,17 @@ Owns what counts as free. Of memory that is what the kernel calls available
 (proc_meminfo(5)), or what the control groups above us leave of their limits
 where that is less: there, like the kernel, we count the cache of files as free
 (cgroups(7), both versions). Where nobody can tell, the answer is None.
+
+A worker asks before each job: no file is read that cannot change the answer.
 """
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 PROC = Path("/proc")
+AT_ONCE = 1 << 16
 
 LIMITED = {
     "cgroup2": ("memory.max", "memory.current", ("active_file", "inactive_file")),
@@ -38,14 +42,25 @@ def free_disk(folder: Path) -> int | None:
 
 def free_memory(proc: Path = PROC) -> int | None:
     """Return the bytes of memory that are free for us; None if unknown."""
-    left = [_available(proc), *_left_by_groups(proc)]
-    return min((size for size in left if size is not None), default=None)
+    least = _available(proc)
+    for kind, folder in _groups(str(proc), _text(f"{proc}/self/cgroup")):
+        limit_name, use_name, cached = LIMITED[kind]
+        limit = _number(f"{folder}/{limit_name}")
+        use = None if limit is None else _number(f"{folder}/{use_name}")
+        if limit is None or use is None:
+            continue
+        left = max(0, limit - use)
+        if least is None or left < least:
+            left += _sum(f"{folder}/memory.stat", cached)
+            least = left if least is None else min(least, left)
+    return least
 
 
 def _available(proc: Path) -> int | None:
-    for line in _lines(proc / "meminfo"):
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
+    name = "MemAvailable:"
+    _, is_there, rest = _text(f"{proc}/meminfo").partition(name)
+    if is_there:
+        return int(rest.split(maxsplit=1)[0]) * 1024
     return _portable() if not (proc / "meminfo").exists() else None
 
 
@@ -57,21 +72,24 @@ def _portable() -> int | None:
     return int(psutil.virtual_memory().available)
 
 
-def _left_by_groups(proc: Path) -> Iterator[int]:
-    """Yield what each group that we are in, and each above it, leaves of its limit."""
-    for kind, mount, folder in _groups(proc):
-        limit_name, use_name, cached = LIMITED[kind]
-        while folder == mount or mount in folder.parents:
-            limit, use = _number(folder / limit_name), _number(folder / use_name)
-            if limit is not None and use is not None:
-                yield max(0, limit - use + _sum(folder / "memory.stat", cached))
-            folder = folder.parent  # noqa: PLW2901 - from the innermost group outwards
+@lru_cache(maxsize=1)
+def _groups(proc: str, own_groups: str) -> tuple[tuple[str, Path], ...]:
+    """Return the groups that count our memory, from the innermost outwards: type and folder.
+
+    `own_groups` is what `/proc/self/cgroup` says.
+    """
+    return tuple(
+        (kind, folder)
+        for kind, mount, own in _trees(proc, own_groups)
+        for folder in (own, *own.parents)
+        if folder == mount or mount in folder.parents
+    )
 
 
-def _groups(proc: Path) -> Iterator[tuple[str, Path, Path]]:
+def _trees(proc: str, own_groups: str) -> Iterator[tuple[str, Path, Path]]:
     """Yield each tree that counts memory: its type, where it is mounted, our folder in it."""
-    paths = dict(_own_paths(proc))
-    for line in _lines(proc / "self/mountinfo"):
+    paths = dict(_own_paths(own_groups))
+    for line in _text(f"{proc}/self/mountinfo").splitlines():
         fields, _, rest = line.partition(" - ")
         kind, _, options = rest.partition(" ")
         controller = {"cgroup2": "", "cgroup": "memory"}.get(kind)
@@ -84,27 +102,37 @@ def _groups(proc: Path) -> Iterator[tuple[str, Path, Path]]:
         yield kind, Path(mount), Path(mount) if own.startswith("..") else Path(mount, own)
 
 
-def _own_paths(proc: Path) -> Iterator[tuple[str, str]]:
+def _own_paths(own_groups: str) -> Iterator[tuple[str, str]]:
     """Yield our group's path by controller; under the empty name that of version 2."""
-    for line in _lines(proc / "self/cgroup"):
+    for line in own_groups.splitlines():
         _, names, path = line.split(":", 2)
         for name in names.split(","):
             yield name, path
 
 
-def _sum(path: Path, names: tuple[str, ...]) -> int:
-    found = (line.partition(" ") for line in _lines(path))
+def _sum(path: str, names: tuple[str, ...]) -> int:
+    found = (line.partition(" ") for line in _text(path).splitlines())
     return sum(int(value) for name, _, value in found if name in names)
 
 
-def _number(path: Path) -> int | None:
+def _number(path: str) -> int | None:
     """Return the number in a file; None where there is none, as in `max`."""
-    text = "".join(_lines(path)).strip()
+    text = _text(path).strip()
     return int(text) if text.isdecimal() else None
 
 
-def _lines(path: Path) -> list[str]:
+def _text(path: str) -> str:
+    """Return what a file of the kernel's says; nothing where there is none."""
     try:
-        return path.read_text("utf-8", "replace").splitlines()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return []
+        return ""
+    try:
+        parts = []
+        while part := os.read(descriptor, AT_ONCE):
+            parts.append(part)
+        return b"".join(parts).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)

@@ -150,8 +150,8 @@ def _cpu_seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def carriers(name: str, value: str) -> list[int]:
-    """Return the pids of processes that started with `name` set to `value`.
+def carriers(name: str, *values: str) -> list[int]:
+    """Return the pids of processes that started with `name` set to one of `values`.
 
     A process whose environment may not be read is left out.
     """
@@ -159,7 +159,7 @@ def carriers(name: str, value: str) -> list[int]:
     return [
         process.pid
         for process in psutil.process_iter()
-        if unless_gone(nothing, process.environ).get(name) == value
+        if unless_gone(nothing, process.environ).get(name) in values
     ]
 
 

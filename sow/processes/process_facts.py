@@ -93,9 +93,9 @@ def tree_cpu_seconds(pid: int) -> float:
     return seconds
 
 
-def carriers(name: str, value: str) -> list[int]:
-    """Return the pids of running processes that started with `name` set to `value`."""
-    pids: list[int] = _backend().carriers(name, value)
+def carriers(name: str, *values: str) -> list[int]:
+    """Return the pids of running processes that started with `name` set to one of `values`."""
+    pids: list[int] = _backend().carriers(name, *values)
     return pids
 
 

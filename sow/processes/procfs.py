@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MACHINE_ID_LENGTH = 32
+AT_ONCE = 1 << 16
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, *, ends_short: bool = False) -> bytes:
+    """Return what a file says. `ends_short`: what the kernel gives of it is short at its end only.
+
+    So is an environment (environ_read in fs/proc/base.c), but no file that is made line by line.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -28,8 +33,10 @@ def _read(path: str) -> bytes:
         return b""
     try:
         parts = []
-        while part := os.read(fd, 65536):
+        while part := os.read(fd, AT_ONCE):
             parts.append(part)
+            if ends_short and len(part) < AT_ONCE:
+                break
         return b"".join(parts)
     except OSError as error:
         if is_shortage(error):
@@ -104,21 +111,29 @@ def all_pids() -> list[int]:
 
 def variables(pid: int) -> bytes:
     """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
-    return _read(f"/proc/{pid}/environ")
+    return _read(f"/proc/{pid}/environ", ends_short=True)
 
 
 def carries(pid: int, name: str, value: str) -> bool:
     """Whether `pid` started with the variable `name` set to `value`."""
-    return f"\0{name}={value}\0".encode() in b"\0" + variables(pid)
+    return _assigned(name, value) in b"\0" + variables(pid)
 
 
-def carriers(name: str, value: str) -> list[int]:
-    """Return the pids of running processes that started with `name` set to `value`."""
-    return [
-        pid
-        for pid in all_pids()
-        if carries(pid, name, value) and (stat := read_stat(pid)) and not stat.is_dead
-    ]
+def carriers(name: str, *values: str) -> list[int]:
+    """Return the pids of running processes that started with `name` set to one of `values`."""
+    assigned = [_assigned(name, value) for value in values]
+    found = []
+    for pid in all_pids():
+        environ = b"\0" + variables(pid)
+        if any(each in environ for each in assigned):
+            stat = read_stat(pid)
+            if stat is not None and not stat.is_dead:
+                found.append(pid)
+    return found
+
+
+def _assigned(name: str, value: str) -> bytes:
+    return f"\0{name}={value}\0".encode()
 
 
 def open_files(pid: int) -> list[str]:

@@ -12,6 +12,8 @@ from calls.desk import WORKER, Desk, a_dead_process
 from sow.calls.autostart import start_in_background
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import declare_gone
+from sow.calls.kinds import place_in_order
+from sow.calls.request import Placed
 from sow.calls.state_witness import among_processes, live_job_label, restore_lost_state
 from sow.errors import QueueError
 from sow.ids import TaskId
@@ -52,7 +54,7 @@ def test_an_agent_that_is_on_record_is_no_stray(desk: Desk, carry: Carry) -> Non
     desk.task()
     attempt = desk.attempt(desk.run())
     carry(attempt.id)
-    assert find_strays(desk.workspace, desk.database, TASK) == ()
+    assert find_strays(desk.workspace, desk.database, TASK) == {}
     refuse_strays(desk.workspace, desk.database, TASK)
 
 
@@ -68,6 +70,23 @@ def test_one_that_no_queue_knows_is_named_with_the_way_to_end_it(
     assert refusal.value.ends_it == f"kill {pid}"
 
 
+def test_of_several_tasks_placed_together_the_one_with_a_stray_is_refused_alone(
+    desk: Desk, carry: Carry
+) -> None:
+    """Groups are of 1, 2 and 4 requests; task 010 is in the second one."""
+    for task_id in ("020", TASK, "030"):
+        desk.task(task_id)
+    carry("9.1.abc")
+    placing = place_in_order(
+        *(desk.caller, desk.database, desk.config),
+        *([desk.spawn(task_id) for task_id in ("020", TASK, "030")], None),
+        time_left=lambda: None,
+        on_tick=lambda _: None,
+    )
+    assert [type(found) for _, found in placing] == [Placed, TaskIsCarried, Placed]
+    assert jobs.newest_id(desk.database) == 2
+
+
 def test_the_workspace_is_known_by_another_path_and_another_one_is_not_it(
     desk: Desk, carry: Carry
 ) -> None:
@@ -75,7 +94,8 @@ def test_the_workspace_is_known_by_another_path_and_another_one_is_not_it(
     link.symlink_to(desk.workspace.root)
     carry("9.1.abc", str(link))
     carry("8.1.abc", str(desk.base))
-    assert [stray.attempt_id for stray in find_strays(desk.workspace, None, TASK)] == ["9.1.abc"]
+    found = find_strays(desk.workspace, None, TASK)
+    assert [stray.attempt_id for stray in found[TASK]] == ["9.1.abc"]
 
 
 def test_whose_agent_runs_is_told_by_its_processes_where_the_queue_is_gone(

@@ -8,7 +8,7 @@ import pytest
 from queue_cases import NOW, insert, make_job
 
 from sow.ids import ProjectId
-from sow.jobs import jobs
+from sow.jobs import end_entries, jobs
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import end_entry, log_ends
 from sow.paths import Workspace
@@ -129,3 +129,33 @@ def test_a_damaged_record_keeps_no_other_end_from_being_told(
     job = ended(database, JobState.FAILED, reason="it crashed")
     log_ends(workspace, database)
     assert logged(workspace) == [f"Job {job.id} failed: it crashed"]
+
+
+def test_what_a_worker_has_not_synced_is_synced_before_it_goes_on_record(
+    workspace: Workspace, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_record: list[str | None] = []
+
+    def note(_: Path) -> None:
+        on_record.append(database.noted(f"{end_entries.LOGGED} {PROJECT}"))
+
+    monkeypatch.setattr(end_entries, "sync_file_system", note)
+    job = ended(database, JobState.DONE)
+    logged_by_worker = end_entries.write_ends(workspace, database)
+    assert logged_by_worker is not None
+    assert [entry.job for entry in read_entries(find_task(workspace, "010").log)] == [job.id]
+    assert on_record == []
+    log_ends(workspace, database)
+    assert on_record == [None]
+    assert database.noted(f"{end_entries.LOGGED} {PROJECT}") == str(logged_by_worker.seq)
+    log_ends(workspace, database, logged_by_worker)
+    assert len(on_record) == 1
+
+
+def test_what_a_command_has_synced_needs_no_other_sync(
+    workspace: Workspace, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(end_entries, "sync_file_system", pytest.fail)
+    ended(database, JobState.DONE)
+    log_ends(workspace, database)
+    assert database.noted(f"{end_entries.LOGGED} {PROJECT}")

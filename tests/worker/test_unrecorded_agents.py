@@ -44,8 +44,9 @@ def carry(site: WatchSite) -> Iterator[Carry]:
 
 
 def strays_of(site: WatchSite, task: str = "010") -> list[tuple[str, tuple[int, ...]]]:
-    found = find_strays(site.workspace, site.database, TaskId(task))
-    return [(stray.attempt_id, stray.pids) for stray in found]
+    found = find_strays(site.workspace, site.database, TaskId(task), TaskId("990"))
+    assert not set(found) - {task}
+    return [(stray.attempt_id, stray.pids) for stray in found.get(TaskId(task), ())]
 
 
 def test_a_process_of_an_attempt_that_is_not_on_record_is_one(

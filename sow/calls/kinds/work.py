@@ -73,7 +73,7 @@ class WorkKind(CallKind):
         if isinstance(resolved, Placed):
             found = replace(resolved, job=attached(database, request, resolved.job))
             return _freed(caller, database, request, found)
-        [placed] = self.place_together(caller, database, config, [resolved], waiter)
+        [placed] = _place_all(caller, database, config, [resolved], waiter)
         if isinstance(placed, SowError):
             raise placed
         return placed
@@ -88,7 +88,7 @@ class WorkKind(CallKind):
         if request.when_ready:
             return None
         try:
-            resolved = find_or_admit(caller, database, config, request)
+            resolved = find_or_admit(caller, database, config, request, strays_later=True)
         except SowError:
             return None
         if isinstance(resolved, Placed) or _makes_session(resolved):
@@ -109,24 +109,36 @@ class WorkKind(CallKind):
 
         A task that cannot be marked, or whose job was cancelled, is returned as its error.
         """
-        inserted = _insert_all(caller, database, config, admitted, waiter)
-        pairs = list(zip(admitted, inserted, strict=True))
-        became: dict[JobId, Job | SowError] = {}
-        try:
-            for resolved, job in pairs:
-                try:
-                    _take_task(caller, database, resolved, job)
-                except SowError as error:
-                    became[job.id] = _undone(caller, database, job, error, waiter)
-        except BaseException as error:
-            for job in inserted:
-                if job.id not in became:
-                    _undo(caller, database, job, error, waiter)
-            raise
-        marked = [job for job in inserted if job.id not in became]
-        became |= _enqueue(caller, database, marked, waiter)
-        workers.wake(caller.workspace)
-        return [_placed(resolved, became[job.id]) for resolved, job in pairs]
+        task_ids = [TaskId(each.task.id) for each in admitted]
+        refuse_strays(caller.workspace, database, *task_ids)
+        return _place_all(caller, database, config, admitted, waiter)
+
+
+def _place_all(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    admitted: Sequence[Resolved],
+    waiter: Waiter | None,
+) -> list[Placed | SowError]:
+    inserted = _insert_all(caller, database, config, admitted, waiter)
+    pairs = list(zip(admitted, inserted, strict=True))
+    became: dict[JobId, Job | SowError] = {}
+    try:
+        for resolved, job in pairs:
+            try:
+                _take_task(caller, database, resolved, job)
+            except SowError as error:
+                became[job.id] = _undone(caller, database, job, error, waiter)
+    except BaseException as error:
+        for job in inserted:
+            if job.id not in became:
+                _undo(caller, database, job, error, waiter)
+        raise
+    marked = [job for job in inserted if job.id not in became]
+    became |= _enqueue(caller, database, marked, waiter)
+    workers.wake(caller.workspace)
+    return [_placed(resolved, became[job.id]) for resolved, job in pairs]
 
 
 def _makes_session(resolved: Resolved) -> bool:
@@ -166,12 +178,18 @@ def _placed(resolved: Resolved, job: Job | SowError) -> Placed | SowError:
 
 
 def find_or_admit(
-    caller: Caller, database: Database | None, config: Configuration, request: Request
+    caller: Caller,
+    database: Database | None,
+    config: Configuration,
+    request: Request,
+    *,
+    strays_later: bool = False,
 ) -> Placed | Resolved:
     """Return the job that the same call placed before; else the request, looked up and admitted.
 
-    `database` is None where there is no queue yet. Raises StateError,
-    ExecutorError, UsageError where the call is refused.
+    `database` is None where there is no queue yet. Agents that are not on record are for the caller
+    to look for where that is said (`strays_later`). Raises StateError, ExecutorError, UsageError
+    where the call is refused.
     """
     resolved = resolve(caller, config, request)
     if database is not None:
@@ -179,7 +197,8 @@ def find_or_admit(
         found = find_same(caller, database, resolved)
         if found is not None:
             return found
-    refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    if not strays_later:
+        refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
     admit(caller, resolved, resolved.task)
     if request.when_ready:
         from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks

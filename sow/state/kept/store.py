@@ -32,7 +32,7 @@ class Checkout:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.real = os.path.realpath(root)
+        self.real = _real(str(root))
         self.git, top, self.head = _find_git(self.real)
         self.inside = os.path.relpath(self.real, top) if top and self.real != top else ""
 
@@ -52,6 +52,25 @@ class Checkout:
         common = _text(f"{self.git}/commondir").strip()
         where = os.path.join(self.git, common) if common else self.git  # noqa: PTH118
         return _text(f"{where}/{self.head[5:]}").strip()
+
+
+_real_roots: dict[str, tuple[int, int]] = {}
+"""The roots that were found to be free of links, with their device and inode then."""
+
+
+def _real(root: str) -> str:
+    """Return a root without links: one that is free of them is looked through once."""
+    try:
+        facts = os.stat(root)  # noqa: PTH116
+    except OSError:
+        return os.path.realpath(root)
+    found = facts.st_dev, facts.st_ino
+    if _real_roots.get(root) != found:
+        real = os.path.realpath(root)
+        if real != root:
+            return real
+        _real_roots[root] = found
+    return root
 
 
 class Kept:
