@@ -12,7 +12,7 @@ What CI alone cuts short, and `make test` at a desk runs whole, bears the mark `
 import json
 import os
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +27,14 @@ T = TypeVar("T")
 def drawn(*every: T) -> tuple[T, ...]:
     """Return all for a proof, else the one that this commit draws: the next one draws another."""
     return every if FOLDER else (every[place_of(commit(), len(every))],)
+
+
+def one_in(count: int, every: Sequence[T]) -> Sequence[T]:
+    """Return all for a proof, else each `count`-th, from a place on that this commit draws.
+
+    For points of death that one test goes through; the next commit goes through others.
+    """
+    return every if FOLDER else every[place_of(commit(), count) :: count]
 
 
 def one_of_each(groups: Mapping[str, Collection[str]], *, drawn_by: str) -> set[str]:

@@ -148,7 +148,7 @@ def storm(site: Site, seed: int, calls: int) -> Counter[str]:
 @pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize("seed", drawn(4, 19, 31, 52))
 def test_no_outcome_is_lost_to_a_client_and_none_told_twice(site: Site, seed: int) -> None:
-    fates = storm(site, seed, rounds(24, 12))
+    fates = storm(site, seed, rounds(24, 8))
     print(f"calls of seed {seed}: {dict(fates)}")
     assert {"kept", "cancelled late"} <= set(fates)
     early = ("cancelled", "server lost", "undone", "came to nothing")

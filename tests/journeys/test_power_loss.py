@@ -15,14 +15,14 @@ import pytest
 from journeys.callers import Step, all_jobs, exists, gate, good, open_gate, queue
 from journeys.site import Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker
-from proving import drawn, hand_in
+from proving import drawn, hand_in, rounds
 from standins import overlapping, read_runs
 
 from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.jobs import control
 from sow.schema.job import JobState
 
-LOSSES = 20
+LOSSES = rounds(20, 8)
 TASKS = tuple(f"{10 * number:03}" for number in range(1, 41))
 LONG = TASKS[:12]
 """Tasks that no agent ends before the power stays: they lose it many times in a row."""
@@ -35,7 +35,7 @@ SECONDS = 300.0
 @pytest.mark.storm
 @pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize("seed", drawn(5, 6, 7))
-def test_forty_jobs_outlive_twenty_losses_of_power(site: Site, seed: int) -> None:
+def test_forty_jobs_outlive_many_losses_of_power(site: Site, seed: int) -> None:
     """ "Those that cannot be the job's fault … do not count"."""
     chance = random.Random(seed)
     begin(site)

@@ -10,7 +10,7 @@ from journeys.site import Site, make_site
 from journeys.storm import run_storm
 from journeys.storm_plan import VICTIMS, WINDOWS_WITH_SESSIONS, Plan, Verdict
 from journeys.storm_verdict import PROMISES
-from proving import FOLDER, drawn, hand_in
+from proving import FOLDER, drawn, hand_in, rounds
 
 pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a time
 
@@ -20,7 +20,17 @@ SMALL_SEEDS = range(10)
 @pytest.mark.parametrize("seed", drawn(11, 23, 47))
 def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site, seed: int) -> None:
     """ "SIGKILL storm (workers, callers, supervisors, random moments, ≥ 80 jobs)"."""
-    plan = Plan(seed, plain=46, crashing=16, leaving=14, cancelled=4, callers=8, workers=3, stops=3)
+    plan = Plan(
+        seed,
+        plain=rounds(46, 20),
+        crashing=rounds(16, 8),
+        leaving=rounds(14, 7),
+        cancelled=4,
+        callers=8,
+        workers=3,
+        stops=3,
+        kills=rounds(6, 3),
+    )
     verdict = watched_storm("agents without sessions", site, plan)
     assert verdict.broken == []
     assert plan.is_met_by(verdict.kills)
@@ -32,19 +42,19 @@ def test_a_storm_that_kills_agents_too_leaves_every_job_done(site: Site, seed: i
     """Agents die as well, and now and then everybody at once; whatever can go on goes on."""
     plan = Plan(
         seed,
-        plain=34,
-        crashing=10,
-        leaving=10,
+        plain=rounds(34, 16),
+        crashing=rounds(10, 5),
+        leaving=rounds(10, 5),
         cancelled=4,
-        mute=12,
-        late=10,
+        mute=rounds(12, 6),
+        late=rounds(10, 5),
         sessions=True,
         callers=5,
         workers=3,
-        kills=12,
+        kills=rounds(12, 6),
         rate=0.5,
-        fewest_in_all=200,
-        moments=8,
+        fewest_in_all=rounds(200, 60),
+        moments=rounds(8, 3),
         windows=WINDOWS_WITH_SESSIONS,
     )
     verdict = watched_storm("agents with sessions", site, plan)

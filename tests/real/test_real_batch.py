@@ -88,6 +88,7 @@ def test_every_task_is_corrected_accepted_and_merged(night: Journey) -> None:
     assert sandbox.failures() == []
 
 
+@pytest.mark.one_of("real nights that are interrupted")
 def test_a_wrong_key_in_the_night_is_a_brake_and_a_right_one_goes_on(night: Journey) -> None:
     night.sandbox.behave(status=401)
     batch = call(night, "run", "--detach", code=1)
@@ -98,6 +99,7 @@ def test_a_wrong_key_in_the_night_is_a_brake_and_a_right_one_goes_on(night: Jour
     assert states(batch) == ["needs_person"] * 4, "a person's verdict is awaited"
 
 
+@pytest.mark.one_of("real nights that are interrupted")
 def test_a_question_is_answered_in_the_morning(night: Journey) -> None:
     night.sandbox.behave(commands=ASK_ONCE)
     batch = call(night, "run", "--detach", code=1)
@@ -109,6 +111,7 @@ def test_a_question_is_answered_in_the_morning(night: Journey) -> None:
     assert "Blue." in json.dumps(night.sandbox.requests()[-1]["messages"])
 
 
+@pytest.mark.one_of("real nights that are interrupted")
 def test_a_reached_budget_stops_it_and_a_raised_one_goes_on(night: Journey) -> None:
     night.sandbox.behave(commands=REPORT)
     batch = call(night, "run", "--detach", "--budget", "usd=0.0002", code=1)
