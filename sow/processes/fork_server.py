@@ -66,15 +66,11 @@ class ForkServer:
 
         Raises SowError when none can be started.
         """
-        reading, writing = os.pipe()
+        waiting = self._fork()
         try:
-            try:
-                identity = self._fork(reading)
-            finally:
-                os.close(reading)
-            yield Waiting(identity, writing)
+            yield waiting
         finally:
-            os.close(writing)
+            os.close(waiting.pipe)
 
     def start(self) -> None:
         """Start the server where none runs: then a fork takes no time. Raises SowError."""
@@ -93,25 +89,45 @@ class ForkServer:
             self._process.wait()
             self._process = None
 
-    def _fork(self, reading: int) -> ProcessIdentity:
-        """Have a process forked that reads there. Raises SowError."""
+    def _fork(self) -> Waiting:
+        """Have a process forked. Raises SowError.
+
+        Each try has a pipe of its own. A server that dies before it answers may have forked a
+        process that nobody knows: it gets no orders, and leaves.
+        """
         for _ in range(MOST_SERVERS):
             self.start()
+            reading, writing = os.pipe()
             try:
-                number = self._ask(reading)
-            except (NoAnswer, OSError):
-                self.close()
-                continue
-            if number < 0:
-                error = OSError(-number, os.strerror(-number))
-                raise self._cannot_start(error) from error
-            if (identity := process_facts.identify(number)) is not None:
-                return identity
+                identity = self._fork_reader(reading)
+            except BaseException:
+                os.close(writing)
+                raise
+            finally:
+                os.close(reading)
+            if identity is not None:
+                return Waiting(identity, writing)
+            os.close(writing)
         raise SowError(
             f"cannot start a {self._makes}: each one ends before it has begun",
             hint="Check whether something on this machine kills these processes. Then spawn the"
             " task again.",
         )
+
+    def _fork_reader(self, reading: int) -> ProcessIdentity | None:
+        """Have a process forked that reads there; None where the server or the process has died.
+
+        Raises SowError.
+        """
+        try:
+            number = self._ask(reading)
+        except (NoAnswer, OSError):
+            self.close()
+            return None
+        if number < 0:
+            error = OSError(-number, os.strerror(-number))
+            raise self._cannot_start(error) from error
+        return process_facts.identify(number)
 
     def _ask(self, reading: int) -> int:
         """Return the server's answer: a pid, or a negative errno. Raises NoAnswer and OSError."""

@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -112,6 +113,42 @@ def test_a_server_leaves_when_its_worker_has_died(server: ForkServer) -> None:
     assert server._requests is not None
     server._requests.close()  # as the system does for whoever dies
     assert process.wait(60) == 0
+
+
+DIES_ONCE = """
+import os, pathlib, socket, sys, time
+folder = pathlib.Path(sys.argv[1])
+first, second = folder / "first", folder / "second"
+is_first = not (folder / "begun").exists()
+(folder / "begun").touch()
+requests = socket.socket(fileno=0)
+_, (orders,), _, _ = socket.recv_fds(requests, 1, 1)
+if pid := os.fork():
+    os.close(orders)
+    if not is_first:
+        requests.sendall(b"%d\\n" % pid)
+        requests.recv(1)
+    sys.exit()
+while not is_first and not first.exists():
+    time.sleep(0.01)
+data = os.read(orders, 100)
+mine = first if is_first else second
+(folder / "draft").write_bytes(data)
+(folder / "draft").rename(mine)
+"""
+"""A server that dies between a fork and its answer; the next one's process lets the first one's
+read before it."""
+
+
+def test_what_a_server_forked_that_died_before_its_answer_gets_no_orders(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", DIES_ONCE, str(tmp_path)]
+    server = ForkServer(argv, os.environ, makes="supervisor")
+    with server.forked() as waiting:
+        waiting.give(b"orders")
+    wait_until((tmp_path / "second").exists, "both have read")
+    server.close()
+    assert (tmp_path / "first").read_bytes() == b""
+    assert (tmp_path / "second").read_bytes() == b"orders"
 
 
 def test_servers_that_die_one_after_the_other_are_given_up() -> None:
