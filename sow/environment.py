@@ -63,12 +63,16 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return `environ` less what is sow's, a program's around us, or an agent's CLI's."""
+    """Return `environ` less what is sow's, a program's around us, or an agent's CLI's.
+
+    A variable without a name goes too: the system may hand one over, but refuses to set or to
+    remove it (setenv(3)), and a supervisor does both.
+    """
     # The descriptions are heavy, and short commands need the rest of this module only.
     from sow.agent_clis.known import NESTING_MARKERS
 
     return {
         name: value
         for name, value in users_environment(environ).items()
-        if name not in NESTING_MARKERS and not name.startswith(env_vars.PREFIX)
+        if name and name not in NESTING_MARKERS and not name.startswith(env_vars.PREFIX)
     }

@@ -174,6 +174,19 @@ def test_it_sees_nothing_of_the_caller_of_its_worker() -> None:
     assert sorted(variables) == [b"", b"LANG=C", b"SOW_ATTEMPT_ID=supervisor"]
 
 
+def test_a_variable_without_a_name_keeps_no_supervisor_from_its_agent(
+    attempt: AttemptSite,
+) -> None:
+    """execve(2) hands it over; setenv(3) and unsetenv(3) refuse it."""
+    attempt.prepare()
+    server = supervisor_server({**os.environ, "": "1"})
+    with server.forked() as waiting:
+        waiting.give(attempt.orders("/bin/sh", "-c", "exit 6"))
+    wait_until(lambda: has_gone(waiting), "it has ended")
+    server.close()
+    assert attempt.exit()["code"] == 6
+
+
 def test_what_a_supervisor_has_of_its_server_is_what_is_listed(attempt: AttemptSite) -> None:
     """Standard streams that lead nowhere, and limits; no socket, no signal that is ignored."""
     server = supervisor_server(os.environ, open_files=512)
