@@ -30,7 +30,7 @@ from sow.jobs.private_folders import make_private
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.paths import AttemptPaths, attempt_id
 from sow.processes import process_facts
-from sow.processes.fork_server import ForkServer
+from sow.processes.fork_server import ForkServer, ServersDie
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -54,6 +54,9 @@ from worker.running import OutputReader, Running
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack
 
+MOST_POSTPONEMENTS = 8
+"""How often in a row a job is put off because its supervisors die, in all for some three minutes.
+Nothing on this machine kills them for so long: this Python or this sow cannot run."""
 PROGRAM = Path(__file__).with_name("supervisor") / "program.py"
 
 
@@ -168,9 +171,16 @@ def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: L
     except QueueChanged:
         raise
     except SowError as error:
-        if passing_fault(error) is not None:
+        if _is_tried_again(job, error):
             raise
         return Failed(error)
+
+
+def _is_tried_again(job: Job, error: SowError) -> bool:
+    """Whether what has prevented a start may pass."""
+    if isinstance(error, ServersDie):
+        return job.postponements < MOST_POSTPONEMENTS
+    return passing_fault(error) is not None
 
 
 def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start) -> None:

@@ -33,6 +33,19 @@ class NoAnswer(Exception):
     """The server has died, was stopped, or does not answer."""
 
 
+class ServersDie(SowError):
+    """Several servers in a row died, or what they had forked did: something may kill them."""
+
+    passes = True
+
+    def __init__(self, makes: str) -> None:
+        super().__init__(
+            f"cannot start a {makes}: each one ends before it has begun",
+            hint="Check whether something on this machine kills these processes. Then spawn the"
+            " task again.",
+        )
+
+
 @dataclass
 class Waiting:
     """A process that was forked and waits for its orders."""
@@ -64,7 +77,7 @@ class ForkServer:
     def forked(self) -> Iterator[Waiting]:
         """Fork a process, which leaves at the end of the block unless it got orders.
 
-        Raises SowError when none can be started.
+        Raises SowError when none can be started; ServersDie where they begin, and end at once.
         """
         waiting = self._fork()
         try:
@@ -108,11 +121,7 @@ class ForkServer:
             if identity is not None:
                 return Waiting(identity, writing)
             os.close(writing)
-        raise SowError(
-            f"cannot start a {self._makes}: each one ends before it has begun",
-            hint="Check whether something on this machine kills these processes. Then spawn the"
-            " task again.",
-        )
+        raise ServersDie(self._makes)
 
     def _fork_reader(self, reading: int) -> ProcessIdentity | None:
         """Have a process forked that reads there; None where the server or the process has died.

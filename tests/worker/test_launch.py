@@ -12,10 +12,11 @@ import pytest
 from watch_cases import NOW, WatchSite
 
 from sow.errors import SowError
+from sow.faults import passing_fault
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases
 from sow.processes import process_facts
-from sow.processes.fork_server import ForkServer, Waiting
+from sow.processes.fork_server import ForkServer, ServersDie, Waiting
 from sow.schema.causes import Cause
 from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
@@ -189,6 +190,20 @@ def test_a_job_that_is_put_off_again_waits_longer(site: WatchSite) -> None:
         waits.append(site.get(job).retry_at - NOW)
         leases.claim(site.database, context.worker_id, total=9, own=9, now=NOW + waits[-1])
     assert waits == [1.0, 2.0, 4.0]
+
+
+def test_a_job_whose_supervisors_die_is_tried_again_but_not_for_ever(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    server = ForkServer(["/bin/false"], {}, makes="supervisor")
+    with pytest.raises(ServersDie) as raised:
+        launch.start(site.context, server, job.id)
+    assert passing_fault(raised.value) is not None
+    assert site.get(job).state is JobState.RUNNING
+    jobs.change_job(site.database, job.id, postponements=launch.MOST_POSTPONEMENTS)
+    assert launch.start(site.context, server, job.id) is None
+    assert site.get(job).state is JobState.FAILED
+    assert "each one ends before it has begun" in site.get(job).reason
 
 
 def test_a_job_waits_while_an_agent_that_nobody_has_recorded_works_on_its_task(
