@@ -8,6 +8,7 @@ answer is its pid, or a negative errno, as a line.
 """
 
 import os
+import select
 import socket
 import subprocess
 import time
@@ -22,9 +23,9 @@ from sow.schema.job import ProcessIdentity
 REQUEST = b"f"
 LONGEST_ANSWER = 64
 LOOK_SECONDS = 0.25
-"""How often a server that does not answer is looked at: it may have been stopped."""
+"""How often a process that does not answer or read is looked at: it may have been stopped."""
 PATIENCE_SECONDS = 30.0
-"""How long a server that runs may take to answer, on a machine that has no time for it."""
+"""How long one that runs may take to answer or read, on a machine that has no time for it."""
 MOST_SERVERS = 3
 """How many servers in a row may die before a start is given up."""
 
@@ -55,11 +56,24 @@ class Waiting:
     """Where it reads its orders. It leaves when this closes without any."""
 
     def give(self, orders: bytes) -> None:
-        """Give it its orders. One that has died meanwhile does nothing."""
+        """Give it its orders. One that has died meanwhile does nothing.
+
+        Nor does one that was stopped, where they are larger than the pipe: orders that are cut
+        off are none.
+        """
+        os.set_blocking(self.pipe, False)
+        room = select.poll()
+        room.register(self.pipe, select.POLLOUT)
+        view, deadline = memoryview(orders), time.monotonic() + PATIENCE_SECONDS
         with suppress(BrokenPipeError):
-            view = memoryview(orders)
             while view:
-                view = view[os.write(self.pipe, view) :]
+                try:
+                    view = view[os.write(self.pipe, view) :]
+                except BlockingIOError:
+                    if room.poll(LOOK_SECONDS * 1000):
+                        continue
+                    if process_facts.is_stopped(self.identity) or time.monotonic() >= deadline:
+                        return
 
 
 class ForkServer:

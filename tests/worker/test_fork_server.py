@@ -226,6 +226,20 @@ def test_orders_larger_than_a_pipe_arrive_whole(server: ForkServer, attempt: Att
     assert attempt.file("long").stat().st_size == 3 * len(word)
 
 
+def test_one_that_was_stopped_holds_nobody_up_and_begins_nothing(
+    server: ForkServer, attempt: AttemptSite
+) -> None:
+    """Its orders are larger than the pipe: cut off, they are none."""
+    attempt.prepare()
+    with server.forked() as waiting:
+        stop(waiting.identity.pid)
+        word = "x" * 100_000
+        waiting.give(attempt.orders("/usr/bin/touch", str(attempt.file("ran")), word))
+    os.kill(waiting.identity.pid, signal.SIGCONT)
+    wait_until(lambda: has_gone(waiting), "it has left")
+    assert not attempt.file("ran").exists()
+
+
 def test_the_server_keeps_nothing_of_what_it_has_forked(server: ForkServer) -> None:
     def open_files() -> list[str]:
         folder = Path(f"/proc/{pid_of(server)}/fd")
