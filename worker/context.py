@@ -1,7 +1,7 @@
 """What every part of a worker needs: where it works, its records, its name, its limits.
 
-Owns nothing that changes, save what the guard of the state, recovery and the tasks' logs remember
-of their looks. Knows nothing of huey.
+Owns nothing that changes, save what the guard of the state, recovery and the looks for
+unrecorded agents remember. Knows nothing of huey.
 """
 
 import logging
@@ -13,8 +13,8 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.ids import WorkerId
 from sow.jobs.database import Database
-from sow.jobs.end_entries import Logged
 from sow.jobs.records import DamagedRecord
+from sow.jobs.unrecorded_agents import StrayLooks
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.state.guarded_state import GuardedState
@@ -44,13 +44,6 @@ class ReportedOnce:
             logger.warning("%s", words)
 
 
-@dataclass
-class EndsLogged:
-    """How far the tasks' logs tell of the ends of jobs, as this worker knows."""
-
-    upto: Logged | None = None
-
-
 @dataclass(frozen=True)
 class WorkerContext:
     """One worker's surroundings."""
@@ -68,9 +61,9 @@ class WorkerContext:
         return GuardedState(self.workspace)
 
     @cached_property
-    def ends_logged(self) -> EndsLogged:
-        """Which ends of jobs stand in the tasks' logs; recovery puts it on record."""
-        return EndsLogged()
+    def strays(self) -> StrayLooks:
+        """Its looks for agents that are on no record."""
+        return StrayLooks()
 
     @cached_property
     def reported_once(self) -> ReportedOnce:

@@ -17,7 +17,7 @@ from sow.errors import ExecutorError, QueueError, SowError, StateError
 from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
-from sow.jobs.end_entries import write_ends
+from sow.jobs.end_entries import log_end
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -165,9 +165,9 @@ def end_unwritten(
 
 def tell_of_end(context: WorkerContext, job: Job) -> None:
     """Say how a job has ended, in a log too, and ring those who wait; after the commit."""
-    logged = context.ends_logged
-    logged.upto = write_ends(context.workspace, context.database, logged.upto)
-    tell(job, _story(jobs.get_job(context.database, job.id)))
+    ended = jobs.get_job(context.database, job.id)
+    log_end(context.workspace, context.database, ended)
+    tell(job, _story(ended))
     waiters.ring_job(context.database, context.workspace, job.id)
 
 

@@ -27,7 +27,7 @@ from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
-from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
+from sow.jobs.unrecorded_agents import TaskIsCarried
 from sow.paths import AttemptPaths, attempt_id
 from sow.processes import process_facts
 from sow.processes.fork_server import ForkServer, ServersDie
@@ -155,7 +155,7 @@ def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: L
             return Started(adopt(context, lease))
         leases.refuse_if_asked(context.database, job.id)
         if job.task_id:
-            refuse_strays(context.workspace, context.database, TaskId(job.task_id))
+            context.strays.refuse(context.workspace, context.database, TaskId(job.task_id))
         return Started(_start_attempt(context, server, job, lease, history))
     except leases.EndIsAsked:
         return Cancelled()

@@ -45,58 +45,57 @@ class Logged(NamedTuple):
 
     project: ProjectId
     seq: int
-    is_safe: bool = True
+    is_safe: bool
     """Whether all of that survives a loss of power already."""
 
 
-def log_ends(workspace: Workspace, database: Database, after: Logged | None = None) -> None:
+def log_ends(workspace: Workspace, database: Database) -> None:
     """Tell in the logs of each job of this project that has ended since the last look.
 
-    `after` is what `write_ends` has returned last. Nothing is told of a task that is gone. What
-    cannot be written now is left to the next look. Raises nothing.
+    Nothing is told of a task that is gone. What cannot be written now is left to the next look.
+    Raises nothing.
     """
-    _remember(workspace, database, write_ends(workspace, database, after, durable=True))
-
-
-def write_ends(
-    workspace: Workspace, database: Database, after: Logged | None = None, *, durable: bool = False
-) -> Logged | None:
-    """Do as `log_ends`, and return how far the logs tell of ends by now.
-
-    Nothing of that is put on record: an end that is in a log and not on record there costs the
-    next look a glance at that log, and each record costs a commit. Who looks often gives what was
-    returned to the next look (`after`), and to `log_ends` now and then. An entry that is not
-    `durable` may be lost with the power: `log_ends` sees to it before it goes on record.
-    """
-    logged = after
-    is_safe = after is None or after.is_safe
     with suppress(SowError, OSError):
-        project = ProjectId(project_id_at(workspace.root))
-        start = after.seq if after is not None and after.project == project else 0
-        if not project or not _ends_after(database, project, start):
-            return logged
-        with locked_once(workspace.project):
-            for row in _ends_after(database, project, start):
-                if project_id_at(workspace.root) != project:
-                    break  # another branch was checked out meanwhile
-                with suppress(DamagedRecord):  # it keeps no other end from being told
-                    is_safe &= _log_end(workspace, database, change_of(row), durable=durable)
-                logged = Logged(project, row["seq"], is_safe)
+        logged = _write_ends(workspace, database)
+        if logged is not None:
+            _remember(workspace, database, logged)
+
+
+def log_end(workspace: Workspace, database: Database, job: Job) -> None:
+    """Tell in its log how a job has just ended, before anybody is rung. Raises nothing.
+
+    The entry may be lost with the power until the next `log_ends`, which writes again what is
+    missing; that a log tells of this end does not go on record here.
+    """
+    with suppress(SowError, OSError):
+        if project_id_at(workspace.root) == job.project_id:
+            at = job.ended_at or job.created_at
+            _write(workspace, database, job, job.state, job.reason, at=at, durable=False)
+
+
+def _write_ends(workspace: Workspace, database: Database) -> Logged | None:
+    """Write the entries that are missing; None where no end is news."""
+    logged, is_safe = None, True
+    project = ProjectId(project_id_at(workspace.root))
+    if not project or not _ends_after(database, project):
+        return None
+    with locked_once(workspace.project):
+        for row in _ends_after(database, project):
+            if project_id_at(workspace.root) != project:
+                break  # another branch was checked out meanwhile
+            with suppress(DamagedRecord):  # it keeps no other end from being told
+                is_safe &= _log_end(workspace, database, change_of(row))
+            logged = Logged(project, row["seq"], is_safe)
     return logged
 
 
-def _remember(workspace: Workspace, database: Database, logged: Logged | None) -> None:
-    """Have the next look begin behind what the logs tell of. Raises nothing."""
-    if logged is None:
-        return
-    with suppress(SowError, OSError):
-        if logged.seq <= _position(database, logged.project):
-            return
-        if not logged.is_safe:
-            sync_file_system(workspace.project)
-        with database.transaction():
-            if _position(database, logged.project) < logged.seq:  # somebody may have come further
-                database.note(_name(logged.project), logged.seq)
+def _remember(workspace: Workspace, database: Database, logged: Logged) -> None:
+    """Have the next look begin behind what the logs tell of."""
+    if not logged.is_safe:
+        sync_file_system(workspace.project)
+    with database.transaction():
+        if _position(database, logged.project) < logged.seq:  # somebody may have come further
+            database.note(_name(logged.project), logged.seq)
 
 
 def end_entry(
@@ -118,12 +117,12 @@ def end_entry(
     )
 
 
-def _ends_after(database: Database, project: ProjectId, seq: int) -> list[sqlite3.Row]:
-    """Return the next ends of jobs that no log tells of yet, oldest first; those behind `seq`."""
+def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
+    """Return the next ends of jobs that are not on record as told, oldest first."""
     with database.reading():
         return database.rows(
             f"select * from change where seq > ? and project = ? and {ENDS} order by seq limit ?",  # noqa: S608
-            (max(seq, _position(database, project)), project, AT_ONCE),
+            (_position(database, project), project, AT_ONCE),
         )
 
 
@@ -131,24 +130,38 @@ def _position(database: Database, project: ProjectId) -> int:
     return int(database.noted(_name(project)) or 0)
 
 
-def _log_end(workspace: Workspace, database: Database, end: Change, *, durable: bool) -> bool:
-    """Write one entry; tell whether nothing is left that a loss of power could take.
+def _log_end(workspace: Workspace, database: Database, end: Change) -> bool:
+    """Write one entry, unless it is there; tell whether a loss of power could take nothing of it.
 
     Raises what a passing fault of the machine is.
     """
     try:
         job = jobs.get_job(database, JobId(end.job or 0))
-        folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
-        state = JobState(end.kind)
-        reason = end.data.reason or ""
-        entry = end_entry(database, job, state, _words(job, state, reason), at=end.at)
-        if has_entry(folder, entry.id):
-            return False  # whoever wrote it may not have synced it
-        write_entry(folder, entry, durable=durable)
+        state, reason = JobState(end.kind), end.data.reason or ""
+        return _write(workspace, database, job, state, reason, at=end.at)
     except StateError as error:
         if passing_fault(error) is not None:
             raise
         return True
+
+
+def _write(
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    state: JobState,
+    reason: str,
+    *,
+    at: float,
+    durable: bool = True,
+) -> bool:
+    """Write the entry about the end of a job, unless it is there; tell whether it was synced."""
+    folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
+    with locked_once(folder):
+        if has_entry(folder, _entry_id(database, job)):
+            return False  # whoever wrote it may not have synced it
+        entry = end_entry(database, job, state, _words(job, state, reason), at=at)
+        write_entry(folder, entry, durable=durable)
     return durable
 
 

@@ -6,6 +6,7 @@ ended. Owns the search and the refusal; ends nothing.
 """
 
 import os
+import time
 
 import msgspec
 
@@ -16,6 +17,8 @@ from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import process_facts
+
+MOMENT_SECONDS = 1.0
 
 
 class Stray(msgspec.Struct, frozen=True):
@@ -64,6 +67,7 @@ def find_strays(
 ) -> dict[TaskId, tuple[Stray, ...]]:
     """Return what carries tasks of this workspace by attempts that are not on record, by task.
 
+    Without `task_ids` all tasks are meant.
     What an attempt on record has left behind is not counted: it has had its
     end, or recovery sees to it. Processes whose environment may not be read
     are not seen.
@@ -83,6 +87,29 @@ def find_strays(
             stray = Stray(attempt, _topmost(carriers[task_id, attempt]))
             found[task_id] = (*found.get(task_id, ()), stray)
     return found
+
+
+class StrayLooks:
+    """Such looks of a worker: one serves all the jobs that it starts within a moment.
+
+    An agent that is on no record has lost it with an earlier queue's file, and with that file the
+    worker that started it: none comes to be while one worker has its queue.
+    """
+
+    def __init__(self) -> None:
+        self._none_at = float("-inf")
+        """When there was none at all, on the monotonic clock."""
+
+    def refuse(self, workspace: Workspace, database: Database, task_id: TaskId) -> None:
+        """Refuse a task as `refuse_strays` does. Raises TaskIsCarried."""
+        began = time.monotonic()
+        if began - self._none_at < MOMENT_SECONDS:
+            return
+        found = find_strays(workspace, database)
+        if task_id in found:
+            raise TaskIsCarried(task_id, found[task_id])
+        if not found:
+            self._none_at = began
 
 
 def _is_here(root: str, workspace: Workspace) -> bool:

@@ -153,13 +153,15 @@ def _cpu_seconds(process: psutil.Process) -> float:
 def carriers(name: str, *values: str) -> list[int]:
     """Return the pids of processes that started with `name` set to one of `values`.
 
-    A process whose environment may not be read is left out.
+    Without `values`, to anything. A process whose environment may not be read is left out.
     """
     nothing: dict[str, str] = {}
-    return [
-        process.pid
+    found = {
+        process.pid: unless_gone(nothing, process.environ).get(name)
         for process in psutil.process_iter()
-        if unless_gone(nothing, process.environ).get(name) in values
+    }
+    return [
+        pid for pid, value in found.items() if value is not None and value in (values or (value,))
     ]
 
 

@@ -94,7 +94,10 @@ def tree_cpu_seconds(pid: int) -> float:
 
 
 def carriers(name: str, *values: str) -> list[int]:
-    """Return the pids of running processes that started with `name` set to one of `values`."""
+    """Return the pids of running processes that started with `name` set to one of `values`.
+
+    Without `values`, to anything.
+    """
     pids: list[int] = _backend().carriers(name, *values)
     return pids
 

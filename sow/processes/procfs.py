@@ -120,8 +120,11 @@ def carries(pid: int, name: str, value: str) -> bool:
 
 
 def carriers(name: str, *values: str) -> list[int]:
-    """Return the pids of running processes that started with `name` set to one of `values`."""
-    assigned = [_assigned(name, value) for value in values]
+    """Return the pids of running processes that started with `name` set to one of `values`.
+
+    Without `values`, to anything.
+    """
+    assigned = [_assigned(name, value) for value in values] or [f"\0{name}=".encode()]
     found = []
     for pid in all_pids():
         environ = b"\0" + variables(pid)

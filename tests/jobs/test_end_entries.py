@@ -141,15 +141,38 @@ def test_what_a_worker_has_not_synced_is_synced_before_it_goes_on_record(
 
     monkeypatch.setattr(end_entries, "sync_file_system", note)
     job = ended(database, JobState.DONE)
-    logged_by_worker = end_entries.write_ends(workspace, database)
-    assert logged_by_worker is not None
+    end_entries.log_end(workspace, database, job)
+    end_entries.log_end(workspace, database, job)
     assert [entry.job for entry in read_entries(find_task(workspace, "010").log)] == [job.id]
     assert on_record == []
     log_ends(workspace, database)
     assert on_record == [None]
-    assert database.noted(f"{end_entries.LOGGED} {PROJECT}") == str(logged_by_worker.seq)
-    log_ends(workspace, database, logged_by_worker)
+    assert database.noted(f"{end_entries.LOGGED} {PROJECT}")
+    log_ends(workspace, database)
     assert len(on_record) == 1
+    assert find_task(workspace, "010").log.read_text().count("event: job") == 1
+
+
+def test_an_entry_that_was_lost_with_the_power_is_written_again(
+    workspace: Workspace, database: Database
+) -> None:
+    job = ended(database, JobState.FAILED, reason="it crashed")
+    end_entries.log_end(workspace, database, job)
+    log = find_task(workspace, "010").log
+    before = log.read_text()
+    log.unlink()
+    log_ends(workspace, database)
+    assert log.read_text() == before
+
+
+def test_a_worker_writes_nothing_into_the_log_of_another_project(
+    workspace: Workspace, database: Database
+) -> None:
+    other = ProjectId("3f0c0b5e-9999-4222-8333-444455556667")
+    job = jobs.insert_job(database, make_job(task_id="010", project_id=other))
+    jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
+    end_entries.log_end(workspace, database, jobs.get_job(database, job.id))
+    assert logged(workspace) == []
 
 
 def test_what_a_command_has_synced_needs_no_other_sync(

@@ -41,7 +41,11 @@ def test_help_describes_every_target_and_is_what_make_does_by_itself() -> None:
 
 
 def test_every_target_that_a_text_or_ci_names_is_there() -> None:
-    named = set(re.findall(r"^ *(?:timeout .*? |begin_beside )?make ([a-z-]+)", read(".ci/run"), re.MULTILINE))
+    named = set(
+        re.findall(
+            r"^ *(?:timeout .*? |begin_beside )?make ([a-z-]+)", read(".ci/run"), re.MULTILINE
+        )
+    )
     for text in TEXTS:
         body = read(str(text))
         named |= set(re.findall(r"`make ([a-z-]+)`", body))

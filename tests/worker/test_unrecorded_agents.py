@@ -9,7 +9,13 @@ import pytest
 from watch_cases import WatchSite
 
 from sow.ids import TaskId
-from sow.jobs.unrecorded_agents import find_strays
+from sow.jobs import unrecorded_agents
+from sow.jobs.unrecorded_agents import (
+    MOMENT_SECONDS,
+    StrayLooks,
+    TaskIsCarried,
+    find_strays,
+)
 
 Carry = Callable[..., int]
 
@@ -56,6 +62,22 @@ def test_a_process_of_an_attempt_that_is_not_on_record_is_one(
     pid = carry("7.1.abc")
     assert strays_of(site) == [("7.1.abc", (pid,))]
     assert strays_of(site, "020") == []
+
+
+def test_a_look_that_found_none_at_all_serves_a_moment(
+    site: WatchSite, carry: Carry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(unrecorded_agents.time, "monotonic", lambda: clock[0])
+    looks = StrayLooks()
+    looks.refuse(site.workspace, site.database, TaskId("010"))
+    carry("7.1.abc")
+    looks.refuse(site.workspace, site.database, TaskId("010"))
+    clock[0] += MOMENT_SECONDS
+    for _ in range(2):
+        looks.refuse(site.workspace, site.database, TaskId("020"))
+        with pytest.raises(TaskIsCarried):
+            looks.refuse(site.workspace, site.database, TaskId("010"))
 
 
 def test_what_an_attempt_on_record_has_left_is_none(site: WatchSite, carry: Carry) -> None:
