@@ -23,14 +23,12 @@ from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
-from sow.ids import TaskId
 from sow.paths import SOW_FOLDER
 from sow.schema.causes import Cause
 from sow.schema.job import CHANGED_NOTHING, Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import ReviewVerdict, Task, TaskState, TaskStatus
 from sow.state.statefiles import STATE_LIMIT, parse_state
-from sow.state.tasks import read_task
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import addressed
 from sow.yamlfile import REMOVE
@@ -70,6 +68,10 @@ OF_OTHERS = ("review", "check", "merged")
 """What others have said of a task's work: kept from its author."""
 
 
+class PutBack(Outdated):
+    """The task was put back to `pending`."""
+
+
 def persist_session(context: WorkerContext, running: Running) -> None:
     """Write the session that the output tells of into the task's state, if it is news there."""
     seen = running.output.seen
@@ -105,6 +107,10 @@ def write_down(
     spent = spent_by(job, running, verdict, next_step)
     try:
         _follow(context, running, job, verdict, next_step, spent, ending)
+    except PutBack:
+        started = running.output.seen.has_begun
+        mark_again(context, job, running.lease, running.session_id, started=started)
+        raise
     except StateError as error:
         if passing_fault(error) is not None:
             raise  # nothing is wrong with the task: it is written later
@@ -124,7 +130,6 @@ def _follow(
 ) -> None:
     if verdict.cause is Cause.STATE_UNREADABLE:
         restore_state(context, running)
-    _mark_if_pending(context, running, job)
     now = context.now()
     session = both(marks_session(running, verdict), clears_session)
     session = both(session, _tells_files(running))
@@ -217,8 +222,8 @@ def _refuse_outdated(
     that is `failed` by our own hand is no report: a worker died before the commit.
     A limit that was raised meanwhile may leave another share.
     """
-    if task.status is TaskStatus.PENDING:  # put back in this very moment
-        raise Outdated(task.status)
+    if task.status is TaskStatus.PENDING:  # what is written next may not follow that
+        raise PutBack(task.status)
     failed_by_us = step is Step.FAIL and task.status is TaskStatus.FAILED
     if step is Step.CANCEL or failed_by_us:
         return
@@ -229,13 +234,6 @@ def _refuse_outdated(
         refuse_cancelled(context, job)
     if step is Step.FAIL:
         refuse_raised(context, job, verdict)
-
-
-def _mark_if_pending(context: WorkerContext, running: Running, job: Job) -> None:
-    """See to it that what is written next may follow the task's status."""
-    if read_task(context.workspace, TaskId(job.task_id)).status is TaskStatus.PENDING:
-        started = running.output.seen.has_begun
-        mark_again(context, job, running.lease, running.session_id, started=started)
 
 
 def _restored_judgements(running: Running) -> Change:
