@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
+import psutil
 import pytest
 from attempt_cases import (
     ONE_SUPERVISOR,
@@ -69,7 +70,9 @@ def test_asked_to_end_it_interrupts_the_agent_first(
 def test_an_interrupt_reaches_the_foreground_of_a_shell_script(attempt: AttemptSite) -> None:
     """§7: "Shell scripts are executors": a shell waits for its child before it heeds ^C."""
     process = attempt.sh(f"{say_pid('up')}; sleep 600; echo went on")
-    attempt.pid_in("up")
+    shell = psutil.Process(attempt.pid_in("up"))
+    # An interrupt that comes while the shell starts it may be lost: then the shell is terminated.
+    wait_until(lambda: [each.name() for each in shell.children()] == ["sleep"], "it sleeps")
     process.terminate()
     assert process.wait(SECONDS) == 0
     assert attempt.exit()["signal"] == signal.SIGINT
