@@ -26,8 +26,10 @@ def make_private(folder: Path, *, below: Path) -> None:
 
     Raises LeadsOut, OSError.
     """
-    for part in reversed((folder, *folder.parents)):
-        if part.is_relative_to(below) and part != below:
+    for part in (folder, *folder.parents):
+        if part == below or not part.is_relative_to(below):
+            return
+        if part == folder or _is_open_to_others(os.stat(part)):  # noqa: PTH116
             with opened_folder(part, root=below, makes=MODE) as descriptor:
                 _close_to_others(descriptor)
 
@@ -62,11 +64,16 @@ def close_to_others(folder: Path) -> None:
     facts = os.stat(folder)  # noqa: PTH116
     if not stat.S_ISDIR(facts.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    if facts.st_mode & OTHERS and facts.st_uid == os.geteuid():
+    if _is_open_to_others(facts):
         folder.chmod(stat.S_IMODE(facts.st_mode) & ~OTHERS)
 
 
 def _close_to_others(descriptor: int) -> None:
     facts = os.fstat(descriptor)
-    if facts.st_mode & OTHERS and facts.st_uid == os.geteuid():
+    if _is_open_to_others(facts):
         os.fchmod(descriptor, stat.S_IMODE(facts.st_mode) & ~OTHERS)
+
+
+def _is_open_to_others(facts: os.stat_result) -> bool:
+    """Whether a folder is ours, and others may do something in it."""
+    return bool(facts.st_mode & OTHERS) and facts.st_uid == os.geteuid()
