@@ -41,11 +41,15 @@ def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
     line_end = "\r\n" if "\r\n" in source else "\n"
     source = source.replace("\r\n", "\n")
     wanted = _load(source, path)
+    root = None
     for name, value in changes.items():
         keys = tuple(name.split(".")) if isinstance(name, str) else name
         plain = value if value is REMOVE else to_builtins(value, builtin_types=(datetime,))
-        source = _changed(source, keys, plain)
+        before, root = source, root or compose(source)
+        source = _changed(source, keys, plain, root)
         _put(wanted, keys, plain)
+        if isinstance(plain, (dict, list)) or source.count("\n") != before.count("\n"):
+            root = None  # else every other key is where it was
     if _load(source, path) != wanted:
         raise YamlProblem(_ENTANGLED, path=path)
     return source.replace("\n", line_end).encode("utf-8", "replace")
@@ -77,9 +81,10 @@ def _put(data: Any, keys: Keys, value: object) -> None:
         data[keys[-1]] = value
 
 
-def _changed(source: str, keys: Keys, value: object) -> str:
-    """Return `source` with one change made."""
-    root = compose(source)
+def _changed(source: str, keys: Keys, value: object, root: Any = None) -> str:
+    """Return `source` with one change made. `root` is its tree of nodes, where that is known."""
+    if root is None:
+        root = compose(source)
     way = _way(root, keys)
     if len(way) < len(keys):
         return source if value is REMOVE else _with_new(source, root, way, keys, value)
