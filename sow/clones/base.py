@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import UNSET, Struct
 
 from sow.clones.clone_facts import text_of
-from sow.clones.merge_marks import is_brought_otherwise, project_side
+from sow.clones.merge_marks import is_named, marks_since, project_side
 from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
@@ -129,7 +129,7 @@ def _with_dependencies(
         _fetch(view, repository, dependency.commit)
         if view.is_ancestor(dependency.commit, commit):
             continue
-        if is_brought_otherwise(view, commit, dependency.commit):
+        if is_named(marks_since(view, commit, dependency.commit), dependency.commit):
             continue
         commit = _merge(view, repository, place, commit, dependency, merged_in)
         merged_in.append(dependency.task)

@@ -121,7 +121,8 @@ def bring_back(
     former = view.text("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)) or None
     if former == commit:
         return BroughtBack(commit, former)
-    refuse_branch_in_the_way(main, facts.branch)
+    if former is None:  # a branch that is there has nothing in its way
+        refuse_branch_in_the_way(main, facts.branch)
     _refuse_checked_out(main, facts.branch)
     with private_view(facts.path, main) as clone:
         fetch_objects(view, view_folder(clone), commit)
@@ -148,7 +149,8 @@ def refuse_in_the_way(facts: CloneFacts, main: Repository) -> None:
     former = view_of(main.top).commit_of(f"refs/heads/{facts.branch}")
     if commit is None or former == commit:
         return
-    refuse_branch_in_the_way(main, facts.branch)
+    if former is None:
+        refuse_branch_in_the_way(main, facts.branch)
     _refuse_checked_out(main, facts.branch)
     if former is not None:
         with private_view(facts.path, main) as clone:

@@ -10,9 +10,11 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from sow.clones.deleting import delete_folder
 from sow.files.scratch import scratch_folder
@@ -66,9 +68,34 @@ def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str
     return foreign
 
 
-def write_index(view: View, changes: Sequence[Change]) -> None:
-    """Make the index hold the newer commit's entries; all others stay. Raises GitRefused."""
-    hidden = _hidden(view) & {change.path for change in changes if change.will_be_there}
+class IndexEntries(NamedTuple):
+    """What an index holds of each path."""
+
+    facts: Mapping[str, AbstractSet[str]]
+    """Mode, object and stage."""
+    hidden: AbstractSet[str]
+    """The paths whose files need not be there (git's "skip-worktree")."""
+
+
+def index_entries(view: View) -> IndexEntries:
+    """Return the entries of a view's index. Raises GitRefused."""
+    facts: dict[str, set[str]] = {}
+    hidden = set()
+    for record in view.records("ls-files", "-z", "-t", "--stage"):
+        mark, _, rest = record.partition(" ")
+        fact, _, path = rest.partition("\t")
+        facts.setdefault(path, set()).add(fact)
+        if mark == "S":
+            hidden.add(path)
+    return IndexEntries(facts, hidden)
+
+
+def write_index(view: View, changes: Sequence[Change], before: IndexEntries) -> None:
+    """Make the index hold the newer commit's entries; all others stay. Raises GitRefused.
+
+    A path that is hidden `before` stays so.
+    """
+    hidden = before.hidden & {change.path for change in changes if change.will_be_there}
     removed = [f"0 {c.old}\t{c.path}" for c in changes if not c.will_be_there]
     added = [f"{c.new_mode} {c.new}\t{c.path}" for c in changes if c.will_be_there]
     words = ("update-index", "--add", "--remove", "--replace", "-z", "--index-info")
@@ -79,34 +106,24 @@ def write_index(view: View, changes: Sequence[Change]) -> None:
     view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
 
 
-def staged_paths(view: View, changes: Sequence[Change]) -> tuple[str, ...]:
+def staged_paths(index: IndexEntries, changes: Sequence[Change]) -> tuple[str, ...]:
     """Return the paths whose entry in the index is neither the older nor the newer commit's."""
-    entries: dict[str, set[str]] = {}
-    for record in view.records("ls-files", "-z", "--stage"):
-        facts, _, path = record.partition("\t")
-        entries.setdefault(path, set()).add(facts)
     staged = []
     for change in changes:
         old = {f"{change.old_mode} {change.old} 0"} if change.was_there else set()
         new = {f"{change.new_mode} {change.new} 0"} if change.will_be_there else set()
-        if entries.get(change.path, set()) not in (old, new):
+        if index.facts.get(change.path, set()) not in (old, new):
             staged.append(change.path)
     return tuple(staged)
 
 
-def not_checked_out(view: View, changes: Sequence[Change]) -> frozenset[str]:
-    """Return which of the paths the working tree is checked out without."""
-    hidden = _hidden(view)
+def not_checked_out(folder: Path, index: IndexEntries, changes: Sequence[Change]) -> frozenset[str]:
+    """Return which of the paths the working tree in `folder` is checked out without."""
     return frozenset(
         change.path
         for change in changes
-        if change.path in hidden and not os.path.lexists(view.folder / change.path)
+        if change.path in index.hidden and not os.path.lexists(folder / change.path)
     )
-
-
-def _hidden(view: View) -> set[str]:
-    records = view.records("ls-files", "-z", "-t")
-    return {record[2:] for record in records if record.startswith("S ")}
 
 
 def unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
@@ -114,13 +131,14 @@ def unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
     present = [entry for entry in entries if entry[1] != NOTHING]
     absent = {path for path, mode, _ in entries if mode == NOTHING}
     found = {path for path in absent if _is_there(view.folder, path)}
+    # Git would follow a link above a file.
+    found |= {path for path, _, _ in present if _in_the_way(view.folder, path, set())}
     if not present:
         return found
     with scratch_folder("index") as scratch:
         index = {"GIT_INDEX_FILE": f"{scratch}/index"}
         _fill(view, present, index)
-        view.answer("update-index", "-q", "--refresh", variables=index, seconds=LONG_SECONDS)
-        words = ("diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all")
+        words = ("ls-files", "-z", "--modified")  # it compares contents, and finds missing files
         return found | set(view.records(*words, variables=index, seconds=LONG_SECONDS))
 
 

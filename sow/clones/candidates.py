@@ -85,14 +85,17 @@ def in_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
     return tuple(ordered)
 
 
-def candidates(main: MainCheckout, task_ids: Sequence[str]) -> tuple[Candidate, ...]:
+def candidates(
+    main: MainCheckout, task_ids: Sequence[str], tip: str | None = None
+) -> tuple[Candidate, ...]:
     """Return some tasks in the order in which they are merged, their branches brought in.
 
+    `tip` is the commit of the project's branch, where the caller has asked for it just now.
     Raises NotMergeable, NoProjectBranch, ProjectBranchGone, BranchInTheWay,
     UnsafeClone, GitRefused, and what `read_task` raises.
     """
     branch = project_branch(main)
-    tip = branch_tip(main, branch)
+    tip = branch_tip(main, branch) if tip is None else tip
     found = []
     for task in in_order([read_task(main.workspace, task_id) for task_id in task_ids]):
         _refuse_unfinished(task)
@@ -128,14 +131,16 @@ def _refuse_unfinished(task: Task) -> None:
 def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
     """Return a task with the last commit of its branch, fetched from its clone if it has one."""
     place = main.place(task)
-    tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    brought = None
     if state_of(place) is CloneState.WHOLE:
         try:
             brought = bring_back(place, main.repository)
         except BranchInTheWay:
             refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
             raise
-        tip = brought.commit if brought is not None else tip
+    if brought is not None:
+        return Candidate(task, place, brought.commit)
+    tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
     if tip is None:
         why = f"it has neither a clone nor a branch {place.branch}"
         hint = f"Work without a clone is in {main.repository.top}: commit it there."

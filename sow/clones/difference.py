@@ -9,6 +9,7 @@ from msgspec import Struct
 from sow.clones.clone_facts import CloneFacts
 from sow.clones.merge_marks import project_side
 from sow.clones.steering import steering_files
+from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import merge_trees
 from sow.git.run import LONG_SECONDS
 from sow.git.view import WITH_PATTERNS, View
@@ -66,11 +67,17 @@ def own_base(view: View, base: str, commit: str, project: str | None) -> str:
 
 
 def _newest_contained(view: View, commit: str, project: str) -> str | None:
-    newest = view.commit_of(project)
-    if newest is None:
-        return None
-    outside = view.text("rev-list", "--first-parent", newest, f"^{commit}").splitlines()
-    return view.commit_of(f"{outside[-1]}^1") if outside else newest
+    words = ("rev-list", "--first-parent", "--parents", project, f"^{commit}")
+    code, output, complaint = view.answer(*words)
+    if code != 0:
+        if view.commit_of(project) is None:
+            return None
+        raise GitRefused(view.folder, words, code, complaint)
+    outside = output.decode().splitlines()
+    if not outside:
+        return project
+    _, *parents = outside[-1].split()
+    return parents[0] if parents else None
 
 
 def patch_of(view: View, facts: CloneFacts, found: Difference | None) -> bytes:

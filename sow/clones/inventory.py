@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sow.clones.gitlinks import gitlinks
 from sow.clones.ignored_files import Ignored, ignored_files
 from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
 from sow.clones.kept_commits import lost_from_logs, not_in
@@ -24,7 +23,7 @@ from sow.git.inner_view import InnerRepository, inner_repository
 from sow.git.named_commits import logged_commits, named_commits, remote_commits, waiting_patches
 from sow.git.private_view import private_view, real_git_dir
 from sow.git.repository import Repository
-from sow.git.view import WITH_PATTERNS, View, view_of
+from sow.git.view import view_of
 
 GIT = ".git"
 BARE = frozenset({"HEAD", "objects", "refs"})
@@ -149,8 +148,7 @@ def inventory(
         if here is None:
             raise UnsafeClone(git_dir, "has no commit checked out")
         found = work_tree(view, place.since(here), here, withheld)
-        ignored = ignored_paths(view, gitlinks(view))
-        tracked = _bare_ones(view)
+        ignored = ignored_paths(view, found.links)
         kept = view_of(main.top)
         lost = not_in(kept, set(named.values()))
         known = {*named.values(), *remote_commits(git_dir)}
@@ -161,7 +159,7 @@ def inventory(
         if untaken.reason not in (COPIED, STATE, RECORDS)
         for path in untaken.paths
     ]
-    inner, unknown = _inner(place.path, main, tracked)
+    inner, unknown = _inner(place.path, main, set(found.heads))
     inner = tuple(filter(None, (_without_setup(place.path, work, made) for work in inner)))
     files = [path for path in ignored if not _is_state(place, path)]
     files += [path for work in inner for path in work.ignored]
@@ -190,16 +188,13 @@ def _is_state(place: Place, path: str) -> bool:
     return place.holds_state(path.rstrip("/"))
 
 
-def _bare_ones(view: View) -> set[str]:
-    """Return the folders with a `HEAD` that the commit has: such files are a part of the work."""
-    found = view.records("ls-files", "-z", "--", ":(glob)**/HEAD", variables=WITH_PATTERNS)
-    return {os.path.dirname(path) for path in found}  # noqa: PTH120 - a text is what is wanted
-
-
 def _inner(
     clone: Path, main: Repository, tracked: set[str]
 ) -> tuple[tuple[InnerWork, ...], list[str]]:
-    """Return what each repository inside a clone holds, and what could not be looked at."""
+    """Return what each repository inside a clone holds, and what could not be looked at.
+
+    A folder whose `HEAD` is `tracked` is a part of the work.
+    """
     places = inner_places(clone)
     unknown = [f"{folder} cannot be read" for folder in places.unread]
     if places.is_cut_short:

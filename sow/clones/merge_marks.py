@@ -66,21 +66,25 @@ def brought_by(view: View, project: str, commit: str) -> str:
     return records[0] if records and records[2] == commit else commit
 
 
-def project_side(view: View, project: str, other: str) -> str:
+Marks = Sequence[tuple[str, str, str]]
+"""What `marks_since` returns."""
+
+
+def project_side(view: View, project: str, other: str, marks: Marks | None = None) -> str:
     """Return the commit to merge `other` with: the project's, or one like it with more parents.
 
-    These are what of `other` was brought otherwise, so that the two have it in common.
-    Raises GitRefused.
+    These are what of `other` was brought otherwise, so that the two have it in common. `marks` are
+    those since `other` went apart, where the caller has them. Raises GitRefused.
     """
-    brought = _brought_otherwise(view, project, other)
+    brought = _brought_otherwise(view, project, other, marks)
     if not brought:
         return project
     return scratch_commit(view, f"{project}^{{tree}}", project, *brought)
 
 
-def is_brought_otherwise(view: View, project: str, commit: str) -> bool:
-    """Whether a message of the project's own line names the commit. Raises GitRefused."""
-    return any(marked == commit for _, _, marked in marks_since(view, project, commit))
+def is_named(marks: Marks, commit: str) -> bool:
+    """Whether one of the messages names the commit."""
+    return any(marked == commit for _, _, marked in marks)
 
 
 def lost_results(folder: Path, project: str, merges: Sequence[TaskMerge]) -> Iterator[str]:
@@ -108,9 +112,12 @@ def _apart(view: View, project: str, commits: Sequence[str]) -> set[str]:
         }
 
 
-def _brought_otherwise(view: View, project: str, other: str) -> tuple[str, ...]:
+def _brought_otherwise(
+    view: View, project: str, other: str, marks: Marks | None
+) -> tuple[str, ...]:
     """Return the newest such commit of each task."""
-    marks = marks_since(view, project, other)
+    if marks is None:
+        marks = marks_since(view, project, other)
     if not marks:
         return ()
     words = ("rev-list", other, f"^{project}")

@@ -128,7 +128,7 @@ def merge_tasks(
     for number in range(1, MOST_TRIES + 1):
         onto = branch_tip(main, branch)
         fetch_promised(main.repository, [onto])
-        found = candidates(main, task_ids)
+        found = candidates(main, task_ids, onto)
         step("branches brought in")
         parts, result = _computed(main, branch, onto, found, way=way, fresh=fresh)
         step("computed")

@@ -11,13 +11,14 @@ from msgspec import Struct
 
 from sow.clones.clone_facts import CloneFacts, text_of
 from sow.clones.merge_marks import (
-    is_brought_otherwise,
+    is_named,
     mark_lines,
     marked,
     marks_since,
     project_side,
 )
 from sow.errors import StateError
+from sow.git.git_errors import GitRefused
 from sow.git.identity import identity_of
 from sow.git.merge_tree import merge_trees, scratch_commit, side_of, with_paths_of
 from sow.git.repository import Repository
@@ -187,11 +188,14 @@ def compute_merge(
     commits must be in the main repository. Every way comes to the same files.
     """
     view = view_of(main.top)
-    if is_merged(main, onto, wanted.commit):
+    if view.is_ancestor(wanted.commit, onto):
+        return Merge(onto, onto)
+    marks = marks_since(view, onto, wanted.commit)
+    if is_named(marks, wanted.commit):
         return Merge(onto, onto)
     author = identity_of(main.top)
     theirs = side_of(view, wanted.commit, onto, wanted.facts.own_paths)
-    merged = merge_trees(view, project_side(view, onto, wanted.commit), theirs)
+    merged = merge_trees(view, project_side(view, onto, wanted.commit, marks), theirs)
     if merged.conflicts:
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
         return Merge(onto, None, files, merged.words)
@@ -213,14 +217,16 @@ def is_merged(main: Repository, project: str, commit: str, remembered: str | Non
     Without it, the messages on the project's own line tell. Raises GitRefused.
     """
     view = view_of(main.top)
-    tip = view.commit_of(project)
-    if tip is None or view.commit_of(commit) is None:
-        return False
-    if view.is_ancestor(commit, tip):
+    try:
+        if view.is_ancestor(commit, project):
+            return True
+    except GitRefused:
+        if view.commit_of(project) is None or view.commit_of(commit) is None:
+            return False
+        raise
+    if remembered and view.commit_of(remembered) and view.is_ancestor(remembered, project):
         return True
-    if remembered and view.commit_of(remembered) and view.is_ancestor(remembered, tip):
-        return True
-    return is_brought_otherwise(view, tip, commit)
+    return is_named(marks_since(view, project, commit), commit)
 
 
 def _with_tasks(

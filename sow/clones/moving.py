@@ -13,7 +13,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.clones.bringing_along import (
+    IndexEntries,
     foreign_paths,
+    index_entries,
     not_checked_out,
     staged_paths,
     write_files,
@@ -26,7 +28,7 @@ from sow.errors import StateError
 from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import Change, changes_between
 from sow.git.repository import Repository, working_tree_of
-from sow.git.view import View, view_of
+from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import first_after
 
 KIND = "moving"
@@ -107,7 +109,7 @@ def move_branch(
     complete_move(main, branch)
     if view_of(main.top).commit_of(f"refs/heads/{branch}") != old:
         raise BranchMoved(branch, old)
-    folder = refuse_dirty(main, branch, old, new, patience)
+    tree = refuse_dirty(main, branch, old, new, patience)
     write_json(note_path(main, KIND, branch), MoveNote(old, new))
     step("noted")
     try:
@@ -117,7 +119,7 @@ def move_branch(
     except GitRefused as error:
         _refuse_unless_moved(main, branch, old, new, error)
     step("branch moved")
-    left = _bring_along(main, folder, old, new, new, step) if folder else ()
+    left = _bring_along(main, tree.folder, tree.changes, step) if tree else ()
     remove_note(main, KIND, branch)
     return Moved(new, left)
 
@@ -153,59 +155,71 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
     tip = view.commit_of(f"refs/heads/{branch}")
     folder = working_tree_of(main, branch)
     if folder:
-        _wait_for_index(view_of(folder), patience)
+        _wait_for_index(main, folder, patience)
     if folder and tip and tip != note.old and view.is_ancestor(note.new, tip):
-        left = _bring_along(main, folder, note.old, note.new, tip, no_step)
+        since = {change.path for change in changes_between(view, note.new, tip)}
+        changes = changes_between(view, note.old, note.new)
+        left = _bring_along(main, folder, [c for c in changes if c.path not in since], no_step)
     remove_note(main, KIND, branch)
     return left
 
 
 def _bring_along(
-    main: Repository, folder: Path, old: str, new: str, tip: str, step: Callable[[str], None]
+    main: Repository, folder: Path, changes: Sequence[Change], step: Callable[[str], None]
 ) -> tuple[str, ...]:
-    """Bring files and index from `old` to `new`, save for what changed on the way to `tip`."""
+    """Make some changes in the files and the index of a working tree."""
     view = view_of(folder)
-    _wait_for_index(view, 0.0)
-    since = {change.path for change in changes_between(view, new, tip)} if tip != new else set()
-    changes = [c for c in changes_between(view, old, new) if c.path not in since]
-    own = set(staged_paths(view, changes))
+    _wait_for_index(main, folder, 0.0)
+    index = index_entries(view)
+    own = set(staged_paths(index, changes))
     changes = [change for change in changes if change.path not in own]
-    left = write_files(view, _written(view, changes), _git_path(view, "sow/draft"))
+    draft = _git_path(main, folder, "sow/draft")
+    left = write_files(view, _written(folder, index, changes), draft)
     step("files written")
-    with own_locks(main, _git_path(view, "index.lock")):
-        write_index(view, changes)
+    with own_locks(main, _git_path(main, folder, "index.lock")):
+        write_index(view, changes, index)
     step("index written")
     return tuple(sorted({*left, *own}))
 
 
+class ReadyTree(Struct, frozen=True):
+    """A working tree that a branch's move can bring along."""
+
+    folder: Path
+    changes: tuple[Change, ...]
+    """What the move changes."""
+
+
 def refuse_dirty(
     main: Repository, branch: str, old: str, new: str, patience: float = 0.0
-) -> Path | None:
+) -> ReadyTree | None:
     """Return the working tree that has a branch, where nothing in it is in the way of a move.
 
     `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, StateError,
     GitRefused.
     """
     folder = working_tree_of(main, branch)
-    if folder is not None:
-        view = view_of(folder)
-        _wait_for_index(view, patience)
-        changes = changes_between(view, old, new)
-        foreign = foreign_paths(view, _written(view, changes))
-        if dirty := sorted({*foreign, *staged_paths(view, changes)}):
-            raise DirtyFiles(folder, dirty)
-    return folder
+    if folder is None:
+        return None
+    view = view_of(folder)
+    _wait_for_index(main, folder, patience)
+    changes = changes_between(view, old, new)
+    index = index_entries(view)
+    foreign = foreign_paths(view, _written(folder, index, changes))
+    if dirty := sorted({*foreign, *staged_paths(index, changes)}):
+        raise DirtyFiles(folder, dirty)
+    return ReadyTree(folder, changes)
 
 
-def _written(view: View, changes: Sequence[Change]) -> list[Change]:
+def _written(folder: Path, index: IndexEntries, changes: Sequence[Change]) -> list[Change]:
     """Return the changes to files that the working tree has: a sparse one lacks some."""
-    hidden = not_checked_out(view, changes)
+    hidden = not_checked_out(folder, index, changes)
     return [change for change in changes if change.path not in hidden]
 
 
-def _wait_for_index(view: View, patience: float) -> None:
+def _wait_for_index(main: Repository, folder: Path, patience: float) -> None:
     """Wait until no other git is at work in a working tree. Raises IndexInUse."""
-    lock = _git_path(view, "index.lock")
+    lock = _git_path(main, folder, "index.lock")
     until = time.monotonic() + patience
     while lock.exists():
         if time.monotonic() >= until:
@@ -213,5 +227,8 @@ def _wait_for_index(view: View, patience: float) -> None:
         time.sleep(LOOK_SECONDS)
 
 
-def _git_path(view: View, name: str) -> Path:
-    return Path(view.text("rev-parse", "--path-format=absolute", "--git-path", name))
+def _git_path(main: Repository, folder: Path, name: str) -> Path:
+    """Return a file of one working tree's own git folder. The main one's is known."""
+    if folder == main.top:
+        return main.git_dir / name
+    return Path(view_of(folder).text("rev-parse", "--path-format=absolute", "--git-path", name))

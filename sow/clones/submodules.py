@@ -38,10 +38,11 @@ def links_between(
     view: View, old: str, new: str, conflicts: Collection[str] = ()
 ) -> tuple[Link, ...]:
     """Return the entries of a commit or tree that are not in conflict. Raises GitRefused."""
-    before = links_of(view, old)
+    after = links_of(view, new)
+    before = links_of(view, old) if after and old != new else after
     return tuple(
         Link(path, before.get(path, commit), commit)
-        for path, commit in links_of(view, new).items()
+        for path, commit in after.items()
         if path not in conflicts
     )
 

@@ -22,7 +22,7 @@ from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
 from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees, side_of
-from sow.git.private_view import index_of, private_view, real_git_dir
+from sow.git.private_view import index_of, name_commit, private_view, real_git_dir
 from sow.git.promised import fetch_promised
 from sow.git.repository import Repository
 from sow.git.run import FETCH, LONG_SECONDS
@@ -116,12 +116,13 @@ def update_clone(
         step("objects fetched")
         left_out = difference(view, facts, here, wanted).state_files
         note = _merge(view, facts, main, project, here, wanted)
-        in_the_way = foreign_paths(view, _visible(view, facts, note))
+        changes = _visible(view, facts, note)
+        in_the_way = foreign_paths(view, changes)
         if in_the_way:
             raise CannotUpdate(facts, "these files would be overwritten by new ones", in_the_way)
         write_json(note_path(main, KIND, facts.branch), note)
         step("noted")
-        _carry_out(view, facts, note, step)
+        _carry_out(view, facts, note, changes, step)
         links = links_between(view, here, note.tree, note.conflicts)
     remove_note(main, KIND, facts.branch)
     notes = (left_out_words(facts, left_out, here),) if left_out else ()
@@ -152,11 +153,12 @@ def finish_update(facts: CloneFacts, main: Repository) -> None:
     head = read_head(real_git_dir(facts.path))
     if head.branch == facts.branch and head.commit == note.here and not _is_laid(facts, note):
         with private_view(facts.path, main) as view:
-            in_the_way = foreign_paths(view, _visible(view, facts, note))
+            changes = _visible(view, facts, note)
+            in_the_way = foreign_paths(view, changes)
             if in_the_way:
                 why = "an earlier update was interrupted, and these files were changed since then"
                 raise CannotUpdate(facts, why, in_the_way)
-            _carry_out(view, facts, note, no_step)
+            _carry_out(view, facts, note, changes, no_step)
     remove_note(main, KIND, facts.branch)
 
 
@@ -193,7 +195,7 @@ def _here(view: View, facts: CloneFacts) -> str:
 
 def _fetch(view: View, main: Repository, project: str, here: str) -> None:
     """Bring the objects of the project's branch into the clone itself."""
-    view.text("update-ref", "--no-deref", "refs/sow/have", here)
+    name_commit(view, "refs/sow/have", here)
     view.text(*FETCH, str(main.common_dir), f"refs/heads/{project}", seconds=LONG_SECONDS)
 
 
@@ -210,7 +212,7 @@ def _merge(
         f"heads/{project}": project_side(view, wanted, here),
     }
     for name, commit in sides.items():
-        view.text("update-ref", "--no-deref", f"refs/{name}", commit)
+        name_commit(view, f"refs/{name}", commit)
     merged = merge_trees(view, *sides)
     made = None
     title = f"Merge branch '{project}' into {facts.branch}\n"
@@ -227,11 +229,18 @@ def _visible(view: View, facts: CloneFacts, note: UpdateNote) -> list[Change]:
 
 
 def _carry_out(
-    view: View, facts: CloneFacts, note: UpdateNote, step: Callable[[str], None]
+    view: View,
+    facts: CloneFacts,
+    note: UpdateNote,
+    changes: Sequence[Change],
+    step: Callable[[str], None],
 ) -> None:
-    """Make files, index and branch as the note says: done twice, it changes nothing more."""
+    """Make files, index and branch as the note says: done twice, it changes nothing more.
+
+    `changes` are the note's own that are visible.
+    """
     git_dir = real_git_dir(facts.path)
-    write_files(view, _visible(view, facts, note), git_dir / "sow-draft")
+    write_files(view, changes, git_dir / "sow-draft")
     step("files written")
     view.text("read-tree", note.tree, seconds=LONG_SECONDS)
     _lay_stages(view, note)
@@ -254,6 +263,8 @@ def _carry_out(
 
 def _lay_stages(view: View, note: UpdateNote) -> None:
     """Put the versions of each file in conflict into the index, as a merge of git's own does."""
+    if not note.conflicts:
+        return
     none = "0" * len(note.here)
     lines = [f"0 {none}\t{path}" for path in note.conflicts]
     lines += [f"{mode} {name} {stage}\t{path}" for mode, name, stage, path in note.stages]

@@ -8,13 +8,15 @@ change. Nested repositories are never entered: git would run their monitors.
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from sow.clones.clone_facts import CloneFacts
-from sow.clones.gitlinks import files_in_empty_links, gitlinks
+from sow.clones.gitlinks import files_in_empty_links
 from sow.clones.staged import staged_versions
 from sow.files.scratch import scratch_folder
+from sow.git.merge_tree import GITLINK
 from sow.git.private_view import is_sparse
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, as_records
@@ -24,6 +26,11 @@ STATE = "below .sow/project: only the main checkout keeps the project's state"
 RECORDS = "below .sow/run: records of this machine, which are never committed"
 COPIED = "copied into the clone by sow (clones.copy): they are never committed"
 EMPTY_LINK = "in the folder of a submodule that is not initialised, where git sees no files"
+HEAD = "HEAD"
+MISSING, MODIFIED, OTHER = "R", "C", "?"
+"""How `git ls-files -t` marks what differs from the index."""
+NEEDS_UPDATE = 1
+"""The exit code of `git update-index --refresh` where files differ from the index."""
 SPECIAL = "not readable, or neither files nor symbolic links"
 
 
@@ -45,6 +52,10 @@ class WorkTree(Struct, frozen=True):
     untaken: tuple[Untaken, ...]
     staged: tuple[str, ...] = ()
     """Paths of which git's index alone has a version."""
+    links: tuple[str, ...] = ()
+    """The commit's entries for other repositories."""
+    heads: tuple[str, ...] = ()
+    """The folders in which the commit has a file `HEAD`, as a repository has."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -59,10 +70,9 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
     Raises GitRefused.
     """
     view.text("read-tree", commit, seconds=LONG_SECONDS)
-    links = set(gitlinks(view))
-    gone = set(view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)) - links
-    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
-    found = set(view.records(*words, seconds=LONG_SECONDS)) - gone
+    listed = _listed(view)
+    links, gone = listed.links, listed.gone
+    found = listed.found
     staged = staged_versions(view, facts.path / ".git", commit)
     found |= set(staged.in_files)  # `git add -f` takes files that are ignored
     reasons: dict[str, list[str]] = {}
@@ -83,7 +93,47 @@ def work_tree(view: View, facts: CloneFacts, commit: str, withheld: Sequence[str
         absent=tuple(sorted(absent)),
         untaken=tuple(Untaken(reason, tuple(paths)) for reason, paths in reasons.items()),
         staged=tuple(path for path in staged.alone if not facts.holds_state(path)),
+        links=tuple(sorted(links)),
+        heads=tuple(sorted(listed.heads)),
     )
+
+
+class _Listed(NamedTuple):
+    """How a working tree differs from the view's index."""
+
+    links: set[str]
+    """The index's entries for other repositories."""
+    heads: set[str]
+    """The folders in which it has a file `HEAD`."""
+    gone: set[str]
+    """Files that are missing."""
+    found: set[str]
+    """Those changed or new."""
+
+
+def _listed(view: View) -> _Listed:
+    """Return how the working tree differs from the view's index.
+
+    Git is asked once: it marks each path with a letter, and one that is several things it lists
+    several times.
+    """
+    words = ("ls-files", "-z", "-t", "--stage", "--deleted", "--modified", "--others")
+    links, heads, gone, found = set[str](), set[str](), set[str](), set[str]()
+    for record in view.records(*words, "--exclude-standard", seconds=LONG_SECONDS):
+        mark, rest = record[0], record[2:]
+        facts, _, path = rest.partition("\t")
+        if mark == OTHER:
+            found.add(rest)
+        elif mark == MISSING:
+            gone.add(path)
+        elif mark == MODIFIED:
+            found.add(path)
+        elif facts.startswith(GITLINK):
+            links.add(path)
+        elif path == HEAD or path.endswith(f"/{HEAD}"):
+            heads.add(os.path.dirname(path))  # noqa: PTH120 - a text is what is wanted
+    gone -= links
+    return _Listed(links, heads, gone, found - gone)
 
 
 def take(view: View, found: WorkTree) -> str:
@@ -105,9 +155,9 @@ def absent_paths(view: View, facts: CloneFacts, missing: set[str]) -> set[str]:
 
 def hide_absent(view: View, paths: Iterable[str]) -> None:
     """Note in the view's index which paths are not checked out, and the files' times."""
-    words = ("update-index", "--skip-worktree", "-z", "--stdin")
-    view.text(*words, stdin=as_records(sorted(paths)))
-    view.answer("update-index", "-q", "--refresh", seconds=LONG_SECONDS)
+    words = ("update-index", "-q", "--refresh", "--skip-worktree", "-z", "--stdin")
+    stdin = as_records(sorted(paths))
+    view.text(*words, stdin=stdin, accepted=(0, NEEDS_UPDATE), seconds=LONG_SECONDS)
 
 
 def _why_not(facts: CloneFacts, path: str, links: set[str], withheld: Sequence[str]) -> str | None:

@@ -106,11 +106,12 @@ def scratch_commit(view: View, tree: str, *parents: str) -> str:
 def side_of(view: View, commit: str, other: str, paths: Sequence[str]) -> str:
     """Return `commit` as one side of a merge with `other`: it has `paths` as `other` has them.
 
-    So there is no conflict in them, and none of its changes to them comes through.
-    Raises GitRefused.
+    So there is no conflict in them, and none of its changes to them comes through. It is `commit`
+    itself where it has them so already. Raises GitRefused.
     """
-    tree = with_paths_of(view, f"{commit}^{{tree}}", other, paths)
-    return scratch_commit(view, tree, commit)
+    own = f"{commit}^{{tree}}"
+    tree = with_paths_of(view, own, other, paths)
+    return commit if tree == own else scratch_commit(view, tree, commit)
 
 
 UNSEEN = dict.fromkeys(

@@ -21,7 +21,7 @@ from sow.files.scratch import scratch_folder
 from sow.git.inert_refs import UnsafeClone, read_text
 from sow.git.repository import Repository
 from sow.git.run import git
-from sow.git.settings_text import LOCAL, as_lines, quoted, settings_in, settings_of
+from sow.git.settings_text import LOCAL, as_lines, plain_settings, quoted, settings_in, settings_of
 from sow.git.special_files import refuse_special_files
 from sow.git.view import View, view_of
 
@@ -130,6 +130,13 @@ def view_folder(view: View) -> Path:
     return Path(view.variables["GIT_DIR"])
 
 
+def name_commit(view: View, ref: str, commit: str) -> None:
+    """Make a ref of a private view name a commit. The folder is ours: no git is needed for it."""
+    path = view_folder(view) / ref
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{commit}\n")
+
+
 def index_of(view: View) -> Path:
     """Return the index of a private view."""
     return Path(view.variables["GIT_INDEX_FILE"])
@@ -207,13 +214,25 @@ def _sparse_patterns(git_dir: Path) -> bytes | None:
     for name in ("config.worktree", "config"):
         text = read_text(git_dir, name, LIST_LIMIT)
         if text is not None and "sparsecheckout" in text.lower():
-            words = ("config", "--file", "-", "--no-includes", "--type=bool", "core.sparseCheckout")
-            stdin = text.encode("utf-8", "surrogateescape")
-            answer = git(Path("/"), *words, stdin=stdin, accepted=range(256))
-            answers.append(answer.splitlines()[-1] if answer else "")
+            answers.append(_says_sparse(text.encode("utf-8", "surrogateescape")))
     if "true" in answers:
         return patterns.encode("utf-8", "surrogateescape")
     return None
+
+
+def _says_sparse(text: bytes) -> str:
+    """Return what settings say of a checkout in part: true, false or nothing. The last one holds.
+
+    Git is asked only where it is not plain.
+    """
+    plain = plain_settings(text)
+    if plain is not None:
+        values = [value for name, value in plain if name == "core.sparsecheckout"]
+        if not values or values[-1] in ("true", "false"):
+            return values[-1] if values else ""
+    words = ("config", "--file", "-", "--no-includes", "--type=bool", "core.sparseCheckout")
+    answer = git(Path("/"), *words, stdin=text, accepted=range(256))
+    return answer.splitlines()[-1] if answer else ""
 
 
 def _quoted(path: str) -> str:

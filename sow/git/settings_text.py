@@ -1,14 +1,19 @@
 """Settings in git's own form: read from a repository at once, and written as lines of a file."""
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.git.view import View, view_of
+from sow.git.view import View, named, view_of
 
 LOCAL = "local"
 """The scope of a repository's own settings, and of what they include."""
+PLAIN_SECTION = re.compile(rb'\[([A-Za-z0-9-]+)(?: "([^\x00-\x1f"\\]*)")?\]')
+PLAIN_VALUE = re.compile(
+    rb'([A-Za-z][A-Za-z0-9-]*) *= *(?:"([^\x00-\x1f"\\]*)"|([^\x00-\x1f"\\#;]*))'
+)
 
 
 class Setting(NamedTuple):
@@ -31,10 +36,38 @@ def settings_of(view: View) -> list[Setting]:
 
 @lru_cache(maxsize=16)
 def settings_in(text: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the settings in a file's text, and in nothing that it includes. Raises GitRefused."""
+    """Return the settings in a file's text, and in nothing that it includes. Raises GitRefused.
+
+    Git is asked only where the text has more than plain lines.
+    """
+    plain = plain_settings(text)
+    if plain is not None:
+        return plain
     words = ("config", "--file", "-", "--no-includes", "--list", "-z")
     records = view_of(Path("/")).records(*words, stdin=text)
     return tuple(_name_and_value(record) for record in records)
+
+
+def plain_settings(text: bytes) -> tuple[tuple[str, str], ...] | None:
+    """Return the settings in a text, or None where a line is more than a title or `key = value`.
+
+    A value may be in quotes as a whole. Other quotes, escapes, comments behind a value and keys
+    without one are git's to read.
+    """
+    found: list[tuple[str, str]] = []
+    section = None
+    for line in text.split(b"\n"):
+        words = line.strip(b" \t")
+        if not words or words.startswith((b"#", b";")):
+            continue
+        if title := PLAIN_SECTION.fullmatch(words):
+            section = named(title[1]).lower() + ("" if title[2] is None else f".{named(title[2])}")
+        elif section is not None and (value := PLAIN_VALUE.fullmatch(words)):
+            words = value[3] if value[2] is None else value[2]
+            found.append((f"{section}.{named(value[1]).lower()}", named(words)))
+        else:
+            return None
+    return tuple(found)
 
 
 def settings_named(folder: Path, pattern: str) -> dict[str, str]:

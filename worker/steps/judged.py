@@ -55,6 +55,23 @@ def judged(folder: Path, clone: ClonePlace | None) -> Judged:
         return Judged(None, dirty=False)
 
 
+def checked_out(folder: Path, clone: ClonePlace | None) -> str | None:
+    """Return the commit alone of what `judged` returns, as it is now.
+
+    In a clone that is the commit that its HEAD names: it is compared with one that is known.
+    """
+    try:
+        if clone is None:
+            return view_of(folder).commit_of("HEAD")
+        return read_head(real_git_dir(Path(clone.path))).commit
+    except GitRefused as error:
+        if error.passes:
+            raise
+    except (GitMissing, UnsafeClone):
+        pass
+    return None
+
+
 def off_branch(clone: ClonePlace | None, here: Judged) -> str:
     """Return why a clone's check would say nothing of the task's work; empty where it would.
 

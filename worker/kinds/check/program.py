@@ -21,7 +21,7 @@ from sow.schema.step_result import StepResult
 from sow.schema.task import CheckRecord, CommandResult
 from sow.terminal_text import printable_lines, without_sequences
 from worker.steps.command_line import Ended, Runner
-from worker.steps.judged import judged, off_branch
+from worker.steps.judged import checked_out, judged, off_branch
 from worker.steps.program_input import BaseOrders, CheckOrders
 
 MOST_LINES = 20
@@ -47,11 +47,11 @@ def run(data: bytes) -> tuple[str, StepResult]:
         results = [CommandResult(name=BRANCH, passed=False, reason=astray)]
     else:
         results = [run_command(runner, command, paths) for command in orders.commands]
-    after = judged(Path(orders.cwd), orders.clone)
+    after = checked_out(Path(orders.cwd), orders.clone)
     record = CheckRecord(
         passed=all(result.passed for result in results),
         commit=before.commit,
-        dirty=before.dirty or after.commit != before.commit,
+        dirty=before.dirty or after != before.commit,
         at=datetime.fromtimestamp(int(time.time()), UTC),
         results=results,
     )
