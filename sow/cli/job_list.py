@@ -9,11 +9,12 @@ from sow.cli import completing
 from sow.cli.arguments import here
 from sow.cli.job_record import duration_text, note_on
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option
+from sow.cli.queue_until_end import queue_until_end
 from sow.clock import ago, utc_now
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, parse_task_id
 from sow.jobs import jobs
-from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.views import read_views, see_jobs
 from sow.schema.job import Job, JobState
@@ -43,7 +44,7 @@ SPARE = ("EXECUTOR", "VERB", "QUEUED")
 def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List jobs, the newest first."""
     workspace = here()
-    database = open_existing_queue(workspace)
+    database = queue_until_end(workspace)
     found: list[Job] = []
     if database is not None:
         task_id = parse_task_id(task) if task else None

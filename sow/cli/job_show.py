@@ -15,6 +15,7 @@ from sow.cli.job_record import (
     outcome_is_shown,
 )
 from sow.cli.output import echo_json, echo_result, json_option, shown_state
+from sow.cli.queue_until_end import close_at_end
 from sow.clock import Times, utc_now
 from sow.ids import TaskId
 from sow.jobs import jobs, spending
@@ -34,6 +35,7 @@ def show(job_id: str, as_json: bool) -> None:
     """Show JOB: what was asked for, each attempt, and how it ended."""
     workspace = here()
     database, job = open_job(workspace, job_id)
+    close_at_end(database)
     now = utc_now()
     seen = see_job(workspace, database, job, now)
     attempts = jobs.attempts(database, job.id)
@@ -109,6 +111,7 @@ def explain(job_id: str, as_json: bool) -> None:
     """Explain what happened to JOB, attempt by attempt, and what happens next."""
     workspace = here()
     database, job = open_job(workspace, job_id)
+    close_at_end(database)
     _print_story(workspace, database, job, as_json=as_json)
 
 

@@ -10,11 +10,11 @@ import msgspec
 from sow.calls.caller import Caller
 from sow.cli.arguments import here, this_caller
 from sow.cli.output import COUNT, echo_json, echo_list, json_option
+from sow.cli.queue_until_end import queue_until_end
 from sow.clock import Times, format_time, utc_now
 from sow.config.notify import NotifyCommand
 from sow.errors import ConfigurationError, ExitCode
 from sow.jobs import notifications
-from sow.jobs.database import open_existing_queue
 from sow.paths import display_path
 from sow.schema.notification import Delivery, DeliveryState, NoticeResult, NotifyEvent
 
@@ -30,7 +30,7 @@ def list_notifications(limit: int, as_json: bool) -> None:
     Each event is sent at most once. If the worker died while the command ran,
     the result is unknown, and the state is `uncertain`.
     """
-    database = open_existing_queue(here())
+    database = queue_until_end(here())
     found = notifications.recent(database, limit) if database is not None else []
     none = "No notifications yet. `sow notify test` runs your commands."
     echo_list([_record(each) for each in found], HEADER, _row, none=none, as_json=as_json)

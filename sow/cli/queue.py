@@ -8,9 +8,10 @@ from sow.calls.caller import Caller
 from sow.cli.arguments import this_caller
 from sow.cli.job_record import echo_facts
 from sow.cli.output import echo_json, echo_result, json_option, shown_state
+from sow.cli.queue_until_end import queue_until_end
 from sow.clock import Times, format_time, utc_now
 from sow.jobs import control, workers
-from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.database import Database, open_queue
 
 SHOWN_BYTES = 60
 
@@ -20,7 +21,7 @@ SHOWN_BYTES = 60
 def status(as_json: bool) -> None:
     """Show what waits and runs, the limits, and messages that were set aside."""
     caller = this_caller()
-    database = open_existing_queue(caller.workspace)
+    database = queue_until_end(caller.workspace)
     record = _record(caller, database)
     if as_json:
         echo_json(record)

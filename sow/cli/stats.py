@@ -10,13 +10,13 @@ import click
 
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_table, json_option
+from sow.cli.queue_until_end import queue_until_end
 from sow.clock import format_duration, utc_now
 from sow.config.units import parse_duration
 from sow.errors import UsageError
 from sow.ids import ProjectId
 from sow.jobs import spending
 from sow.jobs import stats as sums
-from sow.jobs.database import open_existing_queue
 from sow.jobs.stats import StatsBy
 from sow.reports.costs import costs_of, notes_on
 from sow.schema.output.costs import CostSum
@@ -57,7 +57,7 @@ def cost(by: str, since: str | None, as_json: bool) -> None:
     now = utc_now()
     workspace = here()
     begin = None if since is None else _time_of(since, now)
-    database = open_existing_queue(workspace)
+    database = queue_until_end(workspace)
     project = ProjectId(project_id_at(workspace.root))
     total: Used = NOTHING_USED
     groups: Sequence[Used] = ()
@@ -102,7 +102,7 @@ def stats(since: str | None, by: str, as_json: bool) -> None:
     now = utc_now()
     workspace = here()
     begin = None if since is None else _time_of(since, now)
-    database = open_existing_queue(workspace)
+    database = queue_until_end(workspace)
     found = stats_of(
         StatsBy(by),
         sums.success_rates(database, StatsBy(by), now=now, since=begin or 0.0) if database else (),

@@ -237,6 +237,8 @@ def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
     if not os.path.exists(workspace.queue_db):  # noqa: PTH110 - nor can it be seen by every user
         return None
     # They read the queue's file: nothing is in it of a task before its first job.
+    from contextlib import closing
+
     from sow.errors import QueueError
     from sow.ids import ProjectId, TaskId
     from sow.jobs import spending
@@ -249,7 +251,8 @@ def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
         if database is None:
             return None
         project = ProjectId(project_id_at(workspace.root))
-        used = spending.used_for_task(database, project, TaskId(task.id), now=utc_now())
+        with closing(database):
+            used = spending.used_for_task(database, project, TaskId(task.id), now=utc_now())
     except QueueError:
         return None
     return cost_sum(used) if used.runs else None

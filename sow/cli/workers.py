@@ -10,10 +10,11 @@ import click
 from sow.cli import completing
 from sow.cli.arguments import this_caller
 from sow.cli.output import echo_json_lines, echo_table, json_option
+from sow.cli.queue_until_end import queue_until_end
 from sow.clock import Times, format_time, utc_now
 from sow.errors import QueueError, StateError
 from sow.jobs import leases, workers
-from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
@@ -31,7 +32,7 @@ def list_workers(as_json: bool) -> None:
     slot.
     """
     workspace = this_caller().workspace
-    database = open_existing_queue(workspace)
+    database = queue_until_end(workspace)
     found = [] if database is None else workers.registered(database)
     records = [_record(workspace, database, worker) for worker in found if database is not None]
     if as_json:
@@ -86,7 +87,7 @@ STOP_SECONDS = 30.0
 def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
     """Ask workers to stop (all, or those named). Their agents continue and are adopted."""
     workspace = this_caller().workspace
-    database = open_existing_queue(workspace)
+    database = queue_until_end(workspace)
     found = [] if database is None else workers.registered(database)
     chosen = [worker for worker in found if not names or worker.id in names]
     unknown = set(names) - {worker.id for worker in chosen}
