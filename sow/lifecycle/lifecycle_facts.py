@@ -4,6 +4,9 @@ Owns the structs alone. They are gathered by `sow.situation`; nothing here
 reads a file, so that every guard can be asked of any standing.
 """
 
+from collections.abc import Sequence
+from functools import cached_property
+
 from msgspec import Struct
 
 
@@ -102,8 +105,11 @@ class DocumentFacts(Struct, frozen=True):
     """Whether there is such a file now."""
 
 
-class Facts(Struct, frozen=True):
-    """How a project stands, for the guards. Tasks of the phase `project` are left out."""
+class Facts(Struct, frozen=True, dict=True):
+    """How a project stands, for the guards. Tasks of the phase `project` are left out.
+
+    `answers` is no part of it: what guards have answered of it by now (`types.answer`).
+    """
 
     type: str = "standard"
     state: str = "executing"
@@ -141,3 +147,8 @@ class Facts(Struct, frozen=True):
     """The job of the last check of the whole, where that was red; 0 where none is known."""
     check_is_outdated: bool = False
     """Whether the last check passed on that work, by other command lines than are written now."""
+
+    @cached_property
+    def answers(self) -> dict[str, Sequence[Remedy]]:
+        """By a guard's name, what would meet it. A copy of the facts begins without any."""
+        return {}

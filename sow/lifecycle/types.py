@@ -160,9 +160,16 @@ def next_events(facts: Facts) -> list[Event]:
     return [event for event in lifecycle_of(facts).events if event.source == facts.state]
 
 
+def answer(guard: Guard, facts: Facts) -> Sequence[Remedy]:
+    """Return what would meet a guard. Each is asked once: with many tasks, that takes long."""
+    if guard.name not in facts.answers:
+        facts.answers[guard.name] = guard.unmet(facts)
+    return facts.answers[guard.name]
+
+
 def refusals(event: Event, facts: Facts) -> list[Refusal]:
     """Return each guard of an event that is not met; none where it may happen."""
-    asked = [(guard, guard.unmet(facts)) for guard in event.guards]
+    asked = [(guard, answer(guard, facts)) for guard in event.guards]
     return [Refusal(guard, remedies) for guard, remedies in asked if remedies]
 
 
@@ -172,7 +179,7 @@ def left_undone(facts: Facts) -> list[Refusal]:
     A verdict and a check are not asked for again: they were true when it was completed.
     """
     complete = next(event for event in lifecycle_of(facts).events if event.target == COMPLETED)
-    asked = [(guard, guard.unmet(facts)) for guard in complete.guards if guard in UNTIL_THE_END]
+    asked = [(guard, answer(guard, facts)) for guard in complete.guards if guard in UNTIL_THE_END]
     return [Refusal(guard, remedies) for guard, remedies in asked if remedies]
 
 
