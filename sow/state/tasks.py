@@ -8,7 +8,7 @@ may follow which is `state.transitions`; which field takes what text is
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sow.clock import format_time
+from sow.clock import format_time, utc_now
 from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
@@ -42,6 +42,9 @@ __all__ = [
 ]
 
 ID_STEP = 10
+MANY = 20
+"""From so many tasks on it is quicker to ask whether their files have changed than to parse them.
+"""
 
 Change = Callable[[Task], Mapping[str, object]]
 """Given the task as it stands, returns new values by field (`metadata.KEY` for one), or raises."""
@@ -88,7 +91,33 @@ def scan_tasks(workspace: Workspace) -> tuple[list[Task], list[StateError]]:
     Raises NoProject, NewerState.
     """
     check_version(workspace)
-    return read_places(all_places(workspace), kept_at(workspace.root))
+    places, kept = all_places(workspace), kept_at(workspace.root)
+    if kept is None or len(places) < MANY:
+        return read_places(places, kept)
+    return read_many(places, kept, now=utc_now())
+
+
+def read_many(
+    places: Sequence[TaskPlace], kept: Kept, *, now: float
+) -> tuple[list[Task], list[StateError]]:
+    """Do as `read_places`; files that are as they were when they were last read are not parsed."""
+    # Of no use to a project with few tasks.
+    from sow.state.task_cache import TaskCache, facts_at
+
+    cache, tasks, errors = TaskCache(kept), list[Task](), list[StateError]()
+    for place in places:
+        task = cache.get(place)
+        if task is None:
+            before = facts_at(place)
+            try:
+                task = _read(place, kept)
+            except StateError as error:
+                errors.append(error)
+                continue
+            cache.add(place, before, task, now=now)
+        tasks.append(task)
+    cache.save(places)
+    return tasks, errors
 
 
 def read_places(

@@ -43,7 +43,7 @@ def keep(kept: Kept, name: str, data: bytes, *, before: bytes = b"") -> None:
     with suppress(OSError):
         if not name.endswith(LOG):  # first: a version that is listed twice harms nobody
             _note(kept, name, data, before)
-        _replace(kept, kept.copy(name), data)
+        write(kept, kept.copy(name), data)
 
 
 def appended(path: Path, piece: bytes, size: int) -> None:
@@ -176,8 +176,11 @@ def _note(kept: Kept, name: str, data: bytes, before: bytes) -> None:
         os.write(descriptor, "".join(f"{line} {commit}\n" for line in lines).encode())
 
 
-def _replace(kept: Kept, path: str, data: bytes) -> None:
-    """Write the copy beside the old one and put it in place: a reader sees one or the other."""
+def write(kept: Kept, path: str, data: bytes) -> None:
+    """Write a file of the store beside the old one and put it in place. Raises OSError.
+
+    A reader sees one or the other.
+    """
     temporary = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     with _opened(kept, temporary, os.O_TRUNC) as descriptor:
         view = memoryview(data)
