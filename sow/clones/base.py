@@ -14,7 +14,7 @@ from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.merge_tree import MergedTree, merge_trees, side_of
-from sow.git.repository import Repository
+from sow.git.repository import Repository, branch_commit
 from sow.git.run import FETCH, LONG_SECONDS, git
 from sow.git.view import View, view_of
 from sow.lifecycle.refusal_steps import first_after
@@ -70,7 +70,7 @@ def project_commit(repository: Repository, project: Project, state: Path) -> str
     """
     if project.branch is UNSET or project.branch == repository.branch:
         return repository.commit
-    found = view_of(repository.top).commit_of(f"refs/heads/{project.branch}")
+    found = branch_commit(repository, project.branch)
     if found is None:
         raise ProjectBranchGone(project.branch, state, repository.branch)
     return found

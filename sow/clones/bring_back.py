@@ -23,8 +23,8 @@ from sow.clones.steps import no_step
 from sow.errors import StateError
 from sow.files import read_if_there, write_atomically
 from sow.git.inert_refs import UnsafeClone, read_ref
-from sow.git.private_view import private_view, real_git_dir, view_folder
-from sow.git.repository import Repository, working_tree_of
+from sow.git.private_view import name_commit, private_view, real_git_dir, view_folder
+from sow.git.repository import Repository, branch_commit, working_tree_of
 from sow.git.run import FETCH, LONG_SECONDS
 from sow.git.view import View, view_of
 
@@ -118,14 +118,14 @@ def bring_back(
         return None
     view = view_of(main.top)
     ref = f"refs/heads/{facts.branch}"
-    former = view.text("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)) or None
+    former = branch_commit(main, facts.branch)
     if former == commit:
         return BroughtBack(commit, former)
     if former is None:  # a branch that is there has nothing in its way
         refuse_branch_in_the_way(main, facts.branch)
     _refuse_checked_out(main, facts.branch)
     with private_view(facts.path, main) as clone:
-        fetch_objects(view, view_folder(clone), commit)
+        fetch_objects(view, clone, commit)
     step("objects fetched")
     bring_large_files(facts, main)
     step("large files brought")
@@ -146,7 +146,7 @@ def refuse_in_the_way(facts: CloneFacts, main: Repository) -> None:
     Raises BranchInTheWay, BranchInPlaceOfFolder, UnsafeClone, GitRefused.
     """
     commit = read_ref(real_git_dir(facts.path), f"refs/heads/{facts.branch}")
-    former = view_of(main.top).commit_of(f"refs/heads/{facts.branch}")
+    former = branch_commit(main, facts.branch)
     if commit is None or former == commit:
         return
     if former is None:
@@ -169,12 +169,12 @@ def _refuse_foreign(facts: CloneFacts, main: Repository, former: str) -> None:
         )
 
 
-def fetch_objects(view: View, source: Path, commit: str) -> None:
-    """Fetch a commit and all that it needs from a git folder of ours. Raises GitRefused."""
+def fetch_objects(view: View, clone: View, commit: str) -> None:
+    """Fetch a commit and all that it needs from a private view. Raises GitRefused."""
     name = "refs/heads/brought"
-    folder = {"GIT_DIR": str(source)}
-    view.text("update-ref", "--no-deref", name, commit, variables=folder)
-    view.text(*CHECKED, *FETCH, "--refmap=", str(source), name, seconds=LONG_SECONDS)
+    name_commit(clone, name, commit)
+    source = str(view_folder(clone))
+    view.text(*CHECKED, *FETCH, "--refmap=", source, name, seconds=LONG_SECONDS)
 
 
 def _refuse_checked_out(main: Repository, branch: str) -> None:

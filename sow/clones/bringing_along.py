@@ -131,8 +131,9 @@ def unlike(view: View, entries: Iterable[tuple[str, str, str]]) -> set[str]:
     present = [entry for entry in entries if entry[1] != NOTHING]
     absent = {path for path, mode, _ in entries if mode == NOTHING}
     found = {path for path in absent if _is_there(view.folder, path)}
-    # Git would follow a link above a file.
-    found |= {path for path, _, _ in present if _in_the_way(view.folder, path, set())}
+    # Git would follow a link above a file; and of what is not there it need not be asked.
+    found |= {path for path, _, _ in present if not _is_there(view.folder, path)}
+    present = [entry for entry in present if entry[0] not in found]
     if not present:
         return found
     with scratch_folder("index") as scratch:

@@ -20,7 +20,7 @@ from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
-from sow.git.view import view_of
+from sow.git.repository import branch_commit
 from sow.lifecycle.refusal_steps import first_after
 from sow.lifecycle.task_ways import accepting, bringing_back
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
@@ -68,7 +68,7 @@ def project_branch(main: MainCheckout) -> str:
 
 def branch_tip(main: MainCheckout, branch: str) -> str:
     """Return the commit of the project's branch as it is now. Raises ProjectBranchGone."""
-    tip = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
+    tip = branch_commit(main.repository, branch)
     if tip is None:
         raise ProjectBranchGone(branch, main.workspace.project_state, main.repository.branch)
     return tip
@@ -140,7 +140,7 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
             raise
     if brought is not None:
         return Candidate(task, place, brought.commit)
-    tip = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    tip = branch_commit(main.repository, place.branch)
     if tip is None:
         why = f"it has neither a clone nor a branch {place.branch}"
         hint = f"Work without a clone is in {main.repository.top}: commit it there."
@@ -154,7 +154,7 @@ def last_commit(main: MainCheckout, place: Place) -> str | None:
         commit = read_ref(real_git_dir(place.path), f"refs/heads/{place.branch}")
         if commit is not None:
             return commit
-    return view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    return branch_commit(main.repository, place.branch)
 
 
 def _refuse_unjudged(main: MainCheckout, found: Candidate, project: str) -> None:

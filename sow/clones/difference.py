@@ -59,9 +59,12 @@ def own_base(view: View, base: str, commit: str, project: str | None) -> str:
     branch to the task's commit, the base stays. Raises GitRefused.
     """
     newest = project and _newest_contained(view, commit, project)
-    if not newest or view.is_ancestor(newest, base) or view.is_ancestor(commit, newest):
+    if not newest or newest == base:
         return base
-    if view.is_ancestor(base, newest):
+    common = view.text("merge-base", newest, base, accepted=(0, 1))
+    if common == newest or view.is_ancestor(commit, newest):
+        return base
+    if common == base:
         return newest
     return merge_trees(view, base, project_side(view, newest, base)).tree
 

@@ -18,7 +18,7 @@ from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.update import refuse_update
 from sow.errors import SowError
 from sow.faults import passing_fault
-from sow.git.view import view_of
+from sow.git.repository import branch_commit
 from sow.schema.task import Task
 
 
@@ -50,7 +50,7 @@ def _try(main: MainCheckout, task: Task) -> None:
     branch = project_branch(main)
     onto, place = branch_tip(main, branch), main.place(task)
     refuse_to_bring(main, task, place)
-    commit = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    commit = branch_commit(main.repository, place.branch)
     if commit is None:
         return
     wanted = TaskCommit(task.id, task.name, commit, place.since(place.base or commit))

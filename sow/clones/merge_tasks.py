@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
 from sow.clones.clone_facts import left_out_words, text_of
 from sow.clones.difference import difference
-from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import ConflictingFile, TaskCommit, compute_merge
@@ -162,11 +163,18 @@ def merge_tasks(
         notes += _left_out(main, part)
         _record(main, branch, part, now)
         step(f"task {part.candidate.task.id} recorded")
-    after = main_checkout(main.workspace, main.settings)  # the branch is elsewhere now
+    after = _at(main, branch, result)
     for part in parts:
         notes += _removed(after, part.candidate)
         step(f"clone {part.candidate.task.id} removed")
     return Merged(branch, result, tuple(task_ids), tuple(notes))
+
+
+def _at(main: MainCheckout, branch: str, commit: str) -> MainCheckout:
+    """Return the checkout after the branch was moved to a commit."""
+    if main.repository.branch != branch:
+        return main
+    return replace(main, repository=replace(main.repository, commit=commit))
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from sow.clones.steps import no_step, note_path, read_json, remove_note, write_j
 from sow.errors import StateError
 from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import Change, changes_between
-from sow.git.repository import Repository, working_tree_of
+from sow.git.repository import Repository, branch_commit, working_tree_of
 from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import first_after
 
@@ -107,7 +107,7 @@ def move_branch(
     IndexInUse, StateError (nothing changed), GitRefused.
     """
     complete_move(main, branch)
-    if view_of(main.top).commit_of(f"refs/heads/{branch}") != old:
+    if branch_commit(main, branch) != old:
         raise BranchMoved(branch, old)
     tree = refuse_dirty(main, branch, old, new, patience)
     write_json(note_path(main, KIND, branch), MoveNote(old, new))
@@ -132,7 +132,7 @@ def _refuse_unless_moved(
     Nothing is wrong where it stands where it should. Raises BranchMoved where somebody has moved
     it, and git's own error where nobody has.
     """
-    tip = view_of(main.top).commit_of(f"refs/heads/{branch}")
+    tip = branch_commit(main, branch)
     if tip == new:
         return
     remove_note(main, KIND, branch)

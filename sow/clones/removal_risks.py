@@ -21,8 +21,7 @@ from sow.faults import passing_fault
 from sow.git.git_errors import GitRefused
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import real_git_dir
-from sow.git.repository import Repository
-from sow.git.view import view_of
+from sow.git.repository import Repository, branch_commit
 
 MOST_NAMED = 5
 """How many files or branches a sentence names."""
@@ -118,7 +117,7 @@ def removal_risks(
     """
     noted = noted_clone(main, place.project, place.task)
     made = noted.setup if noted is not None else SetupMade()
-    tip = view_of(main.top).commit_of(f"refs/heads/{place.branch}")
+    tip = branch_commit(main, place.branch)
     try:
         git_dir = real_git_dir(place.path)
         tip = read_ref(git_dir, f"refs/heads/{place.branch}") or tip
@@ -139,5 +138,5 @@ def removal_risks(
 
 def unmerged(place: Place, main: Repository, project: str) -> str | None:
     """Return the commit of a task's branch in the repository, where it is not merged."""
-    tip = view_of(main.top).commit_of(f"refs/heads/{place.branch}")
+    tip = branch_commit(main, place.branch)
     return None if tip is None or is_merged(main, project, tip) else tip

@@ -24,9 +24,9 @@ from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, 
 from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees, side_of
 from sow.git.private_view import index_of, name_commit, private_view, real_git_dir
 from sow.git.promised import fetch_promised
-from sow.git.repository import Repository
+from sow.git.repository import Repository, branch_commit
 from sow.git.run import FETCH, LONG_SECONDS
-from sow.git.view import View, as_records, view_of
+from sow.git.view import View, as_records
 
 KIND = "updating"
 UNFINISHED = {
@@ -103,7 +103,7 @@ def update_clone(
     """
     finish_update(facts, main)
     _refuse_unfinished(facts, solved_by)
-    wanted = view_of(main.top).commit_of(f"refs/heads/{project}")
+    wanted = branch_commit(main, project)
     if wanted is None:
         raise CannotUpdate(facts, f"there is no branch {project}")
     fetch_promised(main, [wanted])

@@ -68,6 +68,12 @@ def read_ref(git_dir: Path, name: str) -> str | None:
     return None
 
 
+def is_symbolic(git_dir: Path, branch: str | None) -> bool:
+    """Whether a branch is another name of a branch. Raises UnsafeClone."""
+    text = None if branch is None else read_text(git_dir, f"refs/heads/{branch}", REF_LIMIT)
+    return text is not None and text.startswith("ref:")
+
+
 def write_branch(git_dir: Path, branch: str, commit: str) -> None:
     """Make a branch name `commit`, whatever it named before. Raises UnsafeClone."""
     _refuse_odd(git_dir, branch)

@@ -6,6 +6,7 @@ and a bare one has no tree. Reads only.
 """
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from sow.git.git_errors import (
     GitTooOld,
     NoRepository,
 )
+from sow.git.inert_refs import UnsafeClone, is_symbolic, read_head, read_ref
 from sow.git.run import git, git_answer
 from sow.git.view import View, view_of
 
@@ -117,11 +119,29 @@ def repository_of(folder: Path) -> Repository:
     )
 
 
+def branch_commit(main: Repository, branch: str) -> str | None:
+    """Return the last commit of a branch, as it is now; None where there is no such branch.
+
+    It stands in a file, mostly. Git is asked where it does not.
+    """
+    ref = f"refs/heads/{branch}"
+    path, commit = main.common_dir / ref, None
+    if path.resolve() == path:  # no link leads elsewhere
+        with suppress(UnsafeClone, OSError):  # another form of refs
+            commit = read_ref(main.common_dir, ref)
+    return commit or view_of(main.top).commit_of(ref)
+
+
 def working_tree_of(main: Repository, branch: str) -> Path | None:
     """Return the working tree that has `branch` checked out; None where none has.
 
-    Raises StateError, GitRefused.
+    Git is asked only where there are several. Raises StateError, GitRefused.
     """
+    if main.git_dir == main.common_dir and not (main.common_dir / "worktrees").exists():
+        with suppress(UnsafeClone, OSError):
+            head = read_head(main.common_dir)
+            if head.commit is not None and not is_symbolic(main.common_dir, head.branch):
+                return main.top if head.branch == branch else None
     view = view_of(main.top)
     for listed in view.text("worktree", "list", "--porcelain", "-z").split("\0\0"):
         tree = dict(line.partition(" ")[::2] for line in listed.split("\0"))

@@ -24,7 +24,7 @@ from sow.clones.make import CloneOrder, MadeClone, finish_clone, make_clone
 from sow.clones.place import Place
 from sow.clones.record import forget_clone, note_clone, record_clone
 from sow.files import read_regular
-from sow.git.view import view_of
+from sow.git.repository import branch_commit
 from sow.ids import JobId
 from sow.jobs import leases
 from sow.jobs.database import open_existing_queue
@@ -73,7 +73,7 @@ def _without_leftover_record(main: MainCheckout, place: Place, task: Task) -> Pl
 
     The task was made anew under that number: it begins where the project is now.
     """
-    branch = view_of(main.repository.top).commit_of(f"refs/heads/{place.branch}")
+    branch = branch_commit(main.repository, place.branch)
     if task.clone is not UNSET or branch is not None or os.path.lexists(place.path):
         return place
     forget_clone(main.repository, main.project.id, task.id)
