@@ -8,11 +8,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sow.clones.place import Place
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.files.flock import take_lock_file
+
+if TYPE_CHECKING:
+    from sow.clones.place import Place
 
 LOCK_SECONDS = 600.0
 """How long a second maker waits for the first: a clone and its setup take minutes."""
@@ -27,7 +30,7 @@ class CloneLocked(StateError):
 
     passes = True
 
-    def __init__(self, place: Place, seconds: float) -> None:
+    def __init__(self, place: "Place", seconds: float) -> None:
         super().__init__(
             f"the clone of task {place.task} is in use by another process that creates or"
             f" removes it (sow waited {seconds:g} s)",
@@ -63,7 +66,7 @@ def lock_file(path: Path) -> Path:
 
 
 @contextmanager
-def locked_place(place: Place, *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[None]:
+def locked_place(place: "Place", *, timeout_seconds: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold the lock of a task's clone for the length of the block; make the folders above it.
 
     It ends with the process, and is not handed on to what that starts. It is not

@@ -182,7 +182,7 @@ def test_a_clone_whose_agent_says_that_it_is_not_whole_keeps_its_record(tmp_path
     settings = msgspec.structs.replace(found.settings, setup="true")
     again = msgspec.structs.replace(found, settings=settings, is_begun=True)
     orders.write_bytes(msgspec.json.encode(again))
-    argv = [sys.executable, "-m", "worker.steps.clone", str(orders), "/bin/true"]
+    argv = [sys.executable, "-m", "worker.steps", "clone", str(orders), "/bin/true"]
     subprocess.run(argv, check=True, cwd=Path(__file__).parents[2])
     assert noted_clone(home.repository, PROJECT_ID, "030") == before
     after = read_mark(str(root))

@@ -9,10 +9,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sow.schema.job import Attempt, Job
-from sow.schema.kinds import KINDS, kind_of
-
 if TYPE_CHECKING:
+    from sow.schema.job import Attempt, Job
     from worker.kinds.base import WorkerKind
 
 
@@ -22,10 +20,14 @@ def worker_kinds() -> Mapping[str, "WorkerKind"]:
 
     A worker asks at its start, so that no job waits for an import.
     """
+    from sow.schema.kinds import KINDS  # a step's program does without it
+
     packages = dict.fromkeys(kind.package for kind in KINDS.values() if kind.is_leased)
     return {package: import_module(f"worker.kinds.{package}.kind").KIND for package in packages}
 
 
-def worker_kind(asked: Job | Attempt) -> "WorkerKind":
+def worker_kind(asked: "Job | Attempt") -> "WorkerKind":
     """Return what answers for the kind of a job that a worker takes."""
+    from sow.schema.kinds import kind_of  # likewise
+
     return worker_kinds()[kind_of(asked).package]

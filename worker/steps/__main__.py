@@ -1,12 +1,28 @@
-"""`python -m worker.steps KIND`: how such a process begins and ends. Its frame is `frame`."""
+"""`python -m worker.steps NAME …`: how a program of ours begins and ends, whichever it is.
+
+A step's frame is `frame`; `clone` and `review` make a place ready and become an agent's CLI there.
+"""
 
 import sys
+from importlib import import_module
 
 from sow import quick_start
 
+BECOMING = ("clone", "review")
+"""The modules whose program becomes another one. Every other name is a kind's package."""
+
+
+def main(name: str, *arguments: str) -> int:
+    """Run the program of that name; return its exit code."""
+    if name in BECOMING:
+        code: int = import_module(f"worker.steps.{name}").main(*arguments)
+        return code
+    from worker.steps.frame import main as do_step  # an agent's place does without it
+
+    do_step(name)
+    return 0
+
+
 if __name__ == "__main__":
     quick_start.begin()
-    from worker.steps.frame import main  # what this imports is to be cheap already
-
-    main(sys.argv[1])
-    quick_start.leave(0)
+    quick_start.leave(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""`python -m worker.steps.clone ORDERS ARGV…`: makes a task's clone ready, and becomes ARGV there.
+"""`python -m worker.steps clone ORDERS ARGV…`: makes a task's clone ready, and becomes ARGV there.
 
 Owns the order: the clone is made, then on record, then set up, then whole.
 Whoever is killed in between leaves what the next attempt goes on from. The
@@ -116,7 +116,3 @@ def _put_on_record(orders: CloneOrders, main: MainCheckout, place: Place, made: 
         record_clone(
             main.workspace, mark, now=utc_now(), may=may, then=lambda _: transaction.close()
         )
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

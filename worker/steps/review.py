@@ -1,11 +1,10 @@
-"""`python -m worker.steps.review ORDERS ARGV…`: makes a reviewer's place ready, and becomes ARGV.
+"""`python -m worker.steps review ORDERS ARGV…`: makes a reviewer's place ready, and becomes ARGV.
 
 Owns the order: the throw-away clone is made, then set up, then whole; whoever is
 killed before that leaves one that is made again. A reviewer without a clone works
 in the root: how that stands is noted first, to tell what changes there.
 """
 
-import sys
 from pathlib import Path
 
 import msgspec
@@ -55,7 +54,3 @@ def _note_tree(workspace: Workspace, paths: AttemptPaths) -> None:
     """Keep how the tree stands; or, without git, that nobody can tell what changes in it."""
     found = msgspec.json.encode(look_at_tree(workspace.root))
     write_atomically(paths.tree_before, found, mode=0o600, durable=False)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -99,7 +99,7 @@ def prepare_review(
         does=f"review by {job.executor_name}",
         state_file=folder / "state.yaml",
         session_id=plan.session.id if plan.session else None,
-        wrapper=own_process("worker.steps.review", str(paths.clone_orders)),
+        wrapper=own_process("worker.steps", "review", str(paths.clone_orders)),
         files={paths.clone_orders.name: msgspec.json.encode(seat.orders)},
         executor=executor,
     )

@@ -78,7 +78,7 @@ class CloneOfAttempt:
         """Return the program that does it and then becomes the agent's CLI; empty for none."""
         if self.orders is None:
             return ()
-        return tuple(own_process("worker.steps.clone", str(paths.clone_orders)))
+        return tuple(own_process("worker.steps", "clone", str(paths.clone_orders)))
 
     def files(self, paths: AttemptPaths) -> dict[str, bytes]:
         """Return what that program reads, by name in the attempt's folder."""
