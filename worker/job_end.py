@@ -53,6 +53,7 @@ def fail_before_start(
 
     `on_record` are further fields of the job's record.
     """
+    _look_if_last(context, job)
     now = context.now()
     spent = dict(on_record or {})
     if not kind_of(job).marks_task:
@@ -82,9 +83,16 @@ def fail_before_start(
 
 def cancel_unstarted(context: WorkerContext, job: Job, lease: Lease) -> None:
     """End a job that was cancelled while no agent of it runs, and give its task back."""
+    _look_if_last(context, job)
     reason = _cancelled(context, job)
     job_end.cancel(context.database, job, reason=reason, now=context.now(), lease=lease)
     _conclude(context, job)
+
+
+def _look_if_last(context: WorkerContext, job: Job) -> None:
+    """Put back what agents that have ended meanwhile took: after the last job nobody does."""
+    if not leases.is_any_other_leased(context.database, job.id):
+        context.state.look()
 
 
 def _cancelled(context: WorkerContext, job: Job) -> str:

@@ -32,6 +32,10 @@ MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
 
 
+class NobodyElseRuns(Exception):
+    """The other jobs have ended since: all files are to be looked at before this one ends, too."""
+
+
 def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
@@ -53,17 +57,29 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         if next_step.step is not Step.DONE:
             ending()
             ending = nothing
+        if others_run:
+            ending = partial(_while_others_run, context, job, ending)
         running.verdict = verdict  # our own `failed` must not be read as a report, if we come back
         try:
             kind.write(context, running, job, verdict, next_step, ending)
         except Outdated:
             concluded = None
+        except NobodyElseRuns:
+            concluded, others_run = verdict, False
+            context.state.look()
         else:
             return
     raise StateError(
         f"the status of task {running.job.task_id} changed while sow ended its job",
         hint="sow tries again automatically.",
     )
+
+
+def _while_others_run(context: WorkerContext, job: Job, ending: Recording) -> None:
+    """Do as `ending`, in the transaction that ends the job. Raises NobodyElseRuns."""
+    if not leases.is_any_other_leased(context.database, job.id):
+        raise NobodyElseRuns
+    ending()
 
 
 def _conclude(

@@ -4,20 +4,26 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from attempt_cases import wait_until
 from attempts.job_values import PROJECT
 from watch_cases import WatchSite
 
 from sow.calls.state_witness import witness_by
-from sow.errors import QueueError
+from sow.errors import QueueError, SowError
+from sow.ids import ProjectId
 from sow.jobs import jobs
-from sow.schema.job import JobState
+from sow.schema.job import Job, JobState
+from sow.schema.task import TaskStatus
 from sow.state import guarded_state
+from sow.state.guarded_state import GuardedState
 from sow.state.kept import keeper_hooks
+from worker.job_end import fail_before_start
+from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 
@@ -125,6 +131,60 @@ def test_after_an_end_while_others_run_its_own_task_is_looked_at_and_soon_all(
     assert (first.exists(), second.exists()) == (True, False)
     state.opens_after_end(PROJECT, "010", time.monotonic(), others_run=False)
     assert second.exists()
+
+
+class Overtaken(GuardedState):
+    """The jobs that ran beside an attempt end as it is settled, in another worker."""
+
+    def __init__(self, site: WatchSite, other: Job, end: Callable[[Job], None]) -> None:
+        super().__init__(site.workspace)
+        self.look()
+        self.other, self.end = other, end
+
+    def opens_after_end(
+        self, project_id: ProjectId, task_id: str, ended_at: float | None, *, others_run: bool
+    ) -> bool:
+        opens = super().opens_after_end(project_id, task_id, ended_at, others_run=others_run)
+        assert others_run
+        self.end(self.other)
+        return opens
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_last_of_two_ends_at_once_looks_at_all_tasks(
+    guarded: WatchSite, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 3600.0)
+    first, second = guarded.job("010", retries=99), guarded.job("020")
+    guarded.lease(first)
+    guarded.lease(second)
+    attempt = guarded.run(first, f"exit {code}")
+    wait_until(attempt.paths.exit.exists, "it has ended")
+    if code == 0:
+        guarded.change_task("010", status=TaskStatus.NEEDS_REVIEW)
+
+    def end(other: Job) -> None:
+        jobs.change_job(guarded.database, other.id, state=JobState.DONE)
+        guarded.database.run("delete from lease where job_id = ?", (other.id,))
+
+    guarded.context.__dict__["state"] = Overtaken(guarded, second, end)
+    running, taken = guarded.adopt(first), guarded.state_file("020")
+    taken.unlink()
+    settle_attempt(guarded.context, running)
+    assert guarded.get(first).state is (JobState.FAILED if code else JobState.DONE)
+    assert taken.exists()
+
+
+def test_a_last_job_that_cannot_be_started_looks_at_all_tasks(guarded: WatchSite) -> None:
+    first, second = guarded.job("010"), guarded.job("020")
+    guarded.context.state.look()
+    lease = guarded.lease(first)
+    jobs.change_job(guarded.database, second.id, state=JobState.DONE)
+    taken = guarded.state_file("020")
+    taken.unlink()
+    fail_before_start(guarded.context, first, lease, SowError("no such program"))
+    assert guarded.get(first).state is JobState.FAILED
+    assert taken.exists()
 
 
 def test_before_a_start_its_own_task_is_looked_at_every_time(
