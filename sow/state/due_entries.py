@@ -100,7 +100,7 @@ def _write(folder: Path, entries: Sequence[LogEntry]) -> None:
     """Write entries, those that are not there yet, and remove the note once they are."""
     with suppress(StateError, OSError):
         for entry in entries:
-            if not has_entry(folder, entry.id):
+            if not has_entry(folder, entry.id, has_text=bool(entry.text.strip())):
                 write_entry(folder, entry, durable=bool(entry.text))
         _remove(folder / NOTE)
 

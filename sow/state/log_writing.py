@@ -80,8 +80,12 @@ def write_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> Path:
     return path
 
 
-def has_entry(folder: Path, entry_id: str) -> bool:
-    """Whether the log in `folder` has an entry of this id near its end."""
+def has_entry(folder: Path, entry_id: str, *, has_text: bool = False) -> bool:
+    """Whether the log in `folder` has an entry of this id near its end, and has it whole.
+
+    What was written last may have been torn by a loss of power. `has_text` tells whether the
+    entry is one with a text.
+    """
     try:
         descriptor = open_regular(folder / LOG_FILE)
     except (OSError, StateError):
@@ -89,7 +93,19 @@ def has_entry(folder: Path, entry_id: str) -> bool:
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - LAST_BYTES))
-        return f"\nid: {entry_id}\n".encode() in file.read()
+        data = file.read()
+    return any(end.encode() in data for end in _ends_of(entry_id, has_text=has_text))
+
+
+def _ends_of(entry_id: str, *, has_text: bool) -> tuple[str, ...]:
+    """Return what only a whole entry has: its last line, and where that is a seam the next one.
+
+    Behind every other seam stands a key. Git's `merge=union` may have put another entry's keys
+    where the fence was.
+    """
+    if has_text:
+        return (f"\n<!-- {entry_id} -->\n",)
+    return f"\n# {entry_id}\n{FENCE}\n", f"\n# {entry_id}\nid: "
 
 
 def _gap(path: Path) -> bytes:

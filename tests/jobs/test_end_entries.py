@@ -10,7 +10,7 @@ from queue_cases import NOW, insert, make_job
 from sow.ids import ProjectId
 from sow.jobs import end_entries, jobs
 from sow.jobs.database import Database, open_queue
-from sow.jobs.end_entries import end_entry, log_ends
+from sow.jobs.end_entries import end_entry, log_end, log_ends
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 from sow.schema.task import TaskStatus
@@ -83,6 +83,23 @@ def test_an_end_that_was_written_before_it_was_noted_is_not_told_twice(
     log_ends(workspace, database)
     assert logged(workspace) == [f"Job {job.id} failed: it crashed"]
     assert (find_task(workspace, "010").log).read_text().count("event: job") == 1
+
+
+def test_an_end_that_a_loss_of_power_has_torn_is_told_anew(
+    workspace: Workspace, database: Database
+) -> None:
+    """A log may have lost what was written last, from any byte on."""
+    failed = ended(database, JobState.FAILED, reason="it crashed")
+    log = find_task(workspace, "010").log
+    log_end(workspace, database, failed)
+    whole = log.read_bytes()
+    [entry] = read_entries(log)
+    assert entry.job == failed.id
+    for length in range(len(whole)):
+        log.write_bytes(whole[:length])
+        end_entries._write_ends(workspace, database)
+        [again] = read_entries(log)
+        assert again._replace(timestamp=entry.timestamp) == entry, whole[:length]
 
 
 def test_a_job_of_the_project_as_a_whole_ends_in_the_projects_log(
