@@ -13,6 +13,7 @@ from sow.processes.stat import Stat, below
 INHERITS_ORPHANS = True
 PEAK_MEMORY_BYTES = 1024
 """The unit of wait4(2)'s ru_maxrss."""
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 variables = procfs.variables
@@ -30,12 +31,26 @@ def leave_orphans() -> None:
     _set_subreaper(0)
 
 
+def end_with_parent() -> None:
+    """Have the kernel kill us when the thread that has started us ends, were we stopped then.
+
+    What we fork is not killed with it (PR_SET_PDEATHSIG(2const)).
+    """
+    import signal  # the fork server has it already; whoever only looks needs none
+
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _set_subreaper(value: int) -> None:
-    import ctypes  # heavy: the supervisor has time for it before its orders come
+    _prctl(PR_SET_CHILD_SUBREAPER, value)
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes  # heavy: the fork server imports it once
 
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_CHILD_SUBREAPER, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 
 def fence() -> str:

@@ -33,6 +33,10 @@ def leave_orphans() -> None:
     """Do nothing, for the same reason."""
 
 
+def end_with_parent() -> None:
+    """Do nothing: only Linux kills a process with its parent."""
+
+
 def fence() -> str:
     """Do nothing: only Linux keeps groups that nobody leaves by a fork."""
     return ""

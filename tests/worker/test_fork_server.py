@@ -3,12 +3,13 @@
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from attempt_cases import AttemptSite, is_running, wait_until
+from attempt_cases import PROJECT, AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
 from sow.processes import cgroup, process_facts
@@ -149,6 +150,41 @@ def test_what_a_server_forked_that_died_before_its_answer_gets_no_orders(tmp_pat
     server.close()
     assert (tmp_path / "first").read_bytes() == b""
     assert (tmp_path / "second").read_bytes() == b"orders"
+
+
+STARTS_ONE = f"""
+import os, signal, sys
+sys.path[:0] = [{str(PROJECT)!r}]
+from worker.launch import supervisor_server
+server = supervisor_server(os.environ)
+with server.forked() as waiting:
+    waiting.give(sys.stdin.buffer.read())
+print(server._process.pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
+def test_a_stopped_server_goes_with_its_worker_and_takes_no_supervisor_along(
+    attempt: AttemptSite,
+) -> None:
+    attempt.prepare()
+    go = attempt.file("go")
+    script = 'until [ -e "$1" ]; do sleep 0.05 & wait $!; done; exit 6'
+    orders = attempt.orders("/bin/sh", "-c", script, "sh", str(go))
+    argv = [sys.executable, "-c", STARTS_ONE]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(orders)
+        worker.stdin.close()
+        server = int(worker.stdout.readline())
+        stop(server)
+        worker.kill()
+    wait_until(lambda: not is_running(server), "it is gone")
+    go.touch()
+    wait_until(attempt.paths.exit.exists, "its supervisor has gone on")
+    assert attempt.exit()["code"] == 6
 
 
 def test_servers_that_die_one_after_the_other_are_given_up() -> None:

@@ -6,7 +6,8 @@ file of an attempt. So it may die at any moment and takes nothing along: each su
 process of its own, in a session of its own, and the worker starts another server.
 
 What is said on the socket, its standard input, is told in `sow.processes.fork_server`, the worker's
-side. The server leaves when its worker closes the socket or dies.
+side. The server leaves when its worker closes the socket or dies. One that was stopped cannot:
+Linux kills it with the thread of the worker that has started it.
 
 What a supervisor has of the server, because a fork inherits it, is listed in `become_supervisor`.
 """
@@ -37,6 +38,7 @@ def main(arguments: list[str]) -> int:
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     tree = load_tree(options.get(PACKAGES_OPTION))
     limit_open_files(options.get(OPEN_FILES_OPTION))
+    tree.end_with_parent()
     signal.signal(signal.SIGCHLD, collect)
     gc.freeze()  # a collection in a supervisor would copy the memory that all of them share
     with socket.socket(fileno=os.dup(STDIN)) as requests:
