@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from sow.processes import process_facts
+
 PROC = Path("/proc")
 AT_ONCE = 1 << 16
 
@@ -40,8 +42,15 @@ def free_disk(folder: Path) -> int | None:
     return None
 
 
-def free_memory(proc: Path = PROC) -> int | None:
-    """Return the bytes of memory that are free for us; None if unknown."""
+def free_memory(proc: Path | None = None) -> int | None:
+    """Return the bytes of memory that are free for us; None if unknown.
+
+    `proc` is where Linux tells it, if not in /proc.
+    """
+    if proc is None:
+        if not process_facts.is_linux():
+            return _portable()
+        proc = PROC
     least = _available(proc)
     for kind, folder in _groups(str(proc), _text(f"{proc}/self/cgroup")):
         limit_name, use_name, cached = LIMITED[kind]

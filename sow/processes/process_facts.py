@@ -17,12 +17,13 @@ from sow.processes.life import PORTABLE, Life
 from sow.schema.job import ProcessIdentity
 
 
-def _is_linux() -> bool:
+def is_linux() -> bool:
+    """Whether Linux itself is asked for facts of processes, and not the portable back end."""
     return sys.platform == "linux" and os.environ.get(env_vars.PROCESSES) != "portable"
 
 
 def _backend() -> ModuleType:
-    if _is_linux():
+    if is_linux():
         from sow.processes import linux
 
         return linux
@@ -110,7 +111,7 @@ def is_open_somewhere(path: str) -> bool:
 
 def tree() -> ModuleType:
     """Return the module that shows a process tree to whoever is to end it."""
-    if _is_linux():
+    if is_linux():
         from sow.processes import tree_linux
 
         return tree_linux
@@ -121,7 +122,7 @@ def tree() -> ModuleType:
 
 def packages() -> Path | None:
     """Return the folder of the packages that `tree()` needs; None where it needs none."""
-    if _is_linux():
+    if is_linux():
         return None
     import psutil
 
