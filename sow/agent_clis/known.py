@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 
 from sow.agent_clis.description import AgentCli, ShellTimeout
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 
 AGENT_CLIS: Mapping[ExecutorType, AgentCli] = {
     kind: import_module(f"sow.agent_clis.{kind}").CLI for kind in ExecutorType

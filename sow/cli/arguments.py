@@ -172,7 +172,9 @@ def all_or_named(
 
 def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
     """Whether the caller is the agent of a running job of this very task."""
-    # Only a change of a task asks.
+    if env_vars.JOB_ID not in environ:
+        return False
+    # Only a change of a task by an agent asks.
     from sow.agents.rights import calling_agent
 
     agent = calling_agent(environ)

@@ -5,31 +5,23 @@ Owns how an entry of a log reads: its local time with its date, who did it, what
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 
 import click
 
 from sow.cli import completing
 from sow.cli.arguments import about_tasks, here, task_argument
+from sow.cli.log_entries import entry_lines
 from sow.cli.output import MOST, echo_json, echo_json_lines, json_option
-from sow.clock import format_time, local_time, parse_time, utc_now
+from sow.clock import format_time, parse_time, utc_now
 from sow.errors import UsageError
 from sow.files import NotAFile, read_inside, unreadable
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
 from sow.schema.output.tasks import Description, LogEntryView, LogLine
 from sow.state.all_logs import LogFollower, Logged, Wanted, read_logs
-from sow.state.log_writing import LogEntry
 from sow.state.places import TaskPlace, find_task
 from sow.state.task_log import last_entries, read_entries
-from sow.terminal_text import printable, printable_lines
 
-SHOWN_ENTRIES = 3
-"""How many entries `sow task show` tells."""
-LOOKED_AT = 4 * SHOWN_ENTRIES
-STATUS = "status"
-"""The event of an entry that tells of a change of status."""
 DESCRIPTION_LIMIT = 1 << 24
 """The largest description that is printed, in bytes."""
 
@@ -53,38 +45,6 @@ def log(task_id: TaskId, last: int | None, as_json: bool) -> None:
         click.echo(f"Nothing is in the log of task {place.task_id} yet.", err=True)
     for line in [] if as_json else entry_lines(entries):
         click.echo(line)
-
-
-def entry_lines(entries: list[LogEntry]) -> Iterator[str]:
-    """Yield entries for people: a line each, and below it what more there is to them."""
-    for entry in entries:
-        yield head_line(entry)
-        for line in printable_lines(entry.text):
-            yield f"    {line}".rstrip()
-        if entry.files:
-            yield f"    files: {', '.join(map(printable, entry.files))}"
-
-
-def head_line(entry: LogEntry) -> str:
-    """Return an entry's one line."""
-    at = entry.timestamp
-    with suppress(ValueError, OverflowError, OSError):  # a year that no calendar of the system has
-        at = local_time(parse_time(at))
-    result = f" ({printable(entry.result)})" if entry.result else ""
-    return f"{at}  {printable(entry.agent)}  {printable(entry.action)}{result}"
-
-
-def end_of_log(place: TaskPlace) -> list[str]:
-    """Return the last entries of a task's log, a line each, or why it cannot be read.
-
-    Changes of status are left out: where the task stands, its reader knows by then.
-    """
-    try:
-        entries = last_entries(place.log, LOOKED_AT)
-    except NotAFile as error:
-        return [error.message]
-    shown = [entry for entry in entries if entry.event != STATUS]
-    return [head_line(entry) for entry in shown[-SHOWN_ENTRIES:]]
 
 
 def print_description(workspace: Workspace, place: TaskPlace, *, as_json: bool) -> None:

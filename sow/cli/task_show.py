@@ -154,10 +154,12 @@ def show(
 
 
 def _show(workspace: "Workspace", task_id: str, *, description: bool, as_json: bool) -> None:
-    from sow.cli.log import end_of_log, print_description
+    from sow.cli.log_entries import end_of_log
     from sow.state.tasks import find_task, read_task
 
     if description:
+        from sow.cli.log import print_description
+
         print_description(workspace, find_task(workspace, task_id), as_json=as_json)
         return
     found = read_task(workspace, task_id)
@@ -182,8 +184,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
     """Return what there is to say of `task`, a line each."""
     from msgspec import UnsetType
 
-    from sow.cli.review import feedback_words, steering_words, verdict_words
-    from sow.reports.task_views import task_folder
+    from sow.ids import PhaseName, TaskId
 
     times = Times(utc_now())
     facts = [
@@ -198,18 +199,29 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("clone", _clone(task)),
         *((name, _time(getattr(task, f"{name}_at"), times)) for name in _TIMES),
         ("references", ", ".join(map(str, task.references))),
-        ("review", verdict_words(task)),
-        ("steering", steering_words(task)),
-        ("feedback", ", ".join(map(feedback_words, task.feedback))),
+        *_review(task),
         ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
         *_check(task, times),
         ("merged", _merged(task, times)),
         *_used(_costs(workspace, task)),
         ("files", ", ".join(task.files_modified)),
         *((key, str(value)) for key, value in task.metadata.items()),
-        ("folder", os.path.relpath(workspace.root / task_folder(workspace, task))),
+        ("folder", os.path.relpath(workspace.task(PhaseName(task.phase), TaskId(task.id)))),
     ]
     return [(label, value) for label, value in facts if value]
+
+
+def _review(task: "Task") -> "Iterator[tuple[str, str]]":
+    """Yield the last verdict, what it lets steer agents, and the corrections, if there are any."""
+    from msgspec import UNSET
+
+    if task.review is UNSET and not task.feedback:
+        return
+    from sow.cli.review import feedback_words, steering_words, verdict_words
+
+    yield "review", verdict_words(task)
+    yield "steering", steering_words(task)
+    yield "feedback", ", ".join(map(feedback_words, task.feedback))
 
 
 STATUS = "status"
@@ -243,7 +255,6 @@ def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
     from sow.ids import ProjectId, TaskId
     from sow.jobs import spending
     from sow.jobs.database import open_existing_queue
-    from sow.reports.costs import cost_sum
     from sow.state.kept.store import project_id_at
 
     try:
@@ -255,7 +266,11 @@ def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
             used = spending.used_for_task(database, project, TaskId(task.id), now=utc_now())
     except QueueError:
         return None
-    return cost_sum(used) if used.runs else None
+    if not used.runs:
+        return None
+    from sow.reports.costs import cost_sum
+
+    return cost_sum(used)
 
 
 def _used(total: "CostSum | None") -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ Owns the built-in executors and the default of every setting.
 from sow.agent_clis.claude import CLI as CLAUDE
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import WorkerSettings
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 
 DEFAULT_EXECUTOR = CLAUDE.built_in
 

@@ -16,10 +16,10 @@ from sow.config.source import Source
 from sow.config.units import NEVER, parse_duration
 from sow.schema.config import (
     ExecutorSection,
-    ExecutorType,
     SettingsSection,
     UserConfigFile,
 )
+from sow.schema.executor_type import ExecutorType
 
 INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",

@@ -19,7 +19,7 @@ from sow.config.defaults import (
 from sow.config.features import executor_examples
 from sow.config.units import write_duration, write_size
 from sow.paths import display_path
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 from sow.schema.notification import MEANINGS
 
 COMMENT_COLUMN = 42

@@ -19,7 +19,8 @@ from sow.config.origin import OriginKind
 from sow.config.source import check_syntax, read_source
 from sow.findings import Finding, Level
 from sow.paths import display_path
-from sow.schema.config import ExecutorType, UserConfigFile
+from sow.schema.config import UserConfigFile
+from sow.schema.executor_type import ExecutorType
 
 
 def validate(

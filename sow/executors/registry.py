@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from sow.config.configuration import Configuration
 from sow.executors.base import Executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.task import Task
 
 

@@ -15,7 +15,6 @@ from sow import terminal_text
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs.database import Database
-from sow.schema.job import WorkerRecord
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -61,6 +60,8 @@ class DamagedRecord(QueueError):
     """A row of the queue's file that somebody else has written: it is no record of ours."""
 
     def __init__(self, kind: type, row: sqlite3.Row, reason: str) -> None:
+        from sow.schema.job import WorkerRecord  # not every reader of rows reads jobs
+
         names = [name for name in ("id", "job_id", "number", "seq") if name in row.keys()]  # noqa: SIM118
         which = ", ".join(f"{name} {row[name]}" for name in names)
         self.worker_id = WorkerId(str(row["id"])) if kind is WorkerRecord else None

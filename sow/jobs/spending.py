@@ -5,19 +5,22 @@ has used is found out is `sow.attempts.run_usage`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
 from sow.schema.amounts import Amounts, Measure
-from sow.schema.causes import Cause
-from sow.schema.job import Attempt, Job
 from sow.schema.spending import By, Spending, Used
 from sow.schema.usage import RunUsage, Totals
 
+if TYPE_CHECKING:
+    # Whoever asks what a task has used reads no jobs.
+    from sow.schema.causes import Cause
+    from sow.schema.job import Attempt, Job
 
-def begin(database: Database, job: Job, attempt: Attempt, share: Amounts) -> None:
+
+def begin(database: Database, job: "Job", attempt: "Attempt", share: Amounts) -> None:
     """Put on record that an attempt of an agent begins, with its share of what is limited.
 
     In the transaction that begins it, after features were asked (`on_begin`).
@@ -28,8 +31,8 @@ def begin(database: Database, job: Job, attempt: Attempt, share: Amounts) -> Non
 
 def note(
     database: Database,
-    job: Job,
-    attempt: Attempt,
+    job: "Job",
+    attempt: "Attempt",
     run: RunUsage,
     totals: Totals | None,
     **more: Any,
@@ -74,7 +77,7 @@ def close(database: Database, job_id: JobId, *, now: float) -> None:
     )
 
 
-def _first_fields(job: Job, attempt: Attempt) -> dict[str, Any]:
+def _first_fields(job: "Job", attempt: "Attempt") -> dict[str, Any]:
     return {
         "job_id": job.id,
         "number": attempt.number,
@@ -89,7 +92,7 @@ def _first_fields(job: Job, attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def totals_before(database: Database, attempt: Attempt, session_id: str | None) -> list[Totals]:
+def totals_before(database: Database, attempt: "Attempt", session_id: str | None) -> list[Totals]:
     """Return what the runs of a session have told that began before an attempt."""
     if session_id is None:
         return []
@@ -221,7 +224,7 @@ def _sum(database: Database, where: str, **values: Any) -> Used:
 
 
 def close_attempt(
-    database: Database, job_id: JobId, cause: Cause, reason: str, *, now: float
+    database: Database, job_id: JobId, cause: "Cause", reason: str, *, now: float
 ) -> None:
     """Record how a job's attempt ended, unless that is on record; in the job's last transaction.
 

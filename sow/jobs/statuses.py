@@ -19,8 +19,8 @@ from sow.errors import StateError
 from sow.ids import PhaseName, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.schema.change import StatusNote
 from sow.schema.job import Job
+from sow.schema.status_note import StatusNote
 from sow.schema.task import Task
 from sow.state.kept.store import project_id_at
 from sow.state.places import TaskPlace, all_places

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.schema.batch import Accept
+from sow.schema.executor_type import ExecutorType
 
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
@@ -36,15 +37,6 @@ MOST = 1_000_000
 NonEmptyText = Annotated[
     str, Meta(min_length=1, pattern=r"^[^\x00]*$", description="text without a NUL character")
 ]
-
-
-class ExecutorType(StrEnum):
-    """The kinds of agent CLI that sow drives."""
-
-    CLAUDE = "claude"
-    CURSOR = "cursor"
-    WINDSURF = "windsurf"
-    COMMAND = "command"
 
 
 class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

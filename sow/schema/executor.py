@@ -6,7 +6,7 @@ value of `env` (those are read from the user's file when an attempt starts).
 
 import msgspec
 
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 
 QUIET_SECONDS = 20 * 60.0
 """How long an agent may give no sign of life before that is told."""

@@ -19,7 +19,7 @@ from sow.files import open_regular
 from sow.files.flock import lock_within
 from sow.ids import ProjectId
 from sow.paths import Workspace
-from sow.schema.change import StatusNote
+from sow.schema.status_note import StatusNote
 from sow.schema.task import Task
 from sow.state.kept.store import project_id_at
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from sow.ids import JobId, ProjectId, TaskId
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import Task, TaskStatus
 

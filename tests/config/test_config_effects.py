@@ -7,7 +7,7 @@ import pytest
 
 from sow.executors.base import LaunchRequest, Session
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 
 REQUEST = LaunchRequest(
     session=Session("5f0c"),

@@ -20,7 +20,7 @@ from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.errors import ExecutorError
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 
 
 @pytest.mark.parametrize(

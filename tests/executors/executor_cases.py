@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from sow.executors.base import Session, SessionSource
 from sow.executors.cursor import Dialect
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause, Verb
 
 UUID = "3f0c0b5e-1111-4222-8333-444455556667"

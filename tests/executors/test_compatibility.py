@@ -4,7 +4,7 @@ import compatibility
 from executor_cases import CASES, FAULTS, SESSION_ROWS
 
 from sow.agent_clis.known import AGENT_CLIS
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 
 REMEDY = "run `python tests/executors/compatibility.py`"
 

@@ -28,8 +28,8 @@ from sow.executors.executor_errors import (
     ResumptionNotSupported,
 )
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Verb
 
 SECRET = "sk-not-to-be-seen"

@@ -6,8 +6,8 @@ from sow.errors import ExecutorError
 from sow.executors.base import Ending, Event, EventKind, Observation, Session, Verdict
 from sow.executors.cursor import Dialect
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause
 
 BEGUN = Observation().after(Event(EventKind.SESSION, session_id="some-session"))

@@ -12,8 +12,8 @@ from standins import read_runs, write_script
 
 from sow.executors.base import Ending, Executor, Session
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause
 
 pytestmark = pytest.mark.slow  # each case starts a stand-in

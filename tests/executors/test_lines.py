@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sow.executors.base import Event, EventKind, Executor, Observation
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 
 EXECUTORS = {
     "claude": ExecutorConfig(name="c", type=ExecutorType.CLAUDE),

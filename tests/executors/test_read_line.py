@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sow.executors.base import Event, EventKind, Executor, Observation
 from sow.executors.metering import Span
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.usage import ModelUsage, Tokens, Totals
 
 ID = "3f0c0b5e-1111-4222-8333-444455556667"

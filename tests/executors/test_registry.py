@@ -9,8 +9,8 @@ from sow.executors.executor_errors import (
     SessionMissing,
 )
 from sow.executors.registry import executor_class, make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 
 
 def config(name: str, type_: ExecutorType) -> ExecutorConfig:

@@ -14,8 +14,8 @@ import pytest
 from sow.attempts.run_usage import usage_of
 from sow.executors.base import Ending, EventKind, Observation
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause
 from sow.schema.usage import Tokens
 

@@ -17,8 +17,8 @@ from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, messages
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, Lease, Verb
 
 PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")

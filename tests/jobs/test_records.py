@@ -14,8 +14,8 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.records import DamagedRecord
 from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import (
     Attempt,
     Budgets,

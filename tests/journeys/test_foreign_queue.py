@@ -16,8 +16,8 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import open_queue
 from sow.paths import Workspace
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import JobState
 from sow.state.projects import read_project
 

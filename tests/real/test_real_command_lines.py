@@ -10,7 +10,7 @@ from sandbox import Sandbox
 
 from sow.executors.base import Ending, LaunchRequest
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Verb
 
 pytestmark = pytest.mark.real

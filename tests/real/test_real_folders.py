@@ -13,8 +13,8 @@ from sandbox import Sandbox
 
 from sow.executors.base import LaunchRequest, Session
 from sow.executors.registry import make_executor
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Attempt, Cause, Job, JobState, Verb
 from sow.schema.task import SessionFacts, Task, TaskStatus
 

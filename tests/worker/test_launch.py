@@ -18,8 +18,8 @@ from sow.jobs import jobs, leases
 from sow.processes import process_facts
 from sow.processes.fork_server import ForkServer, ServersDie, Waiting
 from sow.schema.causes import Cause
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import TaskStatus
 from worker import launch

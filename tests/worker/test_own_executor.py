@@ -13,8 +13,8 @@ from sow.config.config_errors import InvalidConfiguration
 from sow.ids import AttemptId
 from sow.jobs import jobs
 from sow.schema.amounts import Amounts
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Attempt, Job, Verb
 from worker import launch
 

@@ -24,8 +24,8 @@ from sow.clones.place import Place
 from sow.clones.tree_watch import Look
 from sow.config.checks import read_repository
 from sow.schema.causes import Cause
-from sow.schema.config import ExecutorType
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.trust.accepted import accept, command_lines
