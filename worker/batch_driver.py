@@ -8,7 +8,8 @@ since the last look, that costs one query.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sow import env_vars
 from sow.batches.gathering import Seen

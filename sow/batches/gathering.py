@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -17,7 +17,6 @@ from sow.batches.brakes import Brake, brake_of, brake_of_refusals
 from sow.batches.item_facts import BatchFacts, Dependency, ItemFacts, LiveJob
 from sow.batches.item_history import History
 from sow.batches.other_tasks import Others
-from sow.clones.task_branches import TaskBranches
 from sow.config.checks import Checks, checks_of, read_repository
 from sow.errors import SowError, StateError
 from sow.faults import passing_fault
@@ -37,6 +36,9 @@ from sow.state.plan_wait import waits
 from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task_at
 from sow.state.verdicts import feedback_status
+
+if TYPE_CHECKING:
+    from sow.clones.task_branches import TaskBranches
 
 Version = tuple[int, int, int]
 
@@ -151,12 +153,18 @@ class _Look:
         self._others = Others(database, batch.project_id, seen.task, asking)
         self._batch = batch
         self._histories = histories
-        self._branches = TaskBranches(workspace, seen.answers)
         self._carried = batches.carried_by(database, batch.project_id)
         if batch.state.has_ended:  # somebody else may be at work on its tasks
             self._carried |= batches.live_jobs(database, batch.project_id)
         self._open: Mapping[TaskId, BatchId] = batches.open_tasks(database, batch.project_id)
         self._database = database
+
+    @cached_property
+    def _branches(self) -> "TaskBranches":
+        # Only of tasks that are finished is git asked.
+        from sow.clones.task_branches import TaskBranches
+
+        return TaskBranches(self._workspace, self._seen.answers)
 
     def item(self, item: BatchItem) -> ItemFacts:
         """Return the facts of one item; what cannot be read is a fault of it, not of the others."""

@@ -4,8 +4,9 @@ Owns what counts: which jobs have ended and are about the work, and since when. 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import takewhile
+
+from msgspec import Struct
 
 from sow.jobs.batches import JobInBatch
 from sow.schema.batch import Action
@@ -14,11 +15,10 @@ from sow.schema.job import CHANGED_NOTHING, NOT_BROUGHT_BACK, JobState
 from sow.schema.kinds import KINDS
 
 
-@dataclass
-class History:
+class History(Struct):
     """The jobs of one task since it belonged to the batch, oldest first."""
 
-    jobs: list[JobInBatch] = field(default_factory=list)
+    jobs: list[JobInBatch] = []
 
     @property
     def ended(self) -> list[JobInBatch]:

@@ -1,27 +1,22 @@
 """A batch's next action carried out, by the same functions that the commands use.
 
 Owns which call each action is, and what the author is told. Each action is placed
-under the number of its step: one that another worker has done is not done again.
+under the number of its step: one that another worker has done is not done again. What one kind of
+action needs, its function imports: whoever only looks at a batch imports this module too.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from sow.batches.planning import STOPPED
 from sow.calls.caller import Caller
-from sow.calls.composed_prompts import conflict_prompt, feedback_prompt
 from sow.calls.features import call_features
 from sow.calls.job_end import withdraw
 from sow.calls.kinds import place
-from sow.calls.kinds.merge import merge_request
 from sow.calls.request import BatchPart, Request
-from sow.clones.judged import judged_commit
-from sow.clones.main_checkout import known_settings, main_checkout
-from sow.clones.taken_up import take_up
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.configuration import Configuration
 from sow.errors import StateError
@@ -32,7 +27,6 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
-from sow.prompts.compose import NOTHING_CHANGED, check_message
 from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import Action, Batch, BatchPolicy
 from sow.schema.causes import RAISABLE
@@ -47,8 +41,7 @@ BY_CHECK = "check"
 """Who has judged, where a green check is enough."""
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """Where and for whom an action is done."""
 
     caller: Caller
@@ -57,8 +50,7 @@ class Work:
     batch: Batch
 
 
-@dataclass(frozen=True)
-class LimitsNow:
+class LimitsNow(Struct, frozen=True):
     """The limits that stop items of a batch, as their features know them."""
 
     work: Work
@@ -135,10 +127,14 @@ def _go_on(work: Work, step: Step) -> Request:
 
 
 def _correct(work: Work, step: Step) -> Request:
+    from sow.calls.composed_prompts import feedback_prompt
+
     return _resume(work, step, feedback_prompt(work.caller, step.task, ""))
 
 
 def _mend(work: Work, step: Step) -> Request:
+    from sow.prompts.compose import check_message
+
     task = read_task(work.caller.workspace, step.task)
     return _resume(work, step, check_message(_red_words(work, task)))
 
@@ -153,10 +149,14 @@ def _red_words(work: Work, task: Task) -> list[str]:
 
 
 def _ask_for_change(work: Work, step: Step) -> Request:
+    from sow.prompts.compose import NOTHING_CHANGED
+
     return _resume(work, step, NOTHING_CHANGED)
 
 
 def _solve(work: Work, step: Step) -> Request:
+    from sow.calls.composed_prompts import conflict_prompt
+
     return _resume(
         work, step, conflict_prompt(work.caller, step.task, "", anew=not _resumes(work, step))
     )
@@ -184,6 +184,8 @@ def _update(work: Work, step: Step) -> Request:
 
 
 def _merge(work: Work, step: Step) -> Request:
+    from sow.calls.kinds.merge import merge_request
+
     wanted = merge_request(work.caller, [step.task], way=MergeWay.MERGE, again=True)
     return replace(wanted, part=_part(work, step))
 
@@ -194,6 +196,8 @@ def _accept(work: Work, step: Step) -> None:
     The verdict names the newest job, its check: by the times alone nobody could tell that it is
     about this work where the clock was set back.
     """
+    from sow.clones.judged import judged_commit
+
     workspace = work.caller.workspace
     task = read_task(workspace, step.task)
     if task.status is not TaskStatus.NEEDS_REVIEW or _is_to_be_corrected(task):
@@ -233,6 +237,9 @@ class StillAtWork(StateError):
 
 def _take_up(work: Work, step: Step) -> None:
     """Bring into the repository what lies whole in a task's clone."""
+    from sow.clones.main_checkout import known_settings, main_checkout
+    from sow.clones.taken_up import take_up
+
     workspace = work.caller.workspace
     try:
         refuse_strays(workspace, work.database, step.task)

@@ -7,7 +7,8 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sow.batches.gathering import Seen
 from sow.batches.planning import Plan
@@ -28,8 +29,7 @@ MOST_LOOKS = 5
 """How often a look is made anew at most: in a busy queue something happens during each."""
 
 
-@dataclass(frozen=True)
-class BatchLook:
+class BatchLook(Struct, frozen=True):
     """How a batch stands at one look."""
 
     batch: Batch

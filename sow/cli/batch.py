@@ -9,7 +9,6 @@ import click
 from sow.batches.gathering import Seen
 from sow.batches.views import exit_code_of, listed, standings_of
 from sow.calls import batch_changes
-from sow.calls.batch_cancel import cancel_batch
 from sow.calls.batch_changes import find
 from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
@@ -192,6 +191,9 @@ def resume(name: str | None, asked: Mapping[str, Any], as_json: bool) -> None:
 @json_option
 def cancel(name: str | None, as_json: bool) -> None:
     """Cancel BATCH and its jobs that have not ended. Finished tasks stay finished."""
+    # It ends jobs, which no other command of batches does.
+    from sow.calls.batch_cancel import cancel_batch
+
     with _find(name) as found:
         left = cancel_batch(*found)
         going = f"; these jobs have not ended yet: {', '.join(map(str, left))}" if left else ""

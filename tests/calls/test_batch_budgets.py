@@ -1,6 +1,5 @@
 """A batch's budget: what it has stopped goes on with another figure, whoever gives it, and once."""
 
-import dataclasses
 from collections.abc import Collection
 
 import pytest
@@ -180,7 +179,7 @@ def budget_in_file(desk: Desk, kinds: Collection[str], time: str) -> None:
 
 def anew(work: Work) -> Work:
     """Return the work with the configuration as it stands now, as a turn begins with it."""
-    return dataclasses.replace(work, config=work.caller.load_configuration())
+    return replace(work, config=work.caller.load_configuration())
 
 
 def wait(work: Work) -> bool:

@@ -1,7 +1,5 @@
 """What an item waits for outside of its batch: that goes on while somebody is at work on it."""
 
-import dataclasses
-
 import pytest
 from calls.batch_desk import begin, items, look, turn
 from calls.desk import PROJECT, Desk
@@ -120,7 +118,7 @@ def test_an_agent_waits_for_no_batch_that_waits_for_the_agent(desk: Desk) -> Non
     desk.end(2, TaskStatus.COMPLETED)
     turn(work)
     assert rests(work), "what is left waits for the agent that asks"
-    assert not rests(dataclasses.replace(work, caller=desk.caller)), "to others it goes on"
+    assert not rests(replace(work, caller=desk.caller)), "to others it goes on"
     with pytest.raises(WaitsForItself):
         batch_changes.add(agent, desk.database, made.batch, [TaskId("010")])
     named = Wanted(selection_of(("010",), None), BatchPolicy())

@@ -1,12 +1,12 @@
 """A batch's turn, step by step, in this process: what is done, and that nothing is done twice."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk, a_dead_process
 from msgspec import UNSET
+from msgspec.structs import replace
 from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather

@@ -34,6 +34,8 @@ HEAVY = frozenset(
         "socket",
         "sow.budgets",
         "sow.executors.base",
+        "sow.schema.config",
+        "sow.schema.job",
         "sow.state.tasks",
         "sqlite3",
         "subprocess",
@@ -54,10 +56,10 @@ QUEUE = {"msgspec", "sqlite3", "dataclasses"}
 MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
     ("--version",): set(),
     ("agent", "--help"): {"inspect", "textwrap"},
-    ("agent", "list"): {"msgspec"},
+    ("agent", "list"): {"msgspec", "sow.schema.config"},
     ("agent", "log", "Did it", "--task", "010"): set(),
-    ("job", "list"): QUEUE,
-    ("next",): STATE | QUEUE | {"sow.executors.base"},
+    ("job", "list"): QUEUE | {"sow.schema.job"},
+    ("next",): STATE | QUEUE | {"sow.executors.base", "sow.schema.config", "sow.schema.job"},
     ("prompt", "guidance/implementer/base"): set(),
     ("task", "list"): STATE,
     ("task", "set", "010", "name", "Another"): STATE,
@@ -192,3 +194,18 @@ def test_a_spawn_makes_no_dataclass(at_spawn: tuple[list[str], list[str]]) -> No
     """Each one's methods are compiled at import: a Struct costs a tenth (docs/decisions.md)."""
     _, found = at_spawn
     assert found == []
+
+
+OF_FEW_BATCHES = ("sow.clones.task_branches", "sow.git", "sow.prompts", "sow.calls.cancel")
+"""What only a batch with finished tasks, with an action to place, or to be cancelled needs."""
+
+
+@pytest.mark.slow
+def test_the_commands_of_batches_begin_without_git() -> None:
+    program = "import sys, sow.cli.batch; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.split()
+    assert "sow.calls.batch_actions" in modules
+    assert [name for name in modules if name.startswith((*OF_FEW_BATCHES, "subprocess"))] == []
