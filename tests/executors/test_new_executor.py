@@ -126,7 +126,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     shutil.copytree(TREE, place / "sow", ignore=shutil.ignore_patterns("__pycache__"))
     (place / "sow/agent_clis/newcomer.py").write_text(DESCRIPTION)
     (place / "sow/executors/newcomer.py").write_text(MODULE)
-    words = place / "sow/schema/config.py"
+    words = place / "sow/schema/executor_type.py"
     last = '    COMMAND = "command"\n'
     assert last in words.read_text()
     words.write_text(words.read_text().replace(last, f'{last}    NEWCOMER = "newcomer"\n'))
