@@ -12,7 +12,7 @@ from sow.files import NotAFile
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state.kept import keeper_hooks
-from sow.state.kept.copies import read
+from sow.state.kept.copies import read, versions
 from sow.state.kept.guard import restore_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
@@ -352,3 +352,16 @@ def test_with_nobody_alive_it_is_left_to_a_person(workspace: Workspace) -> None:
     restore_project(workspace.root)
     with pytest.raises(NotAFile):
         read_project(workspace)
+
+
+def test_a_head_that_is_no_text_keeps_nobody_from_changing_a_task(workspace, task):
+    """git is told of it elsewhere; the version is kept without a commit that anybody could name."""
+    git = workspace.root / ".git"
+    git.mkdir()
+    (git / "HEAD").write_bytes(b"\xff\xfe\x80\n")
+    begin(workspace)
+    kept = kept_at(workspace.root)
+    assert kept is not None
+    name = kept.name(task.state)
+    assert read(kept.copy(name)) == task.state.read_bytes()
+    assert [commit for _, commit in versions(kept, name)][-1] == "???"

@@ -173,7 +173,9 @@ def _note(kept: Kept, name: str, data: bytes, before: bytes) -> None:
     if before and size_of(path) <= 0:
         lines.insert(0, digest(before))
     with _opened(kept, path, os.O_APPEND) as descriptor:
-        os.write(descriptor, "".join(f"{line} {commit}\n" for line in lines).encode())
+        os.write(
+            descriptor, "".join(f"{line} {commit}\n" for line in lines).encode("ascii", "replace")
+        )
 
 
 def write(kept: Kept, path: str, data: bytes) -> None:
