@@ -32,7 +32,7 @@ class Weight:
 
     agents: int
     pss: int
-    """Of the worker and all its supervisors, with the one that waits for orders."""
+    """Of the worker, its fork server and all its supervisors."""
     threads: int
     cpu_share: float
     """Of one core, over some seconds in which nothing was to be done but to watch."""
@@ -55,7 +55,7 @@ def price(weights: Sequence[Weight]) -> list[Row]:
             held=each <= EACH_BAR,
         ),
         Row(
-            what="memory of an idle worker, with a supervisor that waits",
+            what="memory of an idle worker, with its fork server",
             measured=f"{idle.pss / MEGABYTE:.1f} MB",
             bar=f"≤ {IDLE_BAR / MEGABYTE:g} MB",
             former="≤ 60 MB",

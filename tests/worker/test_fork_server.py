@@ -130,7 +130,8 @@ if pid := os.fork():
         requests.sendall(b"%d\\n" % pid)
         requests.recv(1)
     sys.exit()
-while not is_first and not first.exists():
+deadline = time.monotonic() + 60
+while not is_first and not first.exists() and time.monotonic() < deadline:
     time.sleep(0.01)
 data = os.read(orders, 100)
 mine = first if is_first else second

@@ -121,6 +121,7 @@ def _place_all(
     admitted: Sequence[Resolved],
     waiter: Waiter | None,
 ) -> list[Placed | SowError]:
+    """Do as `place_together`, without a look for agents that are not on record."""
     inserted = _insert_all(caller, database, config, admitted, waiter)
     pairs = list(zip(admitted, inserted, strict=True))
     became: dict[JobId, Job | SowError] = {}
