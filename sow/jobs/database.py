@@ -6,7 +6,8 @@ file is made is `making`, what lies on disk `queue_files`. Every other module of
 package. Huey's own tables stand in the same file, so that a queue row, a job
 and a lease change together or not at all.
 
-Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit.
+Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit, save where a
+transaction says that a loss of power may undo it.
 """
 
 import sqlite3
@@ -66,16 +67,22 @@ class Database:
         self._marks = marks
         self._name = name
         self._is_looked_at = False
+        self._waits_for_disk = True
         self._read_in: Marks | None = None  # as they were when the format was looked at last
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Change several rows together: all of it is on disk afterwards, or nothing is."""
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """Change several rows together: all of it is on disk afterwards, or nothing is.
+
+        One that is not `durable` is there for every process at once, and on disk with the next
+        one that is: a loss of power before may undo it. The outermost transaction decides.
+        """
         with self.lock:
             if self._depth:
                 yield
                 return
             self._look_at_files()
+            self._wait_for_disk(durable)
             self._execute("begin immediate")
             self._depth = 1
             try:
@@ -91,6 +98,12 @@ class Database:
                 raise
             finally:
                 self._depth = 0
+
+    def _wait_for_disk(self, wanted: bool) -> None:
+        """Have the commits from now on wait until they are on disk, or not."""
+        if wanted is not self._waits_for_disk:
+            self._execute(f"pragma synchronous = {'full' if wanted else 'normal'}")
+            self._waits_for_disk = wanted
 
     def _commit(self, before: int) -> None:
         if self.connection.total_changes != before:

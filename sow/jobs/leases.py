@@ -149,7 +149,8 @@ def claim(
     either sort, where it is short of something. Of the batch with the fewest running
     (all jobs outside of one count as one) the first job by priority, then by its id,
     whose limits allow it is taken: a full executor blocks nobody else's jobs, and a
-    job that is retried keeps its place.
+    job that is retried keeps its place. A loss of power before the next commit puts the
+    message back into the queue: nothing was begun for it.
     """
     parameters = {
         "queue": QUEUE,
@@ -160,7 +161,7 @@ def claim(
         "most": most,
         "worker": worker_id,
     }
-    with database.transaction():
+    with database.transaction(durable=False):
         while row := database.row(CLAIMABLE, parameters):
             database.run("delete from task where id = ?", (row["id"],))
             if row["job_id"] is not None:

@@ -21,7 +21,7 @@ from own_queue import make_own
 from queue_cases import NOW, insert, make_job, start_python
 
 from sow.errors import ExitCode, QueueError
-from sow.ids import JobId, ProjectId, TaskId
+from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.queue_form import FORMAT
@@ -100,6 +100,31 @@ def test_commits_are_durable(database: Database) -> None:
     """facts/huey: "Keep FULL; never `fsync=False`"."""
     assert database.connection.execute("pragma journal_mode").fetchone()[0] == "wal"
     assert database.connection.execute("pragma synchronous").fetchone()[0] == 2
+
+
+def test_only_what_may_be_undone_by_a_loss_of_power_is_not_waited_for(database: Database) -> None:
+    def waits() -> bool:
+        return bool(database.connection.execute("pragma synchronous").fetchone()[0] == 2)
+
+    with database.transaction(durable=False):
+        assert not waits()
+        with database.transaction():
+            assert not waits()
+    with database.transaction():
+        assert waits()
+        with database.transaction(durable=False):
+            assert waits()
+
+
+def test_a_claim_is_not_waited_for_and_what_follows_is(database: Database) -> None:
+    """The attempt's record, which the next commit writes, makes both durable."""
+    run: list[str] = []
+    database.connection.set_trace_callback(run.append)
+    leases.claim(database, WorkerId("w"), total=1, own=1, now=0)
+    with database.transaction():
+        pass
+    modes = [sql for sql in run if sql.startswith("pragma sync")]
+    assert modes == ["pragma synchronous = normal", "pragma synchronous = full"]
 
 
 def test_the_tables_of_huey_are_huey_s_own(database: Database) -> None:
