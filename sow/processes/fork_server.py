@@ -2,7 +2,8 @@
 
 Owns the server's process: started once, and anew where it has died or was stopped. What it forks is
 nobody's child here, so its death takes no other along, and ours none of them: it is known by its
-identity, reads its orders from a pipe, and leaves when it gets none. The server's standard input is
+identity, reads its orders from a pipe, and leaves when it gets none. One waits ahead where somebody
+has asked for that while there was time (`start`). The server's standard input is
 a socket. A request is one byte, together with the descriptor that the new process is to read; the
 answer is its pid, or a negative errno, as a line.
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 from sow.errors import SowError
 from sow.processes import process_facts
+from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
 REQUEST = b"f"
@@ -26,6 +28,9 @@ LOOK_SECONDS = 0.25
 """How often a process that does not answer or read is looked at: it may have been stopped."""
 PATIENCE_SECONDS = 30.0
 """How long one that runs may take to answer or read, on a machine that has no time for it."""
+LEAVE_SECONDS = 1.0
+"""How long one that waits ahead is waited for when it is not wanted any more."""
+LEAVE_LOOK_SECONDS = 0.002
 MOST_SERVERS = 3
 """How many servers in a row may die before a start is given up."""
 
@@ -86,28 +91,31 @@ class ForkServer:
         self._makes = makes
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
+        self._ahead: Waiting | None = None
 
     @contextmanager
     def forked(self) -> Iterator[Waiting]:
-        """Fork a process, which leaves at the end of the block unless it got orders.
+        """Give the process that waits ahead, or fork one; without orders it leaves after the block.
 
         Raises SowError when none can be started; ServersDie where they begin, and end at once.
         """
-        waiting = self._fork()
+        waiting = self._take_ahead() or self._fork()
         try:
             yield waiting
         finally:
             os.close(waiting.pipe)
 
     def start(self) -> None:
-        """Start the server where none runs: then a fork takes no time. Raises SowError."""
-        if self._process is not None and self._process.poll() is not None:
-            self.close()
-        if self._process is None:
-            self._start()
+        """Start the server where none runs, and have a process wait ahead. Raises SowError."""
+        self._start_where_none_runs()  # a new one: what the last one has forked goes with it
+        if self._ahead is None:
+            self._ahead = self._fork()
 
     def close(self) -> None:
         """End the server. What it has forked goes on; what has no orders gets them or leaves."""
+        if self._ahead is not None:
+            self._dismiss(self._ahead)
+            self._ahead = None
         if self._requests is not None:
             self._requests.close()
             self._requests = None
@@ -116,26 +124,54 @@ class ForkServer:
             self._process.wait()
             self._process = None
 
+    def _take_ahead(self) -> Waiting | None:
+        """Return the process that waits ahead, if there is one that goes on."""
+        waiting, self._ahead = self._ahead, None
+        if waiting is not None and not _can_go_on(waiting.identity):
+            os.close(waiting.pipe)
+            return None
+        return waiting
+
+    def _dismiss(self, waiting: Waiting) -> None:
+        """Have a process leave, and wait for that: whoever comes after us finds nothing of it."""
+        os.close(waiting.pipe)
+        deadline = time.monotonic() + LEAVE_SECONDS
+        while _can_go_on(waiting.identity) and time.monotonic() < deadline:
+            time.sleep(LEAVE_LOOK_SECONDS)
+
     def _fork(self) -> Waiting:
-        """Have a process forked. Raises SowError.
+        """Have a process forked. Raises SowError."""
+        for _ in range(MOST_SERVERS):
+            waiting = self._try_to_fork()
+            if waiting is not None:
+                return waiting
+        raise ServersDie(self._makes)
+
+    def _try_to_fork(self) -> Waiting | None:
+        """Have a process forked; None where the server or the process has died. Raises SowError.
 
         Each try has a pipe of its own. A server that dies before it answers may have forked a
         process that nobody knows: it gets no orders, and leaves.
         """
-        for _ in range(MOST_SERVERS):
-            self.start()
-            reading, writing = os.pipe()
-            try:
-                identity = self._fork_reader(reading)
-            except BaseException:
-                os.close(writing)
-                raise
-            finally:
-                os.close(reading)
-            if identity is not None:
-                return Waiting(identity, writing)
+        self._start_where_none_runs()
+        reading, writing = os.pipe()
+        try:
+            identity = self._fork_reader(reading)
+        except BaseException:
             os.close(writing)
-        raise ServersDie(self._makes)
+            raise
+        finally:
+            os.close(reading)
+        if identity is None:
+            os.close(writing)
+            return None
+        return Waiting(identity, writing)
+
+    def _start_where_none_runs(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
+            self._start()
 
     def _fork_reader(self, reading: int) -> ProcessIdentity | None:
         """Have a process forked that reads there; None where the server or the process has died.
@@ -202,3 +238,9 @@ class ForkServer:
             hint="Check that this Python still exists and that the system can start more"
             " processes. Then spawn the task again.",
         )
+
+
+def _can_go_on(identity: ProcessIdentity) -> bool:
+    """Whether a process lives, and was not stopped."""
+    alive = process_facts.life_of(identity) is Life.ALIVE
+    return alive and not process_facts.is_stopped(identity)

@@ -73,6 +73,13 @@ def unfence(folder: str, pid: int, start_ticks: str) -> None:
     cgroup.remove(folder or cgroup.folder_of(fence_name(pid, start_ticks)))
 
 
+def give_up_fence(folder: str) -> None:
+    """Leave the group that we have entered, and remove it: nothing was born into it."""
+    if folder:
+        cgroup.leave()
+        cgroup.remove(folder)
+
+
 def leave_fence() -> None:
     """Leave the group that we were born into, and remove those that are empty."""
     cgroup.leave()

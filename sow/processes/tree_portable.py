@@ -51,6 +51,10 @@ def unfence(folder: str, pid: int, start_ticks: str) -> None:
     """Do nothing."""
 
 
+def give_up_fence(folder: str) -> None:
+    """Do nothing: there was no group."""
+
+
 def leave_fence() -> None:
     """Do nothing."""
 

@@ -58,12 +58,84 @@ def test_a_supervisor_runs_what_it_is_given(server: ForkServer, attempt: Attempt
     assert attempt.exit()["code"] == 6
 
 
+def has_group(waiting: Waiting) -> bool:
+    name = f"{waiting.identity.pid}-{waiting.identity.start_ticks}"
+    return bool(cgroup.own_home()) and Path(cgroup.folder_of(name)).exists()
+
+
 def test_a_supervisor_without_orders_leaves_with_its_group(server: ForkServer) -> None:
     with server.forked() as waiting:
         assert process_facts.life_of(waiting.identity) is Life.ALIVE
     wait_until(lambda: has_gone(waiting), "it has left")
-    name = f"{waiting.identity.pid}-{waiting.identity.start_ticks}"
-    assert cgroup.members(cgroup.folder_of(name)) == []
+    assert not has_group(waiting)
+
+
+def ahead_of(server: ForkServer) -> Waiting:
+    """Return the supervisor that waits ahead."""
+    server.start()
+    assert server._ahead is not None
+    return server._ahead
+
+
+def test_one_that_waits_ahead_is_given_and_then_another_one(
+    server: ForkServer, attempt: AttemptSite
+) -> None:
+    attempt.prepare()
+    ahead = ahead_of(server)
+    with server.forked() as waiting:
+        assert waiting is ahead
+        with server.forked() as another:
+            assert another.identity != ahead.identity
+        waiting.give(attempt.orders("/bin/sh", "-c", "exit 6"))
+    wait_until(lambda: has_gone(waiting), "it has ended")
+    assert attempt.exit()["code"] == 6
+    assert ahead_of(server).identity != ahead.identity
+
+
+def test_looking_again_starts_no_second_one(server: ForkServer) -> None:
+    assert ahead_of(server) is ahead_of(server)
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_one_ahead_that_cannot_go_on_is_not_given(server: ForkServer, end: str) -> None:
+    ahead = ahead_of(server)
+    KILLED[end](ahead.identity.pid)
+    wait_until(lambda: has_gone(ahead) or end == "stopped", "it is dead")
+    with server.forked() as waiting:
+        assert waiting.identity != ahead.identity
+        assert process_facts.life_of(waiting.identity) is Life.ALIVE
+    if end == "stopped":
+        os.kill(ahead.identity.pid, signal.SIGCONT)
+    wait_until(lambda: has_gone(ahead), "it has left")
+
+
+def test_a_server_that_is_closed_takes_the_one_ahead_along(server: ForkServer) -> None:
+    ahead = ahead_of(server)
+    wait_until(lambda: has_group(ahead) or not cgroup.own_home(), "it is in its group")
+    server.close()
+    assert has_gone(ahead)
+    assert not has_group(ahead)
+
+
+WAITS_AHEAD = f"""
+import os, signal, sys
+sys.path[:0] = [{str(PROJECT)!r}]
+from worker.launch import supervisor_server
+server = supervisor_server(os.environ)
+server.start()
+print(server._ahead.identity.pid, flush=True)
+signal.pause()
+"""
+
+
+def test_the_one_ahead_leaves_when_its_worker_has_died() -> None:
+    argv = [sys.executable, "-c", WAITS_AHEAD]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        ahead = int(worker.stdout.readline())
+        assert is_running(ahead)
+        worker.kill()
+    wait_until(lambda: not is_running(ahead), "it has left")
 
 
 def test_a_supervisor_that_dies_before_it_has_its_orders_begins_nothing(

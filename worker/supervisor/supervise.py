@@ -66,6 +66,7 @@ def main(tree: "ModuleType") -> int:
     fence = tree.fence()
     orders = await_orders(STDIN)
     if orders is None:
+        tree.give_up_fence(fence)
         return 0
     receive(WATCHED)
     folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
