@@ -61,8 +61,13 @@ def own_locks(main: Repository, *locks: Path) -> Iterator[None]:
 
 
 def locks_of_branch(main: Repository, branch: str) -> tuple[Path, ...]:
-    """Return the locks that a git takes which moves a branch; HEAD's where that names it."""
-    return main.common_dir / "refs" / "heads" / f"{branch}.lock", main.git_dir / "HEAD.lock"
+    """Return the locks that a git takes which moves a branch; HEAD's where that names it.
+
+    Where git keeps references in another form, they are those of its lists of tables.
+    """
+    tables = (folder / "reftable/tables.list.lock" for folder in (main.common_dir, main.git_dir))
+    branch_lock = main.common_dir / "refs" / "heads" / f"{branch}.lock"
+    return branch_lock, main.git_dir / "HEAD.lock", *tables
 
 
 def clear_own_locks(main: Repository) -> None:

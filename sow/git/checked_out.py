@@ -1,56 +1,43 @@
 """Which branch is checked out, and whether there is another one: read from git's own files.
 
-No process is started, unless the branches are kept in a form that only git reads.
+No process is started, unless git's files do not tell.
 """
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from sow.errors import SowError
-from sow.files import read_regular
-
-LIMIT = 1 << 16
-"""No HEAD, and no file that names a git folder, is longer."""
-PACKED_LIMIT = 1 << 26
+from sow.git.head import BRANCH, common_dir, find_git
 
 
 def branch_at(root: Path) -> str | None:
-    """Return the branch that git has checked out at `root`, if there is one.
+    """Return the branch that git has checked out in the checkout that has `root`, if there is one.
 
-    Reads `ref: refs/heads/NAME` (gitrepository-layout(5)).
+    A branch whose name is no UTF-8 is none: no file of ours can hold it.
     """
+    _, _, head = find_git(os.path.realpath(root))
     try:
-        head = read_regular(_git_folder(root) / "HEAD", LIMIT).decode().strip()
-    except (OSError, SowError, ValueError):  # a path that is none raises ValueError
+        head.encode()
+    except UnicodeEncodeError:
         return None
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else None
+    return head.removeprefix(BRANCH) if head.startswith(BRANCH) else None
 
 
 def lacks_branch(root: Path, name: str) -> bool:
-    """Whether the repository at `root` has no branch of this name. No, where nobody can tell."""
-    try:
-        git = _git_folder(root)
-        if (git / "commondir").is_file():
-            git = git / read_regular(git / "commondir", LIMIT).decode().strip()
-        if not (git / "HEAD").exists():
+    """Whether the repository that has `root` has no branch of this name. No, where nobody can tell.
+
+    Git is asked where no file names a commit for it.
+    """
+    # Most projects are never asked for another branch.
+    from sow.git.inert_refs import read_ref
+    from sow.git.run import git_answer
+
+    git, _, _ = find_git(os.path.realpath(root))
+    ref = f"refs/heads/{name}"
+    with suppress(OSError, SowError, ValueError):
+        if git and read_ref(Path(common_dir(git)), ref) is not None:
             return False
-        if (git / "reftable").exists():
-            from sow.git.run import git_answer  # few repositories keep them so
-
-            words = ("show-ref", "--verify", "--quiet", f"refs/heads/{name}")
-            return git_answer(root, *words)[0] == 1
-        if (git / "refs/heads" / name).exists():
-            return False
-        packed = git / "packed-refs"
-        listed = read_regular(packed, PACKED_LIMIT) if packed.exists() else b""
-    except (OSError, SowError, ValueError):
-        return False
-    return f" refs/heads/{name}\n".encode() not in listed
-
-
-def _git_folder(root: Path) -> Path:
-    """Return the folder of a working tree's own git files."""
-    git = root / ".git"
-    if not git.is_file():
-        return git
-    link = read_regular(git, LIMIT).decode()
-    return root / link.removeprefix("gitdir:").strip()
+    with suppress(SowError, ValueError):  # a name may hold a NUL
+        return git_answer(root, "show-ref", "--verify", "--quiet", ref)[0] == 1
+    return False

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.errors import StateError
+from sow.git.head import BLANKS
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF_LIMIT = 4096
@@ -47,7 +48,7 @@ def read_head(git_dir: Path) -> Head:
     text = read_text(git_dir, "HEAD", REF_LIMIT) or ""
     if not text.startswith("ref:"):
         return Head(None, _commit(text))
-    name = text.removeprefix("ref:").strip()
+    name = text.removeprefix("ref:").strip(BLANKS)
     branch = name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
     return Head(branch, read_ref(git_dir, name))
 
@@ -64,7 +65,7 @@ def read_ref(git_dir: Path, name: str) -> str | None:
             return _packed(git_dir, name)
         if not text.startswith("ref:"):
             return _commit(text)
-        name = text.removeprefix("ref:").strip()
+        name = text.removeprefix("ref:").strip(BLANKS)
     return None
 
 
@@ -105,7 +106,7 @@ def _refuse_odd(git_dir: Path, branch: str) -> None:
 
 
 def _commit(text: str) -> str | None:
-    word = text.strip()
+    word = text.strip(BLANKS)
     return word if COMMIT.fullmatch(word) else None
 
 

@@ -5,6 +5,7 @@ lies elsewhere (a submodule's, or one made with `--separate-git-dir`) git names 
 and a bare one has no tree. Reads only.
 """
 
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from sow.git.git_errors import (
 )
 from sow.git.inert_refs import UnsafeClone, is_symbolic, read_head, read_ref
 from sow.git.run import git, git_answer
-from sow.git.view import View, view_of
+from sow.git.view import view_of
 
 NEEDED_VERSION = (2, 38)
 """`git merge-tree --write-tree`, by which sow merges without a working tree, came with 2.38."""
@@ -125,8 +126,8 @@ def branch_commit(main: Repository, branch: str) -> str | None:
     It stands in a file, mostly. Git is asked where it does not.
     """
     ref = f"refs/heads/{branch}"
-    path, commit = main.common_dir / ref, None
-    if path.resolve() == path:  # no link leads elsewhere
+    path, commit = str(main.common_dir / ref), None
+    if os.path.realpath(path) == path:  # no link leads elsewhere
         with suppress(UnsafeClone, OSError):  # another form of refs
             commit = read_ref(main.common_dir, ref)
     return commit or view_of(main.top).commit_of(ref)
@@ -143,24 +144,32 @@ def working_tree_of(main: Repository, branch: str) -> Path | None:
             if head.commit is not None and not is_symbolic(main.common_dir, head.branch):
                 return main.top if head.branch == branch else None
     view = view_of(main.top)
-    for listed in view.text("worktree", "list", "--porcelain", "-z").split("\0\0"):
-        tree = dict(line.partition(" ")[::2] for line in listed.split("\0"))
-        folder = Path(tree.get("worktree", ""))
-        if tree.get("branch") == f"refs/heads/{branch}" and "bare" not in tree and folder.is_dir():
-            is_gits_own = folder.resolve() == main.common_dir
-            return _first_tree(main, view, branch) if is_gits_own else folder
+    listed = view.text("worktree", "list", "--porcelain", "-z").split("\0\0")
+    for number, record in enumerate(listed):
+        tree = dict(line.partition(" ")[::2] for line in record.split("\0"))
+        if tree.get("branch") != f"refs/heads/{branch}" or "bare" in tree:
+            continue
+        folder = Path(tree["worktree"])
+        if number == 0:
+            return _first_tree(main, branch, folder)
+        if folder.is_dir():
+            return folder
     return None
 
 
-def _first_tree(main: Repository, view: View, branch: str) -> Path:
+def _first_tree(main: Repository, branch: str, listed: Path) -> Path:
+    """Return where the first working tree is: a list of them tells where git's folder lies."""
     if main.git_dir == main.common_dir:
         return main.top
-    words = ("config", "--file", f"{main.common_dir}/config", "core.worktree")
-    folder = view.text(*words, accepted=(0, 1))
-    if not folder:
-        raise StateError(
-            f"the branch {branch} is checked out in the first working tree of {main.common_dir},"
-            " and git does not say where that is",
-            hint="Check out another branch there, or call from there.",
-        )
-    return (main.common_dir / folder).resolve()
+    there = view_of(main.common_dir).text("--git-dir=.", "rev-parse", "--show-toplevel")
+    for folder in (
+        Path(there).resolve(),
+        listed,
+    ):  # git's folder itself, where no setting names one
+        if folder.resolve() != main.common_dir:
+            return folder
+    raise StateError(
+        f"the branch {branch} is checked out in the first working tree of {main.common_dir},"
+        " and git does not say where that is",
+        hint="Check out another branch there, or call from there.",
+    )

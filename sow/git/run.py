@@ -56,6 +56,7 @@ VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_DEFAULT_REF_FORMAT": "files",
     "GIT_EDITOR": "false",
     "GIT_PAGER": "cat",
     "GIT_ASKPASS": "true",

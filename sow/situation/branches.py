@@ -4,6 +4,7 @@ Owns when git is asked of single commits: only where the list of the branches do
 only.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -14,6 +15,7 @@ from msgspec import UNSET
 
 from sow.errors import SowError
 from sow.git.checked_out import lacks_branch
+from sow.git.head import common_dir, find_git
 from sow.git.inert_refs import read_ref
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -165,10 +167,10 @@ class Branches:
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task, where there is another."""
-        git = self._workspace.root / ".git"
+        git, _, _ = find_git(os.path.realpath(self._workspace.root))
         try:
-            alone = git.is_dir() and not (git / "worktrees").is_dir()
-            return None if alone or not git.exists() else self._exact.cloned_elsewhere(task)
+            alone = common_dir(git) == git and not Path(git, "worktrees").is_dir()
+            return None if alone else self._exact.cloned_elsewhere(task)
         except SowError as error:
             return error
 

@@ -18,6 +18,10 @@ pytestmark = pytest.mark.slow  # process after process
 
 DEADLY = {
     "the branch": ("*' update-ref --no-deref -m '*", "refs/heads/main.lock"),
+    "the table of references": (
+        "*' update-ref --no-deref -m '*",
+        "reftable/tables.list.lock",
+    ),
     "HEAD": ("*' update-ref --no-deref -m '*", "HEAD.lock"),
     "the index": ("*' update-index --add --remove '*", "index.lock"),
     "the index again": ("*' update-index -q --refresh '*", "index.lock"),
@@ -54,6 +58,7 @@ def test_a_move_whose_git_was_killed_with_a_lock_is_made_by_the_next_try(
     pattern, name = DEADLY[what]
     (tmp_path / "programs").mkdir()
     lock = site.main / ".git" / name
+    lock.parent.mkdir(exist_ok=True)
     killed_once(tmp_path / "programs", pattern, lock, monkeypatch)
     with pytest.raises(GitKilled):
         move_branch(site.repository, "main", old, done.commit)
@@ -69,7 +74,7 @@ def test_a_move_whose_git_was_killed_with_a_lock_is_made_by_the_next_try(
 
 def test_a_branch_is_brought_back_past_the_lock_of_the_last_try(site, tmp_path, monkeypatch):
     site.commit("file", "x\n")
-    lock, _ = locks_of_branch(site.repository, site.facts.branch)
+    lock, *_ = locks_of_branch(site.repository, site.facts.branch)
     lock.parent.mkdir(parents=True)
     (tmp_path / "programs").mkdir()
     killed_once(

@@ -208,6 +208,17 @@ def test_the_variables_of_a_caller_lead_git_nowhere_else():
     assert environ["GIT_TERMINAL_PROMPT"] == "0"
 
 
+def test_what_sow_makes_has_its_references_in_files(tmp_path: Path) -> None:
+    """Whatever the user has for new repositories: the references of clones are read without git."""
+    assert (
+        git_environment({"GIT_DEFAULT_REF_FORMAT": "reftable"})["GIT_DEFAULT_REF_FORMAT"] == "files"
+    )
+    (tmp_path / "settings").write_text("[init]\n\tdefaultRefFormat = reftable\n")
+    environ = git_environment({**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "settings")})
+    git(tmp_path, "init", "--quiet", "made", environ=environ)
+    assert (tmp_path / "made/.git/refs/heads").is_dir()
+
+
 def test_an_error_of_git_names_the_folder_and_gits_own_words(repository):
     with pytest.raises(GitRefused) as caught:
         git(repository, "checkout", "no-such-branch")

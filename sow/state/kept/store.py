@@ -1,7 +1,6 @@
 """Where the copies of a checkout lie: `<git dir>/sow/kept`, else the user's state folder.
 
-Owns that place and the names in it; runs no git, but reads git's own files
-(gitrepository-layout(5)). There is a folder for each checkout and branch, and
+Owns that place and the names in it. There is a folder for each checkout and branch, and
 in it one for each project, so that what another branch holds is never taken
 for this one's. Imports next to nothing: `sow agent log` passes through here.
 """
@@ -9,14 +8,13 @@ for this one's. Imports next to nothing: `sow agent log` passes through here.
 import os
 import re
 from pathlib import Path
-from stat import S_ISDIR
 
+from sow.git.head import BLANKS, common_dir, find_git, small_bytes, small_text
 from sow.paths import SOW_FOLDER
 from sow.user_folders import BaseFolder, user_folder
 
 KEPT_FOLDER = "kept"
 KEPT = f"sow/{KEPT_FOLDER}"
-SMALL = 4096
 LONGEST_NAME = 200
 PROJECT_ID = re.compile(
     rb"^\s+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.MULTILINE
@@ -33,7 +31,10 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.real = _real(str(root))
-        self.git, top, self.head = _find_git(self.real)
+        git, top, head = find_git(self.real)
+        if not _is_ours(git):  # what lies there is not to be trusted
+            git = top = head = ""
+        self.git, self.head = git, head
         self.inside = os.path.relpath(self.real, top) if top and self.real != top else ""
 
     @property
@@ -49,9 +50,7 @@ class Checkout:
         """Return the commit that HEAD names; empty where that takes more than two small files."""
         if not self.head.startswith("ref: "):
             return self.head
-        common = _text(f"{self.git}/commondir").strip()
-        where = os.path.join(self.git, common) if common else self.git  # noqa: PTH118
-        return _text(f"{where}/{self.head[5:]}").strip()
+        return small_text(f"{common_dir(self.git)}/{self.head[5:]}").strip(BLANKS)
 
 
 _real_roots: dict[str, tuple[int, int]] = {}
@@ -125,7 +124,7 @@ def kept_at(root: Path) -> Kept | None:
 
 def project_id_at(root: Path) -> str:
     """Return the id of the project that is checked out in a workspace; empty for none."""
-    found = PROJECT_ID.search(_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
+    found = PROJECT_ID.search(small_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
     return found[1].decode() if found else ""
 
 
@@ -154,37 +153,6 @@ def _changed_at(path: str) -> int:
         return 0
 
 
-def _find_git(folder: str) -> tuple[str, str, str]:
-    """Return git's folder, the checkout's top and HEAD, for the checkout that `folder` is in.
-
-    A git folder of another user is none of ours: what lies there is not to be trusted.
-    """
-    top = folder
-    while True:
-        git = _git_at(top)
-        head = _text(f"{git}/HEAD").strip() if git else ""
-        if head and _is_ours(git):
-            return git, top, head
-        above = os.path.dirname(top)  # noqa: PTH120
-        if head or above == top:
-            return "", "", ""
-        top = above
-
-
-def _git_at(folder: str) -> str:
-    """Return git's folder if `folder` is a checkout's top; `.git` may be a file (worktrees)."""
-    path = f"{folder}/.git"
-    try:
-        if S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116
-            return path
-    except (OSError, ValueError):
-        return ""
-    text = _text(path)
-    if not text.startswith("gitdir:"):
-        return ""
-    return os.path.normpath(os.path.join(folder, text[7:].strip()))  # noqa: PTH118
-
-
 def _is_ours(folder: str) -> bool:
     try:
         return os.stat(folder).st_uid == os.geteuid()  # noqa: PTH116
@@ -199,21 +167,3 @@ def _quoted(text: str) -> str:
     from hashlib import sha256
 
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _text(path: str) -> str:
-    return _bytes(path).decode("utf-8", "surrogateescape")
-
-
-def _bytes(path: str) -> bytes:
-    """Return the first bytes of a small regular file; nothing where there is none."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):  # a damaged HEAD may name a path with a NUL in it
-        return b""
-    try:
-        return os.read(descriptor, SMALL)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
