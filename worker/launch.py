@@ -21,7 +21,7 @@ from sow.environment import agent_environment, own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
-from sow.files import write_atomically
+from sow.files import opened_folder, write_in
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
@@ -126,10 +126,11 @@ def start(context: WorkerContext, server: ForkServer, job_id: JobId) -> Running 
     somebody else works on its task, or another worker has taken it over.
     Raises what prevents a start just now (`sow.faults`), with nothing started.
     """
-    lease = leases.lease_of(context.database, job_id)
-    if lease is None or lease.worker_id != context.worker_id:
-        return None
-    job = jobs.get_job(context.database, job_id)
+    with context.database.reading():
+        lease = leases.lease_of(context.database, job_id)
+        if lease is None or lease.worker_id != context.worker_id:
+            return None
+        job = jobs.get_job(context.database, job_id)
     try:
         result = _try_to_start(context, server, job, lease)
         try:
@@ -150,12 +151,17 @@ def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: L
     try:
         if not context.state.opens_before_start(job.project_id, job.task_id):
             return Postponed(wait_for_project, "its project is not checked out")
-        history = jobs.attempts(context.database, job.id)
+        with context.database.reading():
+            history = jobs.attempts(context.database, job.id)
+            is_asked = leases.end_is_asked(context.database, job.id)
         if history and history[-1].number > job.settled:
             return Started(adopt(context, lease))
-        leases.refuse_if_asked(context.database, job.id)
+        if is_asked:
+            return Cancelled()
         if job.task_id:
-            context.strays.refuse(context.workspace, context.database, TaskId(job.task_id))
+            age = context.now() - job.created_at
+            task_id = TaskId(job.task_id)
+            context.strays.refuse(context.workspace, context.database, task_id, placed_ago=age)
         return Started(_start_attempt(context, server, job, lease, history))
     except leases.EndIsAsked:
         return Cancelled()
@@ -313,11 +319,12 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     try:
         put_foreign_aside(context.workspace, paths)
         make_private(paths.folder, below=context.workspace.run)
-        write_atomically(paths.prompt, prepared.stdin.encode(), mode=0o600, durable=False)
-        for name, data in prepared.files.items():
-            write_atomically(paths.folder / name, data, mode=0o600, durable=False)
+        files = {paths.prompt.name: prepared.stdin.encode(), **prepared.files}
         if state is not None:
-            write_atomically(paths.last_valid_state, state, mode=0o600, durable=False)
+            files[paths.last_valid_state.name] = state
+        with opened_folder(paths.folder) as folder:
+            for name, data in files.items():
+                write_in(folder, paths.folder / name, data, mode=0o600, durable=False)
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",

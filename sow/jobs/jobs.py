@@ -92,11 +92,11 @@ def insert_job(database: Database, job: Job) -> Job:
             for task_id in job.tasks[1:]:
                 occupied = {"job_id": job_id, "project_id": job.project_id, "task_id": task_id}
                 records.insert(database, "occupied", occupied)
+            return get_job(database, JobId(job_id))
     except sqlite3.IntegrityError as error:
         if _step_is_taken(database, job):
             raise StepIsTaken from error
         raise TaskIsTaken from error
-    return msgspec.structs.replace(job, id=JobId(job_id), batch=fields["batch"])
 
 
 def _listed(ids: Sequence[JobId] | Sequence[TaskId]) -> str:

@@ -92,6 +92,8 @@ def find_strays(
 class StrayLooks:
     """Such looks of a worker: one serves all the jobs that it starts within a moment.
 
+    So does that of the call which has placed a job: it looks just before it does.
+
     An agent that is on no record has lost it with an earlier queue's file, and with that file the
     worker that started it: none comes to be while one worker has its queue.
     """
@@ -100,10 +102,15 @@ class StrayLooks:
         self._none_at = float("-inf")
         """When there was none at all, on the monotonic clock."""
 
-    def refuse(self, workspace: Workspace, database: Database, task_id: TaskId) -> None:
-        """Refuse a task as `refuse_strays` does. Raises TaskIsCarried."""
+    def refuse(
+        self, workspace: Workspace, database: Database, task_id: TaskId, *, placed_ago: float
+    ) -> None:
+        """Refuse a task as `refuse_strays` does. Raises TaskIsCarried.
+
+        `placed_ago` is the age of its job in seconds, by a clock that may have been set meanwhile.
+        """
         began = time.monotonic()
-        if began - self._none_at < MOMENT_SECONDS:
+        if 0 <= placed_ago < MOMENT_SECONDS or began - self._none_at < MOMENT_SECONDS:
             return
         found = find_strays(workspace, database)
         if task_id in found:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -70,14 +71,32 @@ def test_a_look_that_found_none_at_all_serves_a_moment(
     clock = [100.0]
     monkeypatch.setattr(unrecorded_agents.time, "monotonic", lambda: clock[0])
     looks = StrayLooks()
-    looks.refuse(site.workspace, site.database, TaskId("010"))
+
+    def refuse(task: str) -> None:
+        looks.refuse(site.workspace, site.database, TaskId(task), placed_ago=MOMENT_SECONDS)
+
+    refuse("010")
     carry("7.1.abc")
-    looks.refuse(site.workspace, site.database, TaskId("010"))
+    refuse("010")
     clock[0] += MOMENT_SECONDS
     for _ in range(2):
-        looks.refuse(site.workspace, site.database, TaskId("020"))
+        refuse("020")
         with pytest.raises(TaskIsCarried):
-            looks.refuse(site.workspace, site.database, TaskId("010"))
+            refuse("010")
+
+
+@pytest.mark.parametrize(
+    ("age", "is_refused"), [(-0.1, True), (0, False), (0.9, False), (MOMENT_SECONDS, True)]
+)
+def test_the_look_of_the_call_that_has_placed_a_job_serves_a_moment_too(
+    site: WatchSite, carry: Carry, age: float, *, is_refused: bool
+) -> None:
+    """Not where the clock was set back since."""
+    carry("7.1.abc")
+    looks = StrayLooks()
+    expected = pytest.raises(TaskIsCarried) if is_refused else nullcontext()
+    with expected:
+        looks.refuse(site.workspace, site.database, TaskId("010"), placed_ago=age)
 
 
 def test_what_an_attempt_on_record_has_left_is_none(site: WatchSite, carry: Carry) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from sow import env_vars
 from sow.environment import caller_environment
 from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, receive, wait_for_signal
 from worker.supervisor.own_processes import OwnProcesses, load_tree
@@ -36,7 +37,8 @@ class Runner:
         self._tree = tree = load_tree(packages)
         tree.inherit_orphans()
         receive(CHILD_ENDED)
-        self._own_processes = OwnProcesses(folder, tree)
+        attempt = os.environ.get(env_vars.ATTEMPT_ID, "")
+        self._own_processes = OwnProcesses(folder, tree, attempt)
 
     def run(self, line: str, log: Path, *, seconds: float) -> Ended:
         """Run a command line, at most `seconds`; what it has left running is ended with it."""

@@ -43,10 +43,10 @@ class Left:
 class OwnProcesses:
     """The processes below one supervisor, this one."""
 
-    def __init__(self, folder: str, tree: "ModuleType") -> None:
+    def __init__(self, folder: str, tree: "ModuleType", attempt_id: str) -> None:
         self.tree = tree
         self.folder = folder
-        self.attempt_id = os.environ.get(env_vars.ATTEMPT_ID, "")
+        self.attempt_id = attempt_id
         self._known: dict[int, str] = {}
         self._pause = FIRST_LOOK_SECONDS
 

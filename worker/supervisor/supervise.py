@@ -39,6 +39,7 @@ from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -70,7 +71,8 @@ def main(tree: "ModuleType") -> int:
         return 0
     receive(WATCHED)
     folder, argv = os.fsdecode(orders.folder), [os.fsdecode(word) for word in orders.argv]
-    set_environment_and_output(folder, orders)
+    set_output(folder)
+    set_search_path(orders.environ)
     lock = hold_alive_lock(folder)
     attempt = os.fsdecode(orders.environ.get(ATTEMPT_ID.encode(), b""))
     if was_given_up(folder, attempt):
@@ -78,15 +80,20 @@ def main(tree: "ModuleType") -> int:
     if was_begun(folder, attempt):
         sys.stderr.write("this attempt ran before; nothing is started\n")
         return 1
-    supervise(folder, orders.cwd, argv, OwnProcesses(folder, tree), lock, fence, attempt)
+    supervise(folder, orders, argv, OwnProcesses(folder, tree, attempt), lock, fence, attempt)
     os.close(lock)
     return 0
 
 
-def set_environment_and_output(folder: str, orders: Orders) -> None:
-    """Take the agent's environment for our own, and the attempt's log for our output."""
-    os.environb.clear()
-    os.environb.update(orders.environ)
+def set_search_path(environ: "Mapping[bytes, bytes]") -> None:
+    """Have an agent's program looked for where its own environment says."""
+    os.environb.pop(b"PATH", None)
+    if b"PATH" in environ:
+        os.environb[b"PATH"] = environ[b"PATH"]
+
+
+def set_output(folder: str) -> None:
+    """Take the attempt's log for our output, and nothing for our input."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, STDIN)
     os.close(nothing)
@@ -102,7 +109,7 @@ def set_environment_and_output(folder: str, orders: Orders) -> None:
 
 def supervise(
     folder: str,
-    cwd: bytes,
+    orders: Orders,
     argv: list[str],
     own: OwnProcesses,
     lock: int,
@@ -115,8 +122,8 @@ def supervise(
     """
     started_at = time.time()
     try:
-        os.chdir(cwd)
-        agent = Agent(start_when_possible(folder, argv))
+        os.chdir(orders.cwd)
+        agent = Agent(start_when_possible(folder, argv, orders.environ))
     except OSError as error:
         failure = failure_of(folder, argv, error, started_at)
         put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
@@ -171,7 +178,7 @@ def _is_there(path: str, attempt: str) -> bool:
         return False
 
 
-def start_when_possible(folder: str, argv: list[str]) -> int:
+def start_when_possible(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
     """Start the agent, again and again while the machine has no room for it; return its pid.
 
     Raises OSError when it cannot be run, or when its end is asked for before it could be.
@@ -179,7 +186,7 @@ def start_when_possible(folder: str, argv: list[str]) -> int:
     pause = FIRST_RETRY_SECONDS
     while True:
         try:
-            return start_agent(folder, argv)
+            return start_agent(folder, argv, environ)
         except OSError as error:
             if error.errno not in PASSING:
                 raise
@@ -189,13 +196,13 @@ def start_when_possible(folder: str, argv: list[str]) -> int:
         pause = min(pause * 2, LONGEST_RETRY_SECONDS)
 
 
-def start_agent(folder: str, argv: list[str]) -> int:
+def start_agent(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
     """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return os.posix_spawnp(
         argv[0],
         argv,
-        os.environ,
+        environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, folder + "/prompt.md", os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, folder + "/output.jsonl", append, 0o600),

@@ -122,6 +122,9 @@ def _place_all(
     waiter: Waiter | None,
 ) -> list[Placed | SowError]:
     """Do as `place_together`, without a look for agents that are not on record."""
+    # What marks a task. It is imported here, for from the first commit on its agent waits.
+    import sow.yamlfile.editing  # noqa: F401
+
     inserted = _insert_all(caller, database, config, admitted, waiter)
     pairs = list(zip(admitted, inserted, strict=True))
     became: dict[JobId, Job | SowError] = {}
