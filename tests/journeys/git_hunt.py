@@ -1,14 +1,18 @@
 """The git processes that sow has started in a storm, found by their parents, and killed.
 
-Whose a git is, the processes above it say: a step's program, a worker, or the call that the
-storm waits with. An agent's own git is never touched, nor that of any other process.
+Each git of the site says its process id before it begins: the `git` on the site's PATH writes it
+into a pipe, and becomes the true one. Whose it is, the processes above it say: a step's program,
+a worker, or the call that the storm waits with. An agent's own git is never touched.
 """
 
 import os
 import random
 import re
+import select
+import shutil
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,8 +33,8 @@ WINDOWS: Mapping[str, str] = {
 }
 OF_WORKER, OF_CALL = "driving and gathering", "looking, in a call"
 ALL_WINDOWS = (*WINDOWS.values(), OF_WORKER, OF_CALL)
-OFTEN, SELDOM = 0.6, 0.4
-"""How likely a git is killed that the hunt has met: of a step, and of others, which are more."""
+OFTEN, SELDOM = 0.15, 0.05
+"""How likely a git is killed: of a step, and of others, which are more."""
 MOST_OF_JOB = 3
 """How many gits of one job are killed: each kill costs it a pause that is twice as long."""
 DEEPEST = 6
@@ -46,6 +50,14 @@ class Found(NamedTuple):
     """Whose job it works for; empty where for none."""
 
 
+SAYING = """#!/bin/sh
+[ -p "{pipe}" ] && echo $$ 1<>"{pipe}"
+exec {git} "$@"
+"""
+LONGEST_SECONDS = 0.004
+"""How long a git lives on at most, once it has said that it begins: few take longer."""
+
+
 class GitHunt(threading.Thread):
     """Kills gits of one site's sow, as often as it is allowed, until it is stopped."""
 
@@ -59,14 +71,23 @@ class GitHunt(threading.Thread):
         """The pid of the call that waits now."""
         self.workers: frozenset[int] = frozenset()
         self._of_job: Counter[str] = Counter()
-        self._spared: set[tuple[int, str]] = set()
-        self._home = f"\0HOME={site.env['HOME']}\0".encode()
         self._over = threading.Event()
+        self._pipe = site.base / "gits"
+        os.mkfifo(self._pipe)
+        says = site.base / "bin/git"
+        says.write_text(SAYING.format(pipe=self._pipe, git=shutil.which("git")))
+        says.chmod(0o755)
 
     def run(self) -> None:
-        while self.left > 0 and not self._over.wait(0.001):
-            for pid in _gits():
-                self._meet(pid)
+        pipe = os.open(self._pipe, os.O_RDWR)
+        try:
+            while self.left > 0 and not self._over.is_set():
+                if select.select([pipe], [], [], 0.05)[0]:
+                    for word in os.read(pipe, select.PIPE_BUF).split():
+                        self._meet(int(word))
+        finally:
+            self._pipe.unlink()
+            os.close(pipe)
 
     def stop(self) -> None:
         """End it, and wait until it has ended."""
@@ -74,16 +95,12 @@ class GitHunt(threading.Thread):
         self.join()
 
     def _meet(self, pid: int) -> None:
-        """Kill a git if it is one of sow's here, and chance has it; each is met once."""
+        """Kill a git in the midst of its work if it is one of sow's, and chance has it."""
         try:
             descriptor = os.pidfd_open(pid)  # from here on the number means this process alone
         except OSError:
             return
         try:
-            identity = pid, _started(pid)
-            if identity in self._spared:
-                return
-            self._spared.add(identity)
             found = self._owner(pid)
             if found is None:
                 return
@@ -92,7 +109,8 @@ class GitHunt(threading.Thread):
                 return
             if found.job and self._of_job[found.job] >= MOST_OF_JOB:
                 return
-            with suppress(OSError):
+            time.sleep(self.chance.uniform(0, LONGEST_SECONDS))
+            if not select.select([descriptor], [], [], 0)[0]:  # it has not ended
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                 self._of_job[found.job] += 1
                 self.kills[found.window] += 1
@@ -101,9 +119,7 @@ class GitHunt(threading.Thread):
             os.close(descriptor)
 
     def _owner(self, pid: int) -> Found | None:
-        """Return whose git a process is; None where it is not sow's, or not of this site."""
-        if _name(pid) != "git" or self._home not in b"\0" + _read(pid, "environ"):
-            return None
+        """Return whose git a process is; None where it is not sow's."""
         above = pid
         for _ in range(DEEPEST):
             above = _parent(above)
@@ -118,12 +134,6 @@ class GitHunt(threading.Thread):
             if _name(above) != "git":
                 return None
         return None
-
-
-def _gits() -> list[int]:
-    """Return the processes of this machine that are called git."""
-    names = (entry.name for entry in PROC.iterdir())
-    return [int(name) for name in names if name.isdigit() and _name(int(name)) == "git"]
 
 
 def _read(pid: int, name: str) -> bytes:
@@ -144,11 +154,6 @@ def _fields(pid: int) -> list[str]:
 def _parent(pid: int) -> int:
     fields = _fields(pid)
     return int(fields[1]) if fields else 0
-
-
-def _started(pid: int) -> str:
-    fields = _fields(pid)
-    return fields[19] if fields else ""
 
 
 def _job(pid: int) -> str:
