@@ -3,10 +3,10 @@
 # Needs make and Python 3.11 or newer: `make PYTHON=python3.11 test` names another.
 
 PYTHON ?= python3
-# How many tests run at once: as many as there are processors where the tests compute, twice as
-# many where they wait for processes most of the time.
+# How many tests run at once: as many as there are processors where the tests compute, three
+# times as many where they wait for processes most of the time.
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
-WAITING_JOBS ?= $(shell expr 2 '*' $(JOBS))
+WAITING_JOBS ?= $(shell expr 3 '*' $(JOBS))
 
 BIN := .venv/bin
 FOR_USE := .venv/.ready-for-use

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a 
 SMALL_SEEDS = range(10)
 
 
+@pytest.mark.one_of("storms over agents")
 @pytest.mark.parametrize("seed", drawn(11, 23, 47))
 def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site, seed: int) -> None:
     """ "SIGKILL storm (workers, callers, supervisors, random moments, ≥ 80 jobs)"."""
@@ -37,24 +38,25 @@ def test_a_storm_of_kills_loses_nothing_and_runs_nothing_twice(site: Site, seed:
     assert verdict.stops > 0
 
 
+@pytest.mark.one_of("storms over agents")
 @pytest.mark.parametrize("seed", drawn(*range(101, 111)))
 def test_a_storm_that_kills_agents_too_leaves_every_job_done(site: Site, seed: int) -> None:
     """Agents die as well, and now and then everybody at once; whatever can go on goes on."""
     plan = Plan(
         seed,
-        plain=rounds(34, 16),
-        crashing=rounds(10, 5),
-        leaving=rounds(10, 5),
+        plain=rounds(34, 10),
+        crashing=rounds(10, 4),
+        leaving=rounds(10, 4),
         cancelled=4,
-        mute=rounds(12, 6),
-        late=rounds(10, 5),
+        mute=rounds(12, 4),
+        late=rounds(10, 4),
         sessions=True,
         callers=5,
         workers=3,
-        kills=rounds(12, 6),
+        kills=rounds(12, 4),
         rate=0.5,
-        fewest_in_all=rounds(200, 60),
-        moments=rounds(8, 3),
+        fewest_in_all=rounds(200, 40),
+        moments=rounds(8, 2),
         windows=WINDOWS_WITH_SESSIONS,
     )
     verdict = watched_storm("agents with sessions", site, plan)

@@ -60,6 +60,7 @@ def in_a_short_shell(apart: Journey, *words: str) -> tuple[int, str]:
     raise AssertionError("it never ends")
 
 
+@pytest.mark.one_of("real authors in clones")
 def test_no_call_of_the_loop_blocks_longer_than_its_shell_allows(apart: Journey) -> None:
     sandbox = apart.sandbox
     long = "touch begun; sleep 6; echo done > work.txt"
@@ -193,6 +194,7 @@ def test_an_author_works_in_its_clone_is_corrected_and_accepted_by_a_reviewer(
     assert apart.task()["status"] == "completed"
 
 
+@pytest.mark.one_of("real authors in clones")
 def test_a_conflict_between_two_tasks_is_solved_by_the_agent_of_the_second(apart: Journey) -> None:
     sandbox = apart.sandbox
     settings = {"checks": {"unit": "grep -q solved work.txt"}}

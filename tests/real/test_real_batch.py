@@ -73,6 +73,7 @@ def states(batch: Any) -> list[str]:
     return [item["state"] for item in batch["items"]]
 
 
+@pytest.mark.one_of("real projects and nights")
 def test_every_task_is_corrected_accepted_and_merged(night: Journey) -> None:
     sandbox = night.sandbox
     sandbox.behave(commands=LOOP)
@@ -88,7 +89,7 @@ def test_every_task_is_corrected_accepted_and_merged(night: Journey) -> None:
     assert sandbox.failures() == []
 
 
-@pytest.mark.one_of("real nights that are interrupted")
+@pytest.mark.one_of("real projects and nights")
 def test_a_wrong_key_in_the_night_is_a_brake_and_a_right_one_goes_on(night: Journey) -> None:
     night.sandbox.behave(status=401)
     batch = call(night, "run", "--detach", code=1)
@@ -99,7 +100,7 @@ def test_a_wrong_key_in_the_night_is_a_brake_and_a_right_one_goes_on(night: Jour
     assert states(batch) == ["needs_person"] * 4, "a person's verdict is awaited"
 
 
-@pytest.mark.one_of("real nights that are interrupted")
+@pytest.mark.one_of("real projects and nights")
 def test_a_question_is_answered_in_the_morning(night: Journey) -> None:
     night.sandbox.behave(commands=ASK_ONCE)
     batch = call(night, "run", "--detach", code=1)
@@ -111,7 +112,7 @@ def test_a_question_is_answered_in_the_morning(night: Journey) -> None:
     assert "Blue." in json.dumps(night.sandbox.requests()[-1]["messages"])
 
 
-@pytest.mark.one_of("real nights that are interrupted")
+@pytest.mark.one_of("real projects and nights")
 def test_a_reached_budget_stops_it_and_a_raised_one_goes_on(night: Journey) -> None:
     night.sandbox.behave(commands=REPORT)
     batch = call(night, "run", "--detach", "--budget", "usd=0.0002", code=1)

@@ -166,14 +166,14 @@ def standard_was_led_well(sandbox: Sandbox) -> None:
     assert sandbox.run("git", "fsck", "--strict").returncode == 0
 
 
-@pytest.mark.one_of("real projects")
+@pytest.mark.one_of("real projects and nights")
 def test_a_standard_project(place: Sandbox) -> None:
     tasks = file_in(place, "tasks.yaml")
     lead(place, {"<file of tasks>": tasks}, {tasks: json.dumps(TASKS)})
     standard_was_led_well(place)
 
 
-@pytest.mark.one_of("real projects")
+@pytest.mark.one_of("real projects and nights")
 def test_a_standard_project_by_an_orchestrator_that_is_a_job(place: Sandbox) -> None:
     assert place.sow("project", "new", "Sign-in").returncode == 0
     tasks = file_in(place, "tasks.yaml")
@@ -188,7 +188,7 @@ def test_a_standard_project_by_an_orchestrator_that_is_a_job(place: Sandbox) -> 
     standard_was_led_well(place)
 
 
-@pytest.mark.one_of("real projects")
+@pytest.mark.one_of("real projects and nights")
 def test_a_design_project(place: Sandbox) -> None:
     assert place.run("git", "switch", "-q", "-c", "design/sign-in").returncode == 0
     document = file_in(place, "sign-in.md")

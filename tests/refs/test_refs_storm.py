@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 from journeys.site import wait_until
-from proving import drawn, hand_in
+from proving import drawn, hand_in, rounds
 from refs.ref_site import RefSite, cached_folders
 from refs.refs_storm import BOTH, RefsStorm
 from refs.remotes import Remote
@@ -15,7 +15,7 @@ from small_process import done_in_small_process
 
 pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]
 
-KILLS, ENDS = 40, 30
+KILLS, ENDS = rounds(40, 16), rounds(30, 12)
 
 
 @pytest.mark.parametrize("seed", drawn(7, 19, 31, 53))
