@@ -108,7 +108,7 @@ test-browser: $(FOR_WORK) ## Look at the report's page in Chromium (apt-get inst
 bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 	.bench/bin/python -m bench $(BENCH_OPTIONS)
 
-proof: $(FOR_WORK) ## Run all storms and kill points with all seeds and write docs/proof.md; about half an hour.
+proof: $(FOR_WORK) ## Run all storms and kill points with all seeds and write docs/proof.md; about an hour.
 	$(BIN)/python -m proof $(PROOF_OPTIONS)
 
 # The same commit gives the same bytes: their times are the commit's (docs/releasing.md), or in an
