@@ -2,10 +2,9 @@
 
 import os
 
-import click
-
 from sow.calls.caller import find_caller
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json_lines, echo_result, json_option

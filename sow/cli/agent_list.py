@@ -1,8 +1,7 @@
 """`sow agent list`: the roles, as data. Works anywhere, without a project."""
 
-import click
-
 from sow.agents.roles import AGENTS
+from sow.cli import late_click as click
 from sow.cli.output import echo_json_lines, echo_table, json_option
 
 HEADER = ("NAME", "DESCRIPTION", "CAPABILITIES")

@@ -3,10 +3,9 @@
 import os
 import time
 
-import click
-
 from sow import env_vars
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, here
 from sow.cli.output import echo_json, json_option
 from sow.clock import format_time

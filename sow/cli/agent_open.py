@@ -3,10 +3,9 @@
 import sys
 from contextlib import closing
 
-import click
-
 from sow.calls.admission import ENDED
 from sow.calls.open import open_session
+from sow.cli import late_click as click
 from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.errors import ExitCode, UsageError

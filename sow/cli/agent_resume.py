@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import id_option, named_task, read_given, this_caller
 from sow.cli.call_options import WaitOptions, start_options
 from sow.cli.calling import preview_or_wait

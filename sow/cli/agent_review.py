@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import click
 from msgspec import UNSET
 
 from sow.agents.roles import get_agent
@@ -12,6 +11,7 @@ from sow.calls.kinds.review import REVIEWER
 from sow.calls.project_review import review_task as task_of_review
 from sow.calls.request import Request
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import ids_option, named_tasks, this_caller
 from sow.cli.call_options import (
     WaitOptions,

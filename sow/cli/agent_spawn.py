@@ -4,11 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
-
 from sow.agents.roles import UnknownAgent, get_agent
 from sow.calls.request import Request
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import ids_option, named_tasks, this_caller
 from sow.cli.call_options import WaitOptions, start_options
 from sow.cli.calling import preview_or_wait

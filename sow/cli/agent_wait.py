@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-import click
 from msgspec.structs import replace
 
 from sow.calls.call import CallProgress
 from sow.calls.caller import Caller
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import all_or_named, ids_option, this_caller
 from sow.cli.call_options import WaitOptions, call_options
 from sow.cli.calling import wait_for
 from sow.cli.cursor_wait import since_option, wait_since
+from sow.cli.this_call import usage_error
 from sow.errors import ExitCode
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs import jobs
@@ -52,12 +53,12 @@ def wait(
     TASK or, without one, of the project. Exit: 75 while a job of them lives, else 0.
     """
     if any_one and all_of_them:
-        raise click.UsageError("--any and --all exclude each other")
+        raise usage_error("--any and --all exclude each other")
     caller = this_caller()
     options = replace(options, any_one=any_one, strikes_all=True)
     if since is not None:
         if not any_one:
-            raise click.UsageError("--since goes with --any: it returns at the first change")
+            raise usage_error("--since goes with --any: it returns at the first change")
         return _wait_since(caller, since, [*tasks, *task_options], options)
     everything = all_of_them and not (tasks or task_options)
     task_ids = all_or_named(caller, tasks, task_options, all_live=everything)

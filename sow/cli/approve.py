@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 
-import click
-
 from sow.calls.approving import approver
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller, working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_result, json_option

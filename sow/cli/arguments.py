@@ -12,10 +12,10 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from sow import env_vars
 from sow.cli import completing
+from sow.cli import late_click as click
+from sow.cli.this_call import this_call
 from sow.errors import StateError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.paths import Workspace
@@ -113,9 +113,7 @@ def working_folder() -> Path:
 
 def about_tasks(*task_ids: str) -> None:
     """Tell whoever shows an error of this call which tasks it is about (`sow.cli.root`)."""
-    context = click.get_current_context(silent=True)
-    if context is not None and isinstance(context.obj, set):
-        context.obj.update(task_ids)
+    this_call().about.update(task_ids)
 
 
 def named_task(argument: str | None, option: str | None, environ: Mapping[str, str]) -> str:

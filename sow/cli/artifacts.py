@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.cli import completing, completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
 from sow.cli.output import echo_list, echo_result, json_option
 from sow.clock import format_time, local_time

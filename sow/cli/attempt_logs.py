@@ -13,8 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.output import echo_json, echo_json_lines, shown_state
 from sow.clock import clock_time, format_time, utc_now
 from sow.config.clones import SETUP

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
-import click
-
 from sow.batches.gathering import Seen
 from sow.batches.views import exit_code_of, listed, standings_of
 from sow.calls import batch_changes
@@ -13,6 +11,7 @@ from sow.calls.batch_changes import find
 from sow.calls.batch_wait import look_at_batch, look_surely, tell_of_files
 from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.batch_words import short_of, staff, wait_and_print
 from sow.cli.batch_words import show as show_batch

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-import click
 import msgspec
 
 from sow.calls.batch_changes import selection_of
 from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.batch_words import staff, wait_and_print
 from sow.cli.call_options import WaitOptions, call_options, feature_options

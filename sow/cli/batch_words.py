@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 
-import click
 import msgspec
 
 from sow.batches.gathering import Seen
@@ -19,6 +18,7 @@ from sow.calls.batch_actions import Work
 from sow.calls.batch_turn import refusals_now
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.output import echo_json, echo_table, shown_state

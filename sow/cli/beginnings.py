@@ -8,9 +8,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import click
-
 from sow.agents.roles import get_agent
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.errors import UsageError
 from sow.github.quoting import name_from, quoted_issue

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-import click
 from msgspec import Struct
 
 from sow import env_vars
 from sow.agent_clis.known import shell_bound
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.arguments import priority_option
 from sow.cli.output import json_option
 from sow.config.units import parse_duration

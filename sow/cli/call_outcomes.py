@@ -7,11 +7,11 @@ call's jobs are queued: until one of them ends it has nothing else to do.
 import sys
 from collections.abc import Sequence
 
-import click
 import msgspec
 
 from sow.calls.call import Result
 from sow.calls.request import Placed
+from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions
 from sow.cli.output import echo_json, shown_state
 from sow.clock import utc_now

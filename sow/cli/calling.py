@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.calls.autostart import NoWorker
 from sow.calls.call import (
     CallProgress,
@@ -23,6 +21,7 @@ from sow.calls.call import (
 from sow.calls.caller import Caller
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
+from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import (
     GONE,

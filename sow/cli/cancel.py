@@ -6,8 +6,6 @@ from contextlib import closing
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
-import click
-
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.caller import Caller
 from sow.calls.cancel import (
@@ -19,6 +17,7 @@ from sow.calls.cancel import (
     not_ended,
 )
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import all_or_named, ids_option, this_caller
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
 from sow.cli.failure import for_each

@@ -5,14 +5,15 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Any
 
-import click
 import msgspec
 
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.job_record import job_id_of
 from sow.cli.output import MOST, echo_json, json_option, shown_state
 from sow.cli.streams import wait_for_more
+from sow.cli.this_call import usage_error
 from sow.clock import clock_time, format_time, local_time, parse_time, utc_now
 from sow.ids import ProjectId, parse_task_id
 from sow.jobs.change_feed import ChangeFeed
@@ -62,7 +63,7 @@ def changes(
     kept as long as old jobs are (worker.keep_for).
     """
     if since and limit is not None:
-        raise click.UsageError("--limit counts from the end, --since from a cursor: give one")
+        raise usage_error("--limit counts from the end, --since from a cursor: give one")
     workspace = here()
     feed = ChangeFeed(
         workspace,

@@ -6,13 +6,13 @@ own, else the repository's default.
 
 from collections.abc import Sequence
 
-import click
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.calls.request import Request
 from sow.cli import completing, completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import id_option, named_task, this_caller
 from sow.cli.call_options import WaitOptions, again_option, call_options
 from sow.cli.calling import place_and_wait

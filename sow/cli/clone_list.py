@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from contextlib import closing, suppress
 
-import click
 from msgspec import UNSET
 
+from sow.cli import late_click as click
 from sow.cli.arguments import task_argument, this_caller
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.review import steering_note

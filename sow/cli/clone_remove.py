@@ -1,9 +1,8 @@
 """`sow clone remove` and `sow clone prune`."""
 
-import click
-
 from sow.calls.live_jobs import lives
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks
 from sow.cli.clone_list import (
     all_projects_option,

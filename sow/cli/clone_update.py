@@ -2,10 +2,10 @@
 
 from contextlib import suppress
 
-import click
 from msgspec.structs import replace
 
 from sow.calls.taking_up import take_up_unseen
+from sow.cli import late_click as click
 from sow.cli.arguments import task_argument, this_caller
 from sow.cli.clone_list import refuse_live, this_checkout
 from sow.cli.output import echo_json, json_option

@@ -12,8 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.output import echo_result, json_option
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ MOST_JOBS = 50
 
 Choice = tuple[str, str]
 """A word, and what it stands for."""
-Find = Callable[[click.Context, click.Parameter], Iterable[Choice]]
-Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
+Find = Callable[["click.Context", "click.Parameter"], Iterable[Choice]]
+Completer = Callable[["click.Context", "click.Parameter", str], "list[CompletionItem]"]
 
 
 def completer(find: Find) -> Completer:
@@ -38,7 +37,7 @@ def completer(find: Find) -> Completer:
 
     @wraps(find)
     def complete(
-        ctx: click.Context, param: click.Parameter, incomplete: str
+        ctx: "click.Context", param: "click.Parameter", incomplete: str
     ) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem
 
@@ -121,7 +120,7 @@ statuses = offering(_status_choices)
 
 
 @completer
-def role_or_tasks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+def role_or_tasks(ctx: "click.Context", param: "click.Parameter") -> Iterable[Choice]:
     """Yield what may follow in `sow agent spawn [AGENT] [TASK]...`."""
     given = ctx.params.get(param.name or "")
     return task_choices() if given else [*_role_choices(), *_tasks_if_any()]
@@ -138,7 +137,7 @@ def _tasks_if_any() -> list[Choice]:
 
 
 @completer
-def first_task(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+def first_task(ctx: "click.Context", param: "click.Parameter") -> Iterable[Choice]:
     """Yield tasks for the first of several words; the others are not ours to know."""
     return [] if ctx.params.get(param.name or "") else task_choices()
 
@@ -170,7 +169,7 @@ def workers() -> Iterable[Choice]:
 
 
 @completer
-def schemas(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+def schemas(ctx: "click.Context", param: "click.Parameter") -> Iterable[Choice]:
     """Yield the next word of the names that begin with the words that stand there."""
     from sow.schema.catalogue import descriptions
 
@@ -208,7 +207,7 @@ def references() -> Iterable[Choice]:
 
 
 @completer
-def field_words(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+def field_words(ctx: "click.Context", param: "click.Parameter") -> Iterable[Choice]:
     """Yield what may follow in `sow task set [TASK]... FIELD VALUE`."""
     match list(ctx.params.get(param.name or "") or ()):
         case []:
@@ -233,7 +232,9 @@ def _field_choices() -> list[Choice]:
     return [(field, "") for field in SETTABLE if not field.startswith(METADATA)]
 
 
-def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+def files(
+    _ctx: "click.Context", _param: "click.Parameter", incomplete: str
+) -> "list[CompletionItem]":
     """Have the shell offer files, as it does for commands that it knows nothing of."""
     from click.shell_completion import CompletionItem
 
@@ -244,7 +245,7 @@ def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> "lis
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @json_option
 @click.pass_context
-def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
+def completion(ctx: "click.Context", shell: str, as_json: bool) -> None:
     """Print the completion script for SHELL: roles, tasks, jobs, executors, options.
 
     \b

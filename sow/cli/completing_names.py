@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.completing import (
     Choice,
     check_choices,
@@ -37,7 +36,7 @@ def executors() -> Iterable[Choice]:
 
 
 @completer
-def task_or_checks(ctx: click.Context, param: click.Parameter) -> Iterable[Choice]:
+def task_or_checks(ctx: "click.Context", param: "click.Parameter") -> Iterable[Choice]:
     """Yield what may follow in `sow task check [TASK] [CHECK]...`."""
     given = ctx.params.get(param.name or "")
     return check_choices() if given else [*task_choices(), *check_choices()]
@@ -67,7 +66,7 @@ def events() -> Iterable[Choice]:
 
 
 @completer
-def documents(ctx: click.Context, _param: click.Parameter) -> Iterable[Choice]:
+def documents(ctx: "click.Context", _param: "click.Parameter") -> Iterable[Choice]:
     """Yield the files of the side that the command's group is about: inputs or outputs."""
     from sow.state.artifacts import Side
 

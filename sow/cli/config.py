@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.agents.roles import AGENTS
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.lazy import LazyGroup
 from sow.errors import StateError

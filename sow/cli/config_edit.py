@@ -8,8 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.config import repository_settings, roles
 from sow.cli.confirming import is_somebody_there
 from sow.cli.findings import counted, echo_findings, finding_record

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.config import configuration_here, roles
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, json_option

@@ -7,8 +7,7 @@ is asked, and the error names the option that answers beforehand.
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
+from sow.cli import late_click as click
 from sow.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +32,10 @@ def confirm(question: str, *, option: str) -> bool:
             f"nobody can answer this here: {question}",
             hint=f"Add {option} to do it without asking.",
         )
-    return click.confirm(question, default=False, err=True)
+    try:
+        return bool(click.confirm(question, default=False, err=True))
+    except click.Abort:
+        raise KeyboardInterrupt from None
 
 
 def refuse_override_here(caller: "Caller", is_given: bool) -> None:

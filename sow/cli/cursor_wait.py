@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import closing
 
-import click
-
 from sow.calls.autostart import Staffing
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import change_record, print_row
 from sow.cli.detaching import GONE, detaching_signals, leave_if_unread

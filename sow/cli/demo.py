@@ -16,9 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import click
-
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.output import json_option
 from sow.environment import own_environment, own_process
 from sow.errors import SowError, UsageError

@@ -9,10 +9,9 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-import click
-
 from sow.calls.call import CallProgress, jobs_left, left_to_wait_for
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions
 from sow.errors import ExitCode
 from sow.ids import TaskId

@@ -2,10 +2,9 @@
 
 import os
 
-import click
-
 from sow import __version__
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.config import workspace_here
 from sow.cli.findings import counted, echo_findings, finding_record

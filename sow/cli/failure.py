@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.output import echo_json
 from sow.errors import ExitCode, SowError
 from sow.ids import TASK_ID_PATTERN

@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import here, read_given
 from sow.cli.output import echo_json_lines, echo_list, json_option
 from sow.clock import format_time

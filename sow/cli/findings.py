@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.output import shown_state
 from sow.findings import Finding, Level, count
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.clone_mark import workspace_of_clone

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from sow import __version__
+from sow.cli import late_click as click
 from sow.cli.config import root_or_folder
 from sow.cli.findings import echo_findings, finding_record
 from sow.cli.output import echo_json, json_option

@@ -2,11 +2,11 @@
 
 from contextlib import closing
 
-import click
 from msgspec.structs import replace
 
 from sow.calls.call import CallProgress
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import priority_option, this_caller
 from sow.cli.call_options import WaitOptions, call_options
 from sow.cli.calling import place_and_wait, wait_for

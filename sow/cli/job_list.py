@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.job_record import duration_text, note_on
 from sow.cli.output import COUNT, echo_json_lines, echo_table, json_option

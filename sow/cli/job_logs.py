@@ -5,15 +5,15 @@ from contextlib import closing
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, task_argument
 from sow.cli.attempt_logs import AttemptLogs, LogOptions
 from sow.cli.job_record import find_job, open_job, outcome_is_shown
 from sow.cli.log import moment_of
 from sow.cli.output import COUNT, json_option
 from sow.cli.streams import wait_for_more
+from sow.cli.this_call import usage_error
 from sow.clock import utc_now
 from sow.errors import UsageError
 from sow.ids import TaskId
@@ -43,9 +43,9 @@ def _log_options(function: F) -> F:
         **others: Any,
     ) -> Any:
         if as_json and (raw or errors):
-            raise click.UsageError("--json prints events; --raw and --stderr print bytes")
+            raise usage_error("--json prints events; --raw and --stderr print bytes")
         if since and (raw or errors):
-            raise click.UsageError("--since selects events; --raw and --stderr print bytes")
+            raise usage_error("--since selects events; --raw and --stderr print bytes")
         moment = moment_of(since, utc_now()) if since else None
         options = LogOptions(follow, raw, errors, as_json, attempt, moment)
         return function(options=options, **others)
@@ -86,9 +86,7 @@ def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
     each job ended, if it has.
     """
     if len(job_ids) > 1 and (options.raw or options.errors):
-        raise click.UsageError(
-            "--raw and --stderr do not show which job printed what: give one JOB"
-        )
+        raise usage_error("--raw and --stderr do not show which job printed what: give one JOB")
     workspace = here()
     first, *others = dict.fromkeys(job_ids)
     database, job = open_job(workspace, first)

@@ -9,8 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.happenings import FailingRequests, Happening, happening_of, job_of
 from sow.ids import BatchId, JobId
 from sow.jobs import changes

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from contextlib import closing
 
-import click
-
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.output import echo_result, json_option
 from sow.config.units import parse_duration, parse_size, round_size

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-import click
-
 from sow.agents.rights import calling_agent
+from sow.cli import late_click as click
+from sow.cli.this_call import this_call
 from sow.clock import format_duration, utc_now
 from sow.errors import QueueError, StateError
 from sow.ids import TASK_ID_PATTERN, JobId
@@ -64,7 +64,7 @@ def _not_a_job_id(text: str) -> StateError:
     """Return the refusal of what is no job's number; for a task's id, the command of tasks."""
     if text[:1] != "0" or not re.fullmatch(TASK_ID_PATTERN, text):
         return StateError(f"not a job id: {text!r}", hint="`sow job list` shows the jobs.")
-    command = click.get_current_context().info_name or ""
+    command = this_call().words.rpartition(" ")[2]
     for_task = (
         f"For the task: `{TASK_COMMANDS[command]} {text}`. " if command in TASK_COMMANDS else ""
     )

@@ -3,9 +3,8 @@
 import shlex
 from contextlib import closing
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, task_argument
 from sow.cli.job_record import (
     duration_text,

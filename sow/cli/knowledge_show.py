@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
 from sow.cli.output import echo_json, echo_list, json_option
 from sow.clock import format_time

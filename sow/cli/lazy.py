@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from sow import env_vars
+from sow.cli.late_click import Declared
+from sow.cli.this_call import this_call
 from sow.commands import COMMANDS, rows_in
 from sow.errors import UsageError
 
@@ -42,8 +44,8 @@ class LazyGroup(click.Group):
             return LazyGroup(name=cmd_name, words=row.words, help=about)
         module, name = row.code.split(":")
         command = getattr(import_module(f"sow.cli.{module}"), name)
-        assert isinstance(command, click.Command)  # noqa: S101 - the table is ours
-        return command
+        assert isinstance(command, Declared)  # noqa: S101 - the table is ours
+        return command.for_click
 
     def _words_of(self, name: str) -> str:
         return f"{self._words} {name}".lstrip()
@@ -56,6 +58,7 @@ class LazyGroup(click.Group):
         if named and self.get_command(ctx, args[0]) is None:
             self._refuse(ctx, args[0])
         name, command, rest = super().resolve_command(ctx, args)
+        this_call().words = self._words_of(name or "")
         if command is not None and env_vars.JOB_ID in os.environ and not ctx.resilient_parsing:
             command = _guarded(command, tuple(self._words_of(name or "").split()))
         return name, command, rest
@@ -112,7 +115,7 @@ def _guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:
     # Only a call of an agent needs it.
     from copy import copy
 
-    from sow.agents.rights import calling_agent, refuse_without_right, takes_role
+    from sow.cli.asking_right import ask_right
 
     act = command.callback
     if act is None:
@@ -121,14 +124,8 @@ def _guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:
     @wraps(act)
     def asked_first(*arguments: Any, **parameters: Any) -> Any:
         context = click.get_current_context()
-        agent = calling_agent(os.environ)
-        if agent is not None and context.invoked_subcommand is None:
-            if takes_role(agent, words, context.params):
-                # It opens the queue, which no agent has to for what is its own.
-                from sow.calls.recorded_agent import by_record
-
-                agent = by_record(agent, os.environ)
-            refuse_without_right(agent, words, context.params)
+        if context.invoked_subcommand is None:
+            ask_right(words, context.params)
         return act(*arguments, **parameters)
 
     guard = copy(command)

@@ -6,9 +6,8 @@ Owns how an entry of a log reads: its local time with its date, who did it, what
 import sys
 import time
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, here, task_argument
 from sow.cli.log_entries import entry_lines
 from sow.cli.output import MOST, echo_json, echo_json_lines, json_option

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import click
-
 from sow import env_vars
 from sow.agents.rights import calling_agent
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.live_rows import in_one_line, row_of
 from sow.cli.output import echo_json_lines, echo_table, json_option

@@ -1,9 +1,8 @@
 """`sow merge`: the work of tasks into the project's branch, as a job."""
 
-import click
-
 from sow.calls.kinds.merge import merge_request
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, this_caller
 from sow.cli.call_options import WaitOptions, again_option, call_options
 from sow.cli.calling import place_and_wait

@@ -4,9 +4,8 @@ import os
 import sys
 from typing import Any
 
-import click
-
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import click
 import msgspec
 
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.arguments import here, this_caller
 from sow.cli.output import COUNT, echo_json, echo_list, json_option
 from sow.cli.queue_until_end import queue_until_end

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-import click
-
+from sow.cli import late_click as click
 from sow.terminal_text import cells, printable
 
 if TYPE_CHECKING:

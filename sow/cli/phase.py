@@ -4,10 +4,10 @@ import os
 import time
 from collections import Counter
 
-import click
 from msgspec import UNSET
 
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_list, echo_result, json_option
 from sow.errors import StateError

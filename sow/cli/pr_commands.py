@@ -1,8 +1,7 @@
 """`sow pr create` and `sow pr status`."""
 
-import click
-
 from sow.calls.pull_request import PullStanding, open_pull, pull_standing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.github.requests import find_place

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 from msgspec import UNSET
 
@@ -25,6 +24,7 @@ from sow.calls.kinds.review import AdmittedReview, find_or_admit_review
 from sow.calls.kinds.work import find_or_admit, keeps_session
 from sow.calls.request import Placed, Request, Resolved
 from sow.calls.resolution import job_for, resolve
+from sow.cli import late_click as click
 from sow.cli.output import echo_json
 from sow.clones.main_checkout import clone_place, main_checkout
 from sow.clones.throw_away_clone import PREFIX

@@ -12,9 +12,8 @@ import time
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
-import click
-
 from sow.calls.wait import Progress
+from sow.cli import late_click as click
 from sow.jobs import control, workers
 from sow.jobs.database import Database
 from sow.jobs.known_jobs import KnownJobs, warnings_of

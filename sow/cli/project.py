@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import here, issue_options
 from sow.cli.output import echo_json, echo_result, echo_table, json_option
+from sow.cli.this_call import usage_error
 from sow.errors import SowError, StateError
 from sow.terminal_text import printable, printable_lines, readable
 
@@ -97,7 +97,7 @@ def new(
         name, text = source.name if name is None else name, source.below(text)
         begun["metadata"] = source.metadata
     if name is None:
-        raise click.MissingParameter(param_type="argument", param_hint="'NAME'")
+        raise usage_error("missing argument 'NAME'")
     made = new_project(
         workspace,
         name=readable(name),

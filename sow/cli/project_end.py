@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-import click
 from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.calls.ending import end_project
+from sow.cli import late_click as click
 from sow.cli.arguments import here, this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_list, json_option

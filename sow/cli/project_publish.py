@@ -4,8 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError

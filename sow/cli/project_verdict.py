@@ -1,12 +1,12 @@
 """`sow review accept --project` and `sow review correct --project`: the verdict on the whole."""
 
-import click
 from msgspec import UNSET
 
 from sow import env_vars
 from sow.calls.approving import is_reviewer_of_whole, judge_of_whole
 from sow.calls.caller import Caller
 from sow.calls.project_review import refuse_changed, refuse_unjudged
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from sow import env_vars
 from sow.agents.rights import REVIEWING
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.output import echo_json, echo_json_lines, json_option
 from sow.errors import ConfigurationError, ExitCode, SowError, StateError, UsageError
 from sow.ids import parse_task_id
@@ -195,9 +194,10 @@ def _files_of(
 def _check(as_json: bool) -> int:
     # The command tree is asked for every command that a text names.
     from sow.cli.prompt_check import check_team, show
+    from sow.cli.tree import root
 
     team = _team()
-    findings = check_team(team, click.get_current_context().find_root().command) if team else []
+    findings = check_team(team, root) if team else []
     return show(findings, as_json=as_json)
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import click
-
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.job_record import echo_facts
 from sow.cli.output import echo_json, echo_result, json_option, shown_state

@@ -4,8 +4,7 @@ A queue that is left open leaves its log and the log's index behind, both empty.
 next has to look through `/proc` for a process that has them open.
 """
 
-import click
-
+from sow.cli.this_call import this_call
 from sow.jobs.database import Database, open_existing_queue
 from sow.paths import Workspace
 
@@ -20,4 +19,4 @@ def queue_until_end(workspace: Workspace) -> Database | None:
 
 def close_at_end(database: Database) -> None:
     """Have a queue closed when the command that runs now has ended, however it ends."""
-    click.get_current_context().call_on_close(database.close)
+    this_call().at_end.callback(database.close)

@@ -3,9 +3,8 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
 from sow.cli.output import echo_json, echo_result, json_option
 from sow.cli.refs_show import (

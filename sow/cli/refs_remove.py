@@ -2,9 +2,8 @@
 
 import time
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError

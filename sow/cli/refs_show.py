@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import click
 from msgspec import UNSET
 
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_list, echo_result, json_option
 from sow.paths import Workspace

@@ -6,11 +6,10 @@ no queue was ever made, and one look into it where no job is held.
 
 from contextlib import closing
 
-import click
-
 from sow.calls.autostart import NoWorker, Staffing
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_ready
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue

@@ -9,9 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.cli import completing_names
+from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, json_option, shown_state, terminal_width

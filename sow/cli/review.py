@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import UNSET
 
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.clock import local_time

@@ -1,85 +1,48 @@
-"""`sow`: the root command, and the one place where errors become exit codes."""
+"""One run of the command line, and the one place where errors become exit codes."""
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.failure import show_failure, wants_json
-from sow.cli.lazy import LazyGroup
 from sow.cli.streams import have_streams, silence_stdout
+from sow.cli.this_call import begin_call
+from sow.cli.usual_line import read_usual
 from sow.errors import ExitCode, SowError
 from sow.faults import OUT_OF_MEMORY, words_of_bug
-
-PLAIN_WORDS = {
-    r"is not in the range (\S+)<=x<=(\S+)$": r"is not between \1 and \2",
-    r"is not in the range x>=(\S+)$": r"is less than \1",
-    r"is not a valid integer( range)?\.?$": "is not a whole number",
-}
-"""What click says in the words of a programmer, and what we say for it."""
 
 LACKS_MEMORY = (
     "End the programs that use it, then run the same command again. sow's records are intact."
 )
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        # For this option alone.
-        from sow.cli.version import this_version
-
-        click.echo(this_version())
-        ctx.exit()
-
-
-@click.group(
-    cls=LazyGroup,
-    words="",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A first run: sow init, sow project new NAME --type quick, "
-    "sow task add NAME --agent implementer, sow agent spawn implementer 010. "
-    "Then, and at any time: sow next.",
-)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version and exit.",
-)
-def root() -> None:
-    """Run coding-agent CLIs as queued jobs.
-
-    A call survives its caller, an agent survives its worker, a result
-    survives both.
-    """
-
-
-def run(arguments: Sequence[str]) -> int:
+def run(line: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
     have_streams()
     if completing.VARIABLE in os.environ:
-        return _complete()
+        # The answer to a shell is click's.
+        from sow.cli.tree import complete
+
+        return complete()
     # The answer to a shell that completes a word needs none of it.
     from sow.state.kept import keeper_hooks
 
     with keeper_hooks.answering(_live_job_label, _tell):
-        return _run(arguments)
+        return _run(line)
 
 
-def _run(arguments: Sequence[str]) -> int:
-    as_json = wants_json(arguments)
+def _run(line: Sequence[str]) -> int:
+    as_json = wants_json(line)
     about: set[str] = set()
     try:
-        result = _main(arguments, about, as_json=as_json)
+        result = _run_command(line, about, as_json=as_json)
     except SowError as error:
         show_failure(error.message, error.hint, error.exit_code, as_json=as_json, about=about)
         return int(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, EOFError):
+        click.echo(err=True)  # it ends the line in which a terminal shows ^C
         return int(ExitCode.INTERRUPTED)
     except (BrokenPipeError, SystemExit):  # click turns the one into the other
         silence_stdout()
@@ -98,12 +61,16 @@ def _run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _main(arguments: Sequence[str], about: set[str], *, as_json: bool) -> object:
+def _run_command(line: Sequence[str], about: set[str], *, as_json: bool) -> object:
     """Run one command line; it leaves in `about` the tasks that it names."""
-    try:
-        return root.main(args=list(arguments), prog_name="sow", standalone_mode=False, obj=about)
-    except click.ClickException as error:
-        return _show_usage(error, as_json=as_json)
+    with begin_call(about):
+        usual = read_usual(line)
+        if usual is None:
+            # Whatever is no usual line is click's to read, and to refuse.
+            from sow.cli.tree import run_by_click
+
+            return run_by_click(line, as_json=as_json)
+        return usual.run()
 
 
 def _live_job_label(root_folder: Path, project_id: str) -> str:
@@ -115,32 +82,6 @@ def _live_job_label(root_folder: Path, project_id: str) -> str:
 
 def _tell(words: str) -> None:
     click.echo(f"Note: {words}", err=True)
-
-
-def _complete() -> int:
-    """Answer a shell that completes a word; it would print an error into the command line."""
-    try:
-        root.main(args=[], prog_name="sow", complete_var=completing.VARIABLE)
-    except SystemExit as answered:
-        return int(answered.code or 0)
-    except Exception:  # the same boundary, where nothing may be said
-        return int(ExitCode.FAILED)
-    return int(ExitCode.OK)
-
-
-def _show_usage(error: click.ClickException, *, as_json: bool) -> int:
-    """Show click's own complaint in the form of all our errors."""
-    context = getattr(error, "ctx", None)
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message())
-        return 0
-    message = " ".join(error.format_message().split())
-    for unclear, plain in PLAIN_WORDS.items():
-        message = re.sub(unclear, plain, message)
-    command = context.command_path if context is not None else "sow"
-    message = message[:1].lower() + message[1:].rstrip(".")
-    show_failure(message, f"See `{command} --help`.", ExitCode.USAGE, as_json=as_json)
-    return int(ExitCode.USAGE)
 
 
 def _show_file(error: OSError, *, as_json: bool) -> int:

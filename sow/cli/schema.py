@@ -2,9 +2,8 @@
 
 import json
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.schema.catalogue import descriptions, json_schema
 

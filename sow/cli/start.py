@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from sow import env_vars
@@ -15,6 +14,7 @@ from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
 from sow.calls.request import Request
 from sow.calls.start import Opening, prepare_opening, run_opening
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller, working_folder
 from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.calling import place_and_wait

@@ -6,8 +6,7 @@ These figures outlive the records of jobs.
 import re
 from collections.abc import Sequence
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, echo_table, json_option
 from sow.cli.queue_until_end import queue_until_end

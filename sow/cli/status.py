@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-import click
 from msgspec import Struct
 
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_json, echo_json_lines, json_option, shown_state, terminal_size

@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.agents.roles import get_agent
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, issue_options, read_given
 from sow.cli.output import echo_result, json_option
+from sow.cli.this_call import usage_error
 from sow.errors import UsageError
 from sow.reports.task_views import task_folder, task_view
 from sow.state.fields import parse_list
@@ -104,7 +104,7 @@ def add(
         name = source.name if name is None else name
         text, metadata = source.below(text), source.metadata
     if name is None:
-        raise click.MissingParameter(param_type="argument", param_hint="'NAME'")
+        raise usage_error("missing argument 'NAME'")
     added = add_task(
         workspace,
         name=readable(name),

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-import click
 from msgspec import UNSET
 
 from sow.agents.roles import AGENTS
 from sow.calls.last_job import refuse_after_jobs
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, ids_option, named_tasks, read_given
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json_lines, echo_result, json_option

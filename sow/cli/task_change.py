@@ -9,9 +9,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import (
     here,
     id_option,

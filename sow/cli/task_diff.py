@@ -7,9 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import UNSET
 
+from sow.cli import late_click as click
 from sow.cli.arguments import here, task_argument
 from sow.cli.output import echo_json, json_option
 from sow.errors import StateError, UsageError

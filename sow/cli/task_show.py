@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import here, ids_option, named_tasks
 from sow.cli.failure import for_each
 from sow.cli.output import (

@@ -3,10 +3,9 @@
 import os
 from contextlib import closing
 
-import click
-
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_accepted
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.confirming import confirm
 from sow.cli.output import echo_json, echo_table, json_option

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
 from sow.cli.findings import echo_findings
 from sow.cli.output import echo_json, json_option
@@ -50,8 +49,10 @@ def validate(paths: tuple[Path, ...], fix: bool, as_json: bool) -> int:
             now=utc_now(),
             wanted=lambda defect: _is_within(defect.path, wanted),
         )
-    tree = click.get_current_context().find_root().command
-    defects = [each for each in defects_of(workspace, tree) if _is_within(each.path, wanted)]
+    # The command tree is asked for every command that a text names.
+    from sow.cli.tree import root
+
+    defects = [each for each in defects_of(workspace, root) if _is_within(each.path, wanted)]
     _refuse_nothing(wanted, defects)
     to_add = _solved_but_unmerged(workspace) if done else []
     if as_json:

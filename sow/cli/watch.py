@@ -11,9 +11,8 @@ import sys
 import time
 from contextlib import closing
 
-import click
-
 from sow.calls.caller import Caller
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import FOLLOW_SECONDS

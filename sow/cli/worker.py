@@ -5,9 +5,8 @@ import select
 import sys
 from pathlib import Path
 
-import click
-
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.lazy import LazyGroup
 from sow.cli.output import COUNT, json_option

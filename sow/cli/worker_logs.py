@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import MOST, echo_json_lines, json_option
 from sow.cli.streams import wait_for_more

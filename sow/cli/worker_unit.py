@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from sow import env_vars
+from sow.cli import late_click as click
 from sow.cli.arguments import here
 from sow.cli.output import echo_json, json_option
 from sow.environment import own_process

@@ -5,9 +5,8 @@ import signal
 import time
 from typing import Any
 
-import click
-
 from sow.cli import completing
+from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.output import echo_json_lines, echo_table, json_option
 from sow.cli.queue_until_end import queue_until_end

@@ -27,7 +27,7 @@ from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.last_job import NoJobYet
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.schema.job import JobState

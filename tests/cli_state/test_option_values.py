@@ -12,7 +12,7 @@ from reports.job_cases import make_job
 from repository.command_tree import COMMANDS
 
 from sow.cli import completing
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue

@@ -8,7 +8,7 @@ import pytest
 from sow.agents.rights import commands_for
 from sow.calls.start import OPENING
 from sow.cli.named_commands import commands_of, fault_of
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import CALLABLE
 from sow.schema.output.sessions import StartPreview
 

@@ -25,7 +25,8 @@ from fuzz.arena import copy_arena, damage, make_template, usual_environment
 from fuzz.generator import EXCLUDED, SEED, Case, Command, Option, make_case
 
 import sow.cli
-from sow.cli.root import root, run
+from sow.cli.root import run
+from sow.cli.tree import root
 from sow.errors import ExitCode
 from sow.paths import Workspace
 from sow.schema.project import ProjectState

@@ -43,6 +43,6 @@ def with_rows(page: str, tools: Iterable[Tool]) -> str:
 
 if __name__ == "__main__":
     from sow.cli.mcp_tools import tools_for
-    from sow.cli.root import root
+    from sow.cli.tree import root
 
     PAGE.write_text(with_rows(PAGE.read_text("utf-8"), tools_for(root, None, 50.0)), "utf-8")

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from sow.agents.rights import calling_agent
 from sow.cli.mcp import words_of_waiting
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.mcp_server.calls import USUAL, Calls, Limits
 from sow.mcp_server.server import make_server
 from sow.mcp_server.stdio import offer_of

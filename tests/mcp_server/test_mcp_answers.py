@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.mcp_server.answer_size import MOST_CHARACTERS
 from sow.mcp_server.answers import Ended, answer_of
 

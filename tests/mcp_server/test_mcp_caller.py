@@ -11,7 +11,7 @@ import pytest
 from mcp_server.place import SOW, Place
 
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 
 pytestmark = pytest.mark.slow
 AGENT = {

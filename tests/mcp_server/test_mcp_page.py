@@ -10,7 +10,7 @@ from mcp_server.place import Place, run
 from sow.agents.rights import CallingAgent
 from sow.cli.mcp import BOUND
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.config.units import parse_duration
 from sow.mcp_server.answer_size import MOST_CHARACTERS
 from sow.mcp_server.calls import MOST_WAITS

@@ -11,7 +11,7 @@ from repository.command_tree import COMMANDS
 
 from sow.agents.rights import CallingAgent
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import CALLABLE, Right
 from sow.errors import UsageError
 from sow.mcp_server.server import fitting

@@ -131,7 +131,7 @@ def test_a_prompt_reaches_an_agent_whose_shell_knows_no_unicode():
 
 
 def test_agents_are_listed_in_aligned_columns(capsys):
-    list_agents.main([], standalone_mode=False)
+    list_agents.for_click.main([], standalone_mode=False)
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["NAME", "DESCRIPTION", "CAPABILITIES"]
     assert [row.split()[0] for row in rows] == [agent.name for agent in AGENTS]
@@ -141,7 +141,7 @@ def test_agents_are_listed_in_aligned_columns(capsys):
 
 
 def test_agents_as_json(capsys):
-    list_agents.main(["--json"], standalone_mode=False)
+    list_agents.for_click.main(["--json"], standalone_mode=False)
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["agent"] for record in records] == [agent.name for agent in AGENTS]
     assert all(set(record) == {"agent", "description", "capabilities"} for record in records)
@@ -151,7 +151,7 @@ def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):
     code = (
         "import sys\n"
         "from sow.cli.agent_list import list_agents\n"
-        "list_agents.main([], standalone_mode=False)\n"
+        "list_agents.for_click.main([], standalone_mode=False)\n"
         "print(*sys.modules)\n"
     )
     done = subprocess.run(
@@ -167,4 +167,4 @@ def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):
 
 def test_both_commands_have_help():
     for command in (prompt, list_agents):
-        assert command.help
+        assert command.for_click.help

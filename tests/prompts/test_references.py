@@ -9,7 +9,7 @@ import pytest
 from sow.agents.roles import AGENTS
 from sow.attempts.prompt_facts import NO_GOAL
 from sow.cli.named_commands import Named, commands_of, fault_of
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.install.places import MARKETPLACE
 from sow.prompts.library import (
     FOLDER,

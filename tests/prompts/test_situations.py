@@ -28,7 +28,7 @@ from sow.attempts.judge import Evidence, judge
 from sow.attempts.plan import plan_attempt
 from sow.attempts.review import plan_review
 from sow.cli.named_commands import Named, commands_of, fault_of
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import CALLABLE, Right
 from sow.errors import StateError
 from sow.executors.base import Ending, Observation

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from sow.cli.root import root
+from sow.cli.tree import root
 
 
 def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

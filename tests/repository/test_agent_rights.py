@@ -14,7 +14,7 @@ from sow.agents.rights import (
 )
 from sow.agents.roles import AGENTS
 from sow.cli.lazy import LazyGroup
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import CALLABLE, Right
 from sow.env_vars import STEP_ROLE
 from sow.errors import StateError

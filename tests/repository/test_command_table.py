@@ -13,7 +13,7 @@ import pytest
 from command_tree import COMMANDS as TREE
 
 import sow
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import COMMANDS, Command, rows_in
 from sow.schema.catalogue import printed_by
 
@@ -77,8 +77,7 @@ ROW = """
 """
 MODULE = '''"""`sow task burn`: shown as an example."""
 
-import click
-
+from sow.cli import late_click as click
 from sow.cli.output import json_option
 
 
@@ -99,7 +98,7 @@ sys.path.insert(0, sys.argv[1])
 import reference
 from sow.agents.rights import commands_denied, commands_for
 from sow.cli.mcp_tools import tools_for
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.mcp_server.tool import Tool
 from sow.schema.catalogue import json_schema
 

@@ -11,7 +11,7 @@ from repository.sources import nodes_in, text_of
 
 import sow
 from sow.cli.named_commands import Named, commands_of, fault_of
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.commands import COMMANDS
 
 pytestmark = pytest.mark.xdist_group("sources")

@@ -19,6 +19,7 @@ from sow.schema.task import TaskStatus
 HEAVY = frozenset(
     {
         "asyncio",
+        "click",
         "dataclasses",
         "gettext",
         "huey",
@@ -54,8 +55,8 @@ QUEUE = {"msgspec", "sqlite3", "dataclasses"}
 """What reading the queue's records takes."""
 
 MAY_IMPORT: dict[tuple[str, ...], set[str]] = {
-    ("--version",): set(),
-    ("agent", "--help"): {"inspect", "textwrap"},
+    ("--version",): {"click"},
+    ("agent", "--help"): {"click", "inspect", "textwrap"},
     ("agent", "list"): {"msgspec", "sow.schema.config"},
     ("agent", "log", "Did it", "--task", "010"): set(),
     ("job", "list"): QUEUE | {"sow.schema.job"},

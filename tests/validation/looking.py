@@ -1,7 +1,7 @@
 """What `sow validate` finds, asked in the test's own process."""
 
 from sow.cli import validate
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.paths import Workspace
 from sow.validation.kinds import Defect
 

@@ -4,7 +4,7 @@ import click
 import pytest
 from watching.rows_cases import ended, live, resting
 
-from sow.cli.root import root
+from sow.cli.tree import root
 from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
 from sow.watching.contents import Tab, tab_command
