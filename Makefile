@@ -55,7 +55,7 @@ MEMORY := $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mount
 IN_MEMORY = folder=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 711 "$$folder" && set -x && TMPDIR=$$folder
 
 test: $(FOR_WORK) ## Run the tests; under CI=true one seed of each storm as well.
-	@$(IN_MEMORY) $(BIN)/pytest -n $(WAITING_JOBS) --dist loadgroup $(ON_CI) $(LEAVE_OUT)
+	@$(IN_MEMORY) $(BIN)/pytest -n $(WAITING_JOBS) --dist loadgroup --no-loadscope-reorder $(ON_CI) $(LEAVE_OUT)
 
 # Which newer versions of Python are here: a program that only says how to get one is none of them.
 ifneq ($(filter test-versions,$(MAKECMDGOALS))$(filter true,$(CI)),)
@@ -70,7 +70,7 @@ test-versions: $(VERSIONS:%=tested-with-%) ## Run the tests of modules, schemas 
 	@echo "newer versions of Python that were here: $(or $(strip $(VERSIONS)),none)"
 
 tested-with-%: .versions/%/.ready
-	.versions/$*/bin/python -m pytest --quiet -n $(JOBS) --dist loadgroup --hypothesis-profile quick \
+	.versions/$*/bin/python -m pytest --quiet -n $(JOBS) --dist loadgroup --no-loadscope-reorder --hypothesis-profile quick \
 		-m "not slow" -p no:cacheprovider tests/repository/test_every_module.py tests/schema tests/jobs
 
 .PRECIOUS: .versions/%/.ready
@@ -80,7 +80,7 @@ tested-with-%: .versions/%/.ready
 	touch $@
 
 test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
-	@$(IN_MEMORY) $(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-profile quick $(QUICK)
+	@$(IN_MEMORY) $(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.
 ifeq (test-of,$(firstword $(MAKECMDGOALS)))

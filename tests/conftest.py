@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handing_out import LONG
+from handing_out import turn_of
 from hypothesis import HealthCheck, settings
 from own_queue import give_secret
 from proving import commit, one_of_each
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Have the longest tests begin first, and leave out what is not drawn."""
     if config.getoption("draw"):
         draw(config, items)
-    items.sort(key=lambda item: not (is_storm(item) or item.nodeid.startswith(LONG)))
+    items.sort(key=lambda item: turn_of(item.nodeid, is_storm=is_storm(item)))
 
 
 def draw(config: pytest.Config, items: list[pytest.Item]) -> None:

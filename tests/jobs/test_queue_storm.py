@@ -19,7 +19,7 @@ from sow.jobs.queue_owner import ROW, names_here
 from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
 
-pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]
+pytestmark = pytest.mark.storm
 
 
 def made(root: Path, prompt: str) -> Path:

@@ -5,7 +5,7 @@ from journeys.batch_storm import BatchStorm
 from journeys.site import Site
 from proving import FOLDER, drawn, hand_in
 
-pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a time
+pytestmark = pytest.mark.storm
 
 TASKS, KILLS, GITS = (20, 20, 160) if FOLDER else (8, 6, 10)
 FEWEST = 150 if FOLDER else 5

@@ -145,7 +145,6 @@ def storm(site: Site, seed: int, calls: int) -> Counter[str]:
 
 
 @pytest.mark.storm
-@pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize("seed", drawn(4, 19, 31, 52))
 def test_no_outcome_is_lost_to_a_client_and_none_told_twice(site: Site, seed: int) -> None:
     fates = storm(site, seed, rounds(24, 8))

@@ -33,7 +33,6 @@ SECONDS = 300.0
 
 
 @pytest.mark.storm
-@pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize("seed", drawn(5, 6, 7))
 def test_forty_jobs_outlive_many_losses_of_power(site: Site, seed: int) -> None:
     """ "Those that cannot be the job's fault … do not count"."""

@@ -59,7 +59,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
         site.close()
 
 
-@pytest.mark.xdist_group("prompts followed")  # their runs are made once
 @pytest.mark.parametrize("role", WORKERS)
 def test_a_role_that_follows_its_prompts_to_the_letter_reports(
     runs: dict[str, Run], role: str

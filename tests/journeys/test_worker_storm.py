@@ -12,7 +12,7 @@ from journeys.storm_plan import VICTIMS, WINDOWS_WITH_SESSIONS, Plan, Verdict
 from journeys.storm_verdict import PROMISES
 from proving import FOLDER, drawn, hand_in, rounds
 
-pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]  # one at a time
+pytestmark = pytest.mark.storm
 
 SMALL_SEEDS = range(10)
 

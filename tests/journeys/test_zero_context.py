@@ -111,7 +111,6 @@ def attempts_stalled(site: Site) -> bool:
 
 
 @pytest.mark.storm
-@pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize(("kind", "seed"), drawn(*product(BRANCHES, SEEDS)))
 def test_it_ends_whatever_is_killed_at_each_of_its_steps(site: Site, kind: str, seed: int) -> None:
     kills = Kills(site, seed, times=TIMES[seed])

@@ -6,7 +6,7 @@ import re
 import pytest
 from sandbox import Sandbox, end_of
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("release")]
+pytestmark = pytest.mark.real
 
 LEADS = "You lead this project from now on"
 GOAL = "A greeting is to be written down."

@@ -13,7 +13,7 @@ from refs.refs_storm import BOTH, RefsStorm
 from refs.remotes import Remote
 from small_process import done_in_small_process
 
-pytestmark = [pytest.mark.storm, pytest.mark.xdist_group("storms")]
+pytestmark = pytest.mark.storm
 
 KILLS, ENDS = rounds(40, 16), rounds(30, 12)
 

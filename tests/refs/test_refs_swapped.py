@@ -52,7 +52,6 @@ def test_links_put_in_the_way_lead_nothing_outside(tmp_path: Path, poisoned_home
 
 
 @pytest.mark.storm
-@pytest.mark.xdist_group("storms")
 @pytest.mark.parametrize("seed", drawn(3, 17, 29, 43))
 def test_a_storm_of_links_leads_nothing_outside(
     tmp_path: Path, poisoned_home: Path, seed: int

@@ -13,7 +13,7 @@ from repository.markdown import REPOSITORY
 
 from sow.cli.version import SHORT
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("release")]
+pytestmark = pytest.mark.slow
 AT = {"SOURCE_DATE_EPOCH": "1767225600"}
 """What `make dist` takes from the commit."""
 

@@ -16,7 +16,7 @@ from repository.markdown import REPOSITORY
 from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("release")]
+pytestmark = pytest.mark.slow
 TREES = sorted((REPOSITORY / "tests/validation/golden").glob("form-*"))
 QUEUES = sorted((REPOSITORY / "tests/jobs/golden").glob("format-*.tar.gz"))
 

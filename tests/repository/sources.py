@@ -1,6 +1,6 @@
 """The product's source, parsed once for all the tests that look through it.
 
-A file of such tests bears the mark `xdist_group("sources")`, so that one process runs them all.
+One process runs them all (`TOGETHER` in `tests/handing_out.py`).
 """
 
 import ast

@@ -14,7 +14,6 @@ from sow.cli.named_commands import Named, commands_of, fault_of
 from sow.cli.tree import root
 from sow.commands import COMMANDS
 
-pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 FILES = [path for package in ("sow", "worker") for path in sorted((ROOT / package).rglob("*.py"))]
 FIELD = re.compile(r"\{[a-z_.0-9]*\}")

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from proving import one_of_each, place_of
 from repository.sources import ROOT
 from repository.test_makefile import make
@@ -10,7 +9,6 @@ from repository.test_makefile import make
 from proof.__main__ import TESTS
 
 DRAWS = re.compile(r"^from proving import .*\bdrawn\b", re.MULTILINE)
-pytestmark = pytest.mark.xdist_group("sources")
 
 
 def test_commits_draw_each_of_several_the_same_commit_always_the_same() -> None:

@@ -3,12 +3,10 @@
 import ast
 import re
 
-import pytest
 from repository.sources import ROOT, SOURCES, nodes_of
 
 from sow import env_vars
 
-pytestmark = pytest.mark.xdist_group("sources")
 PLACE = SOURCES["sow.env_vars"]
 NAME = re.compile(r"SOW_[A-Z_]+")
 

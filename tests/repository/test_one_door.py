@@ -10,7 +10,6 @@ from repository.sources import imports_of, nodes_in, text_of
 
 import sow
 
-pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 STATEMENT = re.compile(
     r"\s*(select\s.*\sfrom\s|insert\s+(or\s+\w+\s+)?into\s|delete\s+from\s|update\s+\w+\s+set\s)",

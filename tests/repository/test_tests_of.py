@@ -6,7 +6,6 @@ import pytest
 from repository.markdown import REPOSITORY
 from tests_of import belonging_to, main
 
-pytestmark = pytest.mark.xdist_group("sources")
 MODULES = sorted(
     path.relative_to(REPOSITORY)
     for folder in ("sow", "worker")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from repository.sources import nodes_in, text_of
 
-pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sow", "worker", "bench", "proof", "tests")
 REFUSED = {"told", "said", "one"}

@@ -13,7 +13,6 @@ from repository.sources import nodes_in, text_of
 
 import sow
 
-pytestmark = pytest.mark.xdist_group("sources")
 ROOT = Path(sow.__file__).parents[1]
 DOOR = "sow/files/"
 

@@ -55,13 +55,11 @@ def test_a_leased_kind_has_its_package_and_a_step_its_program(kind: JobKind) -> 
         assert callable(import_module(f"worker.kinds.{kind.package}.program").run)
 
 
-@pytest.mark.xdist_group("sources")
 def test_nobody_asks_for_a_verb_by_its_name() -> None:
     asking = {name: lines for name, path in outside() if (lines := list(_comparisons(path)))}
     assert set(asking) == OF_EXECUTORS, asking
 
 
-@pytest.mark.xdist_group("sources")
 def test_nobody_asks_what_kind_of_parameters_a_job_has() -> None:
     asking = {
         name: lines
