@@ -181,14 +181,19 @@ def _note(kept: Kept, name: str, data: bytes, before: bytes) -> None:
 def write(kept: Kept, path: str, data: bytes) -> None:
     """Write a file of the store beside the old one and put it in place. Raises OSError.
 
-    A reader sees one or the other.
+    A reader sees one or the other. What could not be written takes no room of a full disk.
     """
     temporary = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    with _opened(kept, temporary, os.O_TRUNC) as descriptor:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-    os.replace(temporary, path)  # noqa: PTH105
+    try:
+        with _opened(kept, temporary, os.O_TRUNC) as descriptor:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
 
 
 @contextmanager
