@@ -31,7 +31,10 @@ SETTLED_SECONDS = 2.0
 """How long a file has to be unchanged: FAT, the slowest, counts in steps of two seconds."""
 RENEWED_AT = 16
 """The cache is written anew when more than one task in so many was not in it."""
-READERS = ("schema/task.py", "state/tasks.py", "state/version.py", "yamlfile/loader.py")
+READERS = (
+    *("schema/task.py", "state/statefiles.py", "state/tasks.py", "state/version.py"),
+    *("yamlfile/loader.py", "yamlfile/reading.py"),
+)
 """Our modules that decide what a file says. With another one of them a cache is another sow's."""
 
 Facts = tuple[int, ...]
@@ -70,21 +73,31 @@ class TaskCache:
         settle(place.folder)
         return cached.task if facts_at(place) == cached.facts else None
 
-    def add(self, place: TaskPlace, before: Facts | None, task: Task, *, now: float) -> None:
-        """Take in a task that was read at `now`; `before` is what `facts_at` said before that."""
-        if before is not None and _is_settled(before, now) and facts_at(place) == before:
+    def add(
+        self, place: TaskPlace, before: Facts | None, text: bytes, task: Task, *, now: float
+    ) -> None:
+        """Take in a task that was read from `text` at `now`.
+
+        `before` is what `facts_at` said before that. What differs from its copy is no task to keep:
+        once git is at rest, it may have to be put back.
+        """
+        if before is None or not _is_settled(before, now) or facts_at(place) != before:
+            return
+        if copies.agrees(self._kept, self._kept.name(place.state), text):
             self._fresh[self._name(place)] = Cached(before, task)
 
     def save(self, places: Iterable[TaskPlace]) -> None:
         """Write the tasks of all `places` if many of them were not in the cache before."""
         if not self._reader or len(self._fresh) * RENEWED_AT <= len(self._cached):
             return
-        if is_on_shared_disk(self._kept.checkout.root):
+        if is_on_shared_disk(Path(self._kept.sow)):
             return  # whose clock sets its times, nobody can tell
         fresh = {name: cached for name, cached in self._fresh.items() if _is_exact(cached)}
         whole = {**self._cached, **fresh}
         tasks = {name: whole[name] for name in map(self._name, places) if name in whole}
         data = msgspec.json.encode(Contents(self._reader, tasks))
+        if len(data) > copies.LARGEST:
+            return  # nobody would read it
         with suppress(OSError):
             copies.write(self._kept, self._path, data)
 

@@ -110,11 +110,12 @@ def read_many(
         if task is None:
             before = facts_at(place)
             try:
-                task = _read(place, kept)
+                text = read_bytes(place.state, kept)
+                task = _parse(place, text)
             except StateError as error:
                 errors.append(error)
                 continue
-            cache.add(place, before, task, now=now)
+            cache.add(place, before, text, task, now=now)
         tasks.append(task)
     cache.save(places)
     return tasks, errors

@@ -2,6 +2,9 @@
 
 import json
 import os
+import resource
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +12,10 @@ import pytest
 
 from sow.clock import utc_now
 from sow.paths import Workspace
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskState
 from sow.state import task_cache
 from sow.state.kept.store import Kept, kept_at
+from sow.state.statefiles import parse_state
 from sow.state.tasks import (
     MANY,
     TaskPlace,
@@ -120,8 +124,9 @@ def test_a_file_that_is_changed_while_it_is_read_is_not_taken_in(workspace, plac
     cache = task_cache.TaskCache(kept)
     before = task_cache.facts_at(places[0])
     (task,), _ = read_places(places[:1], kept)
-    places[0].state.write_bytes(places[0].state.read_bytes() + b"# later\n")
-    cache.add(places[0], before, task, now=utc_now() + LATER)
+    text = places[0].state.read_bytes()
+    places[0].state.write_bytes(text + b"# later\n")
+    cache.add(places[0], before, text, task, now=utc_now() + LATER)
     cache.save(places)
     assert cached(workspace) == set()
 
@@ -193,6 +198,26 @@ def test_what_git_takes_is_put_back_all_the_same(workspace, places, monkeypatch)
     assert read(workspace)[0].name == "Another"
 
 
+def test_what_git_has_taken_while_it_works_is_put_back_once_it_rests(
+    workspace, places, monkeypatch
+):
+    from sow.state.kept import keeper_hooks, putback
+
+    monkeypatch.setattr(keeper_hooks.OURS, "witness", lambda _root, _project: "job 7")
+    monkeypatch.setattr(keeper_hooks.OURS, "tell", lambda _: None)
+    taken = places[: MANY // 4]  # so many that the cache is written anew
+    earlier = [place.state.read_bytes() for place in taken]
+    for place in taken:
+        change_task(workspace, place.task_id, lambda _: {"name": "Another"}, now=utc_now())
+    read(workspace)
+    for place, text in zip(taken, earlier, strict=True):
+        place.state.write_bytes(text)
+    with monkeypatch.context() as while_at_work:
+        while_at_work.setattr(putback, "is_at_rest", lambda *_, **_2: False)
+        assert read(workspace)[0].name == "Task 0"
+    assert read(workspace)[0].name == "Another"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -228,3 +253,55 @@ def test_what_another_machine_has_cached_is_not_believed(workspace, places):
 def test_a_cache_that_cannot_be_written_keeps_nobody_from_reading(workspace, places):
     (Path(copies(workspace).folder) / task_cache.CACHE).mkdir()
     read(workspace)
+    assert [path.name for path in Path(copies(workspace).folder).glob("*.tmp")] == []
+
+
+def test_a_full_disk_holds_no_half_written_cache(workspace, places):
+    """Each command would leave another one."""
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, room[1]))  # as a full disk: a part is written
+    try:
+        read(workspace)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [path.name for path in Path(copies(workspace).folder).glob("tasks*")] == []
+
+
+def test_a_cache_that_nobody_would_read_is_not_written(workspace, places, monkeypatch):
+    monkeypatch.setattr("sow.state.kept.copies.LARGEST", 4096)
+    read(workspace)
+    assert cached(workspace) == set()
+
+
+def test_of_a_state_on_a_disk_that_others_see_nothing_is_cached(workspace, places, monkeypatch):
+    """It need not be the disk that the rest of the workspace lies on."""
+    mounts = workspace.root / "mounts"
+    mounts.write_text(
+        "1 0 8:1 / / rw - ext4 /dev/a rw\n"
+        f"2 1 0:9 / {os.path.realpath(workspace.sow)} rw - nfs4 there:/sow rw\n"
+    )
+    monkeypatch.setattr("sow.processes.disks.MOUNTINFO", mounts)
+    read(workspace)
+    assert cached(workspace) == set()
+
+
+def test_every_module_that_parses_a_state_makes_another_reader(places):
+    """What one of them took for a task, a later form of it may refuse."""
+    found = set()
+
+    def note(frame, _event, _argument):
+        found.add(frame.f_code.co_filename)
+
+    state = places[0].state
+    text = state.read_bytes() + b"# not parsed before\n"
+    sys.setprofile(note)
+    try:
+        parse_state(text, TaskState, path=state)
+    finally:
+        sys.setprofile(None)
+    package = Path(task_cache.__file__).parents[1]
+    ours = {Path(path).relative_to(package) for path in found if path.startswith(f"{package}/")}
+    assert len(ours) >= 4
+    assert {path.as_posix() for path in ours} <= set(task_cache.READERS)
