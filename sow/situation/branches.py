@@ -169,8 +169,9 @@ class Branches:
         """Return that another working tree has the clone of a task, where there is another."""
         git, _, _ = find_git(os.path.realpath(self._workspace.root))
         try:
-            alone = common_dir(git) == git and not Path(git, "worktrees").is_dir()
-            return None if alone else self._exact.cloned_elsewhere(task)
+            if not git or (common_dir(git) == git and not Path(git, "worktrees").is_dir()):
+                return None
+            return self._exact.cloned_elsewhere(task)
         except SowError as error:
             return error
 

@@ -8,8 +8,15 @@ import pytest
 from sow.clone_mark import CHECKOUT_PLACE, CloneMark
 from sow.clones.checkout_id import checkout_id
 from sow.clones.record import ClonedElsewhere, note_clone, refuse_cloned_elsewhere
+from sow.errors import SowError
 from sow.git.repository import Repository, repository_of
 from sow.git.run import git
+from sow.ids import ProjectId
+from sow.paths import Workspace
+from sow.situation.branches import Branches
+from sow.state.projects import new_project
+from sow.state.tasks import add_task
+from sow.state.workspace_init import init_workspace
 
 PROJECT, TASK = "a-project", "010"
 
@@ -27,14 +34,14 @@ def trees(tmp_path: Path) -> tuple[Repository, ...]:
     return tuple(repository_of(tmp_path / name) for name in ("main", "one", "two"))
 
 
-def note(repository: Repository) -> Path:
+def note(repository: Repository, project: str = PROJECT) -> Path:
     """Make a folder, and put it on record as the task's clone by a working tree."""
     clone = repository.top.with_name(f"clone-{repository.top.name}")
     clone.mkdir()
     mark = CloneMark(
         workspace=str(repository.top),
         checkout=checkout_id(repository),
-        project=PROJECT,
+        project=project,
         task=TASK,
         branch="sow/a-project/010",
         base=repository.commit,
@@ -82,3 +89,30 @@ def test_where_nobody_can_tell_its_folder_the_git_folder_is_named(
     (trees[1].git_dir / CHECKOUT_PLACE).unlink()
     with pytest.raises(ClonedElsewhere, match=str(trees[1].git_dir)):
         refuse_cloned_elsewhere(trees[0], PROJECT, TASK)
+
+
+@pytest.mark.parametrize("inside", ["", "part/deeper"])
+def test_a_look_at_the_whole_sees_it_wherever_the_workspace_lies(
+    trees: tuple[Repository, ...],
+    tmp_path: Path,
+    inside: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where `.sow` lies below the top of its working tree; and git may be nowhere."""
+    project = ProjectId("01234567-0000-4000-8000-000000000000")
+
+    def seen_from(root: Path) -> SowError | None:
+        root.mkdir(parents=True, exist_ok=True)
+        init_workspace(root)
+        workspace = Workspace(root)
+        begun = new_project(workspace, name="A project", project_id=project, now=0.0)
+        task = add_task(workspace, name="A task", agent="tester", now=0.0)
+        return Branches(workspace, begun, [task], lambda _: None).cloned_elsewhere(task)
+
+    note(trees[1], project)
+    assert isinstance(seen_from(trees[0].top / inside), ClonedElsewhere)
+    assert seen_from(trees[1].top / inside) is None
+    outside = tmp_path / "outside"
+    (outside / "worktrees").mkdir(parents=True)
+    monkeypatch.chdir(outside)
+    assert seen_from(outside) is None
