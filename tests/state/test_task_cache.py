@@ -2,15 +2,20 @@
 
 import json
 import os
+import random
 import resource
+import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from sow.clock import utc_now
+from sow.errors import StateError
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskState
 from sow.state import task_cache
@@ -305,3 +310,89 @@ def test_every_module_that_parses_a_state_makes_another_reader(places):
     ours = {Path(path).relative_to(package) for path in found if path.startswith(f"{package}/")}
     assert len(ours) >= 4
     assert {path.as_posix() for path in ours} <= set(task_cache.READERS)
+
+
+def edit_in_place(state: Path, _other: Path, letter: bytes) -> None:
+    """Change a file, but neither its size nor the time that it says it was written at."""
+    facts = state.stat()
+    state.write_bytes(state.read_bytes().replace(b"Task", b"Tas" + letter))
+    os.utime(state, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def rename_over(state: Path, _other: Path, letter: bytes) -> None:
+    draft = state.with_name("draft")
+    shutil.copy2(state, draft)
+    edit_in_place(draft, draft, letter)
+    draft.rename(state)
+
+
+def swap(first: Path, second: Path, _letter: bytes) -> None:
+    aside = first.with_name("aside")
+    for source, target in ((first, aside), (second, first), (aside, second)):
+        if source.exists():
+            source.rename(target)
+
+
+def swap_folders(state: Path, other: Path, letter: bytes) -> None:
+    swap(state.parent, other.parent, letter)
+
+
+def put_back_as_it_was(state: Path, other: Path, letter: bytes) -> None:
+    swap(state, other, letter)
+    os.utime(state, (1, 1))
+    swap(state, other, letter)
+
+
+def hard_link(state: Path, other: Path, _letter: bytes) -> None:
+    if state != other:
+        state.unlink()
+        os.link(other, state)
+
+
+def link(state: Path, other: Path, _letter: bytes) -> None:
+    if state != other and not other.is_symlink():
+        state.unlink()
+        state.symlink_to(other)
+
+
+def link_to_folder(state: Path, _other: Path, letter: bytes) -> None:
+    folder = state.parent
+    if not folder.is_symlink():
+        moved = folder.parents[2] / f".moved-{folder.name}-{letter.hex()}"
+        folder.rename(moved)
+        folder.symlink_to(moved)
+
+
+def copy_all(state: Path, _other: Path, _letter: bytes) -> None:
+    project = state.parents[4]
+    shutil.copytree(project, project.with_name("copy"), symlinks=True)
+    shutil.rmtree(project)
+    project.with_name("copy").rename(project)
+
+
+def wait_for_a_tick(folder: Path) -> None:
+    """Wait until what changes in a folder from now on has another time than what has changed."""
+    probe = folder / "probe"
+    probe.touch()
+    before = probe.stat().st_ctime_ns
+    until = time.monotonic() + 10
+    while probe.stat().st_ctime_ns == before and time.monotonic() < until:
+        probe.touch()
+
+
+EVENTS = (edit_in_place, rename_over, swap, swap_folders, put_back_as_it_was, hard_link, link)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_whatever_sequence_of_events_the_files_are_what_is_read(workspace, places, seed):
+    source = random.Random(seed)
+    for _ in range(30):
+        event = source.choice((*EVENTS, link_to_folder, copy_all))
+        state, other = (source.choice(places).state for _ in range(2))
+        wait_for_a_tick(workspace.root)
+        event(state, other, bytes([source.randrange(65, 91)]))
+        if source.random() < 0.3:
+            task_id = source.choice(places).task_id
+            with suppress(StateError):
+                change_task(workspace, task_id, lambda _: {"name": "Task"}, now=utc_now())
+        read(workspace)
