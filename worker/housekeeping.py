@@ -89,7 +89,7 @@ class Housekeeping:
             return left
         self._look_round()
         self._look_round_after = time.monotonic() + LOOK_ROUND_SECONDS
-        return math.inf
+        return self._have_one_wait_ahead()
 
     def _look_round(self) -> None:
         if not workers.is_alive(self._context.workspace, self._context.worker_id):
@@ -106,11 +106,15 @@ class Housekeeping:
         self._sweep_if_idle()
         if self._idle_exit_seconds is not None:
             self._leave_if_idle(self._idle_exit_seconds)
+
+    def _have_one_wait_ahead(self) -> float:
+        """Have a supervisor wait ahead; return after how long that is due again."""
         if not self._departure.is_decided:
             with suppress(
                 SowError, OSError, MemoryError
             ):  # the start of a job reports it if none can be started
-                self._fork_server.start()
+                return self._fork_server.start_in_peace()
+        return math.inf
 
     def drive_batches(self) -> None:
         """Do what follows for the batches that something has happened to; leave with the queue."""

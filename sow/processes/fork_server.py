@@ -8,6 +8,7 @@ a socket. A request is one byte, together with the descriptor that the new proce
 answer is its pid, or a negative errno, as a line.
 """
 
+import math
 import os
 import select
 import socket
@@ -31,6 +32,8 @@ PATIENCE_SECONDS = 30.0
 LEAVE_SECONDS = 1.0
 """How long one that waits ahead is waited for when it is not wanted any more."""
 LEAVE_LOOK_SECONDS = 0.002
+PEACE_SECONDS = 0.1
+"""For how long a process that was given orders is not disturbed by the forking of another."""
 MOST_SERVERS = 3
 """How many servers in a row may die before a start is given up."""
 
@@ -92,6 +95,7 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._ahead: Waiting | None = None
+        self._given_at = -math.inf
 
     @contextmanager
     def forked(self) -> Iterator[Waiting]:
@@ -104,12 +108,25 @@ class ForkServer:
             yield waiting
         finally:
             os.close(waiting.pipe)
+            self._given_at = time.monotonic()
 
     def start(self) -> None:
         """Start the server where none runs, and have a process wait ahead. Raises SowError."""
         self._start_where_none_runs()  # a new one: what the last one has forked goes with it
         if self._ahead is None:
             self._ahead = self._fork()
+
+    def start_in_peace(self) -> float:
+        """Do as `start`, but not while the process begins that was given last.
+
+        Two cores have no time for both. Returns after how many seconds it is due; infinite once
+        one waits ahead. Raises SowError.
+        """
+        left = self._given_at + PEACE_SECONDS - time.monotonic()
+        if left > 0:
+            return left
+        self.start()
+        return math.inf
 
     def close(self) -> None:
         """End the server. What it has forked goes on; what has no orders gets them or leaves."""

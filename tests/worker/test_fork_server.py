@@ -1,5 +1,6 @@
 """The fork server of a worker, and the supervisors that it forks."""
 
+import math
 import os
 import resource
 import signal
@@ -12,7 +13,7 @@ import pytest
 from attempt_cases import PROJECT, AttemptSite, is_running, wait_until
 
 from sow.errors import SowError
-from sow.processes import cgroup, process_facts
+from sow.processes import cgroup, fork_server, process_facts
 from sow.processes.fork_server import ForkServer, Waiting
 from sow.processes.life import Life
 from sow.processes.procfs import read_stat
@@ -94,6 +95,20 @@ def test_one_that_waits_ahead_is_given_and_then_another_one(
 
 def test_looking_again_starts_no_second_one(server: ForkServer) -> None:
     assert ahead_of(server) is ahead_of(server)
+
+
+def test_none_is_forked_ahead_while_the_last_one_begins(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(fork_server.time, "monotonic", lambda: clock[0])
+    with server.forked():
+        pass
+    assert server.start_in_peace() == pytest.approx(fork_server.PEACE_SECONDS)
+    assert server._ahead is None
+    clock[0] += fork_server.PEACE_SECONDS
+    assert server.start_in_peace() == math.inf
+    assert server._ahead is not None
 
 
 @pytest.mark.parametrize("end", ["killed", "stopped"])
