@@ -7,13 +7,13 @@ need at once. What the importer does need is given here, and equals the module's
 (tests/test_late_modules.py).
 """
 
+import _thread
 import os
 import sys
 import typing
 import urllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -34,7 +34,7 @@ class LateModule(ModuleType):
         return getattr(imported(self.__name__), name)
 
 
-_replacing = Lock()
+_replacing = _thread.allocate_lock()  # `threading` takes long to import
 
 
 def imported(name: str) -> ModuleType:

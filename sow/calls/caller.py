@@ -21,7 +21,6 @@ from sow.config.load import load_named
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs.database import Database
-from sow.jobs.waiters import escrow_in
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job, JobState
 from sow.state.kept.lost import find_or_bring_back
@@ -75,6 +74,9 @@ class Caller(Struct, frozen=True):
     @property
     def escrow(self) -> str | None:
         """Where the outcomes go that this call prints, if a server runs it."""
+        # Only what waits for jobs asks.
+        from sow.jobs.waiters import escrow_in
+
         return escrow_in(self.environ)
 
     @property

@@ -10,8 +10,9 @@ from sow.calls.request import Placed
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.reports.agents_words import agents_words
+from sow.reports.seen import see_job
 from sow.reports.task_now import look_at_task
-from sow.reports.views import outcome_of, see_job
+from sow.reports.views import outcome_of
 from sow.schema.job import Job
 from sow.schema.output.jobs import Outcome
 

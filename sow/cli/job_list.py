@@ -15,7 +15,7 @@ from sow.ids import JobId, ProjectId, parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
-from sow.reports.views import read_views, see_jobs
+from sow.reports.seen import see_jobs
 from sow.schema.job import Job, JobState
 from sow.schema.kinds import kind_of
 
@@ -61,6 +61,9 @@ def list_jobs(task: str | None, active: bool, limit: int, as_json: bool) -> None
             click.echo(_none(database, task=task, active=active), err=True)
         return
     if as_json:
+        # A person's table needs little of it.
+        from sow.reports.views import read_views
+
         echo_json_lines(read_views(workspace, database, shown, now))
     else:
         seen = see_jobs(workspace, database, shown, now)

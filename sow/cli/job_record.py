@@ -11,17 +11,16 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from sow.agents.rights import calling_agent
 from sow.cli import late_click as click
 from sow.cli.this_call import this_call
 from sow.clock import format_duration, utc_now
 from sow.errors import QueueError, StateError
 from sow.ids import TASK_ID_PATTERN, JobId
-from sow.jobs import jobs, waiters
+from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.jobs import UnknownJob
 from sow.paths import Workspace
-from sow.reports.views import Seen
+from sow.reports.seen import Seen
 from sow.schema.job import CHANGED_NOTHING, Job, JobState
 
 JOB_ID_PATTERN = "[1-9][0-9]{0,17}"
@@ -107,6 +106,10 @@ def outcome_is_shown(workspace: Workspace, database: Database, job: Job) -> None
     that cannot be struck (the queue is locked, the disk full) stays: the next
     call prints the outcome once more, which harms nobody.
     """
+    # A list shows no outcome.
+    from sow.agents.rights import calling_agent
+    from sow.jobs import waiters
+
     agent = calling_agent(os.environ)
     if not job.state.is_final or (agent is not None and not agent.orchestrates):
         return

@@ -21,7 +21,8 @@ from sow.jobs import jobs, spending
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.costs import cost_words, token_words
-from sow.reports.views import job_detail, job_story, see_job, seen_in
+from sow.reports.seen import see_job, seen_in
+from sow.reports.views import job_detail, job_story
 from sow.reports.wording import asked_of
 from sow.schema.job import Job
 from sow.schema.output.jobs import AttemptView, JobDetail

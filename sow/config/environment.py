@@ -16,13 +16,13 @@ from sow.config.source import Source, read_source
 from sow.schema.config import UserConfigFile
 from sow.surrounding_programs import setter_of
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REFERENCE = re.compile(r"\$\{(.*?)(\}|$)", re.DOTALL)
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_REFERENCE = r"(?s)\$\{(.*?)(\}|$)"
 
 
 def env_fault(name: str, value: str) -> str:
     """Return what is wrong with one entry of `env`, without its value; nothing if it is right."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         return "not a variable name: use only letters, digits and _, and no digit first"
     if name in env_vars.OF_AGENTS:
         return "sow itself sets this variable"
@@ -30,7 +30,9 @@ def env_fault(name: str, value: str) -> str:
         return "this PATH has no effect: the agent gets the PATH of the process that called sow"
     if "\0" in value:
         return "a value cannot contain a NUL character"
-    if not all(_NAME.fullmatch(match[1]) and match[2] for match in _REFERENCE.finditer(value)):
+    if not all(
+        re.fullmatch(_NAME, match[1]) and match[2] for match in re.finditer(_REFERENCE, value)
+    ):
         return "after ${ only a variable's name and } may follow"
     return ""
 
@@ -69,7 +71,7 @@ def references(path: Path) -> list[tuple[str, str, str]]:
         (executor, variable, match[1])
         for executor, section in executors.items()
         for variable, value in ((section and section.env) or {}).items()
-        for match in _REFERENCE.finditer(value)
+        for match in re.finditer(_REFERENCE, value)
     ]
 
 
@@ -84,7 +86,7 @@ def _substitute(
     reason = env_fault(name, value)
     if reason:
         raise source.fault(*place, reason=reason)
-    for match in _REFERENCE.finditer(value):
+    for match in re.finditer(_REFERENCE, value):
         if match[1] not in environ and (setter := setter_of(match[1], {match[1]: ""})):
             raise source.fault(
                 *place,
@@ -99,4 +101,4 @@ def _substitute(
                 remedy=f"Export {match[1]} and run `sow worker stop`: the next call starts a"
                 " worker that has it. Or remove the entry.",
             )
-    return _REFERENCE.sub(lambda match: environ[match[1]], value)
+    return re.sub(_REFERENCE, lambda match: environ[match[1]], value)

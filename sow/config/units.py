@@ -4,7 +4,7 @@ import re
 
 UNIT_BYTES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3, "B": 1}
 
-_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)(B|KB|MB|GB|TB)")
+_SIZE = r"([0-9]{1,15}(?:\.[0-9]{1,3})?)(B|KB|MB|GB|TB)"
 
 
 def parse_size(text: str) -> int:
@@ -12,7 +12,7 @@ def parse_size(text: str) -> int:
 
     Raises ValueError, with a sentence for the user, for anything else.
     """
-    match = _SIZE.fullmatch(text)
+    match = re.fullmatch(_SIZE, text)
     if match is None:
         raise ValueError(f"not a size: {text!r} (a number and a unit, such as 500MB or 2GB)")
     return round(float(match[1]) * UNIT_BYTES[match[2]])
@@ -36,7 +36,7 @@ def round_size(size: int) -> str:
 
 UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
+_DURATION = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)"
 
 
 def parse_duration(text: str) -> float:
@@ -44,7 +44,7 @@ def parse_duration(text: str) -> float:
 
     Raises ValueError, with a sentence for the user, for anything else.
     """
-    match = _DURATION.fullmatch(text)
+    match = re.fullmatch(_DURATION, text)
     if match is None:
         raise ValueError(
             f"not a duration: {text!r} (a number and a unit, such as 500ms, 30s, 15m or 2h)"

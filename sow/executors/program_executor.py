@@ -4,7 +4,6 @@ Owns the one look-up on PATH, and what holds of every program that sow knows by 
 alone: it has no limit of its own, and where it keeps its sessions is not known.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -27,11 +26,11 @@ from sow.executors.base import (
 from sow.executors.endings import classify_ending
 from sow.executors.executor_errors import (
     BeginningNotSupported,
-    ExecutorBinaryNotFound,
     OpeningNotSupported,
 )
 from sow.executors.lines import read_every, skim_text
 from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
+from sow.executors.programs import binary_of, program_of
 from sow.schema.executor import ExecutorConfig
 
 
@@ -50,7 +49,7 @@ class ProgramExecutor(Struct, frozen=True):
     @property
     def binary(self) -> str:
         """Return the program's name."""
-        return self.config.command[0] if self.config.command else self.cli.binary
+        return binary_of(self.config, self.cli)
 
     @property
     def supports_resumption(self) -> bool:
@@ -69,13 +68,7 @@ class ProgramExecutor(Struct, frozen=True):
 
     def validate_availability(self, path: str | None) -> str:
         """Return the absolute path of the program, or raise ExecutorBinaryNotFound."""
-        found = find_program(
-            self.binary, os.environ.get("PATH", os.defpath) if path is None else path
-        )
-        if found is None:
-            install = self.cli.install.format(binary=self.binary, name=self.name)
-            raise ExecutorBinaryNotFound(self.name, self.binary, install=install)
-        return os.path.abspath(found)  # noqa: PTH100 - a link is kept: some CLIs look at their name
+        return program_of(self.config, self.cli, path)
 
     def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
         """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
@@ -86,23 +79,6 @@ class ProgramExecutor(Struct, frozen=True):
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
         return classify_ending(ending, seen, self.cli, remedy=self.remedy)
-
-
-def find_program(name: str, path: str) -> str | None:
-    """Return the first program of this name on `path`, or None; one with a slash is a path.
-
-    It is `shutil.which` of POSIX, without `shutil`: that loads three libraries which compress.
-    """
-    folders = path.split(os.pathsep) if path else []
-    places = [name] if "/" in name else [f"{folder or os.curdir}/{name}" for folder in folders]
-    return next((place for place in places if _is_program(place)), None)
-
-
-def _is_program(place: str) -> bool:
-    try:
-        return os.access(place, os.X_OK) and not Path(place).is_dir()
-    except ValueError:  # a name that no file can have
-        return False
 
 
 class LineExecutor(ProgramExecutor, frozen=True):

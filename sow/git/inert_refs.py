@@ -16,7 +16,7 @@ from msgspec import Struct
 from sow.errors import StateError
 from sow.git.head import BLANKS
 
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 REF_LIMIT = 4096
 """A ref is a commit's name, or the name of another ref."""
 PACKED_LIMIT = 1 << 26
@@ -107,7 +107,7 @@ def _refuse_odd(git_dir: Path, branch: str) -> None:
 
 def _commit(text: str) -> str | None:
     word = text.strip(BLANKS)
-    return word if COMMIT.fullmatch(word) else None
+    return word if re.fullmatch(COMMIT, word) else None
 
 
 def _packed(git_dir: Path, name: str) -> str | None:

@@ -119,7 +119,7 @@ def logged_commits(common_dir: Path) -> Logged:
 def _noted(folder: Path, name: str) -> list[str]:
     """Return the commits that a file of a git folder names, a line each."""
     text = read_text(folder, name, LOG_LIMIT) or ""
-    return [line for line in text.split() if COMMIT.fullmatch(line)]
+    return [line for line in text.split() if re.fullmatch(COMMIT, line)]
 
 
 def _git_dirs(common_dir: Path) -> Iterator[tuple[Path, str]]:
@@ -157,5 +157,5 @@ def _log(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
     for line in (read_text(folder, name, LOG_LIMIT) or "").split("\n"):
         facts, _, words = line.partition("\t")
         commits = facts.split(" ", 2)[:2]
-        if len(commits) == 2 and all(map(COMMIT.fullmatch, commits)):
+        if len(commits) == 2 and all(re.fullmatch(COMMIT, word) for word in commits):
             yield commits[0], commits[1], words

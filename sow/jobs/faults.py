@@ -5,7 +5,6 @@ puts them aside; nothing is ever deleted. Opens no file.
 """
 
 import os
-import shlex
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +38,10 @@ class QueueLeadsOut(QueueError):
     exit_code = ExitCode.STATE
 
     def __init__(self, error: LeadsOut) -> None:
-        repair = f"rm {shlex.quote(str(error.link))}"
+        # Only a queue that cannot be used needs it.
+        from shlex import quote
+
+        repair = f"rm {quote(str(error.link))}"
         super().__init__(error.message, hint=error.hint, repair=repair)
 
 
@@ -92,7 +94,10 @@ def put_aside_command(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     names = " ".join(f"{path.name}{suffix}" for suffix in suffixes)
     folder = f"{ASIDE}/{aside_folder(path).name}"
     moves = f"mv $(ls -d {names} 2>/dev/null) {folder}/"
-    return f"(cd {shlex.quote(str(path.parent))} && mkdir -p {folder} && {moves})"
+    # As above.
+    from shlex import quote
+
+    return f"(cd {quote(str(path.parent))} && mkdir -p {folder} && {moves})"
 
 
 def aside_folder(path: Path, kind: str = "") -> Path:

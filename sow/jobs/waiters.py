@@ -32,13 +32,13 @@ CALLER = "c"
 """Begins the id of a call that waits for outcomes."""
 PASSING = "p"
 """Begins the id of one that waits for the end of a job alone: it is owed nothing."""
-ESCROW_ID = re.compile(r"m\d{1,10}-[0-9a-f]{8}")
+ESCROW_ID = r"m\d{1,10}-[0-9a-f]{8}"
 
 
 def escrow_in(environ: Mapping[str, str]) -> str | None:
     """Return the id of the escrow into which this process's outcomes go, if they go into one."""
     found = environ.get(env_vars.ESCROW, "")
-    return found if ESCROW_ID.fullmatch(found) else None
+    return found if re.fullmatch(ESCROW_ID, found) else None
 
 
 def bell_path(workspace: Workspace, waiter_id: str) -> Path:

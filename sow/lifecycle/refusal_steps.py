@@ -16,7 +16,7 @@ MOST_PATHS = 12
 """How many files a command names; of more, all that is changed is committed."""
 DOCTOR = "sow doctor"
 
-COMMAND = re.compile(r"`((?:sow|git) [^`]+)`")
+COMMAND = r"`((?:sow|git) [^`]+)`"
 SETTINGS = ".sow/config.yaml"
 
 Row = Callable[[Any], Sequence[Remedy]]
@@ -31,7 +31,7 @@ def after(error: SowError) -> Sequence[Remedy]:
         row = STEPS.get(kind.__name__)
         if row is not None:
             return row(error)
-    named = COMMAND.search(error.hint or "")
+    named = re.search(COMMAND, error.hint or "")
     return [Remedy(named[1], _in_short(error))] if named else []
 
 
@@ -72,7 +72,7 @@ def _conflict(error: Any) -> Sequence[Remedy]:
 def _unfit_clone(error: Any) -> Sequence[Remedy]:
     if error.paths:
         return _commit(error)
-    named = COMMAND.search(error.hint)
+    named = re.search(COMMAND, error.hint)
     command = named[1] if named else f"git -C {quote(str(error.folder))} status"
     return [Remedy(command, _in_short(error))]
 

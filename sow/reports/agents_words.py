@@ -22,7 +22,7 @@ from sow.state.status_entries import STATUS
 from sow.state.task_log import RESUMED, STARTED_OVER, last_entries
 from sow.terminal_text import printable, printable_lines
 
-COMMAND = re.compile(r"`(sow agent [^`]+)`")
+COMMAND = r"`(sow agent [^`]+)`"
 SOW = "sow"
 """Whom an entry names that sow has made."""
 LOOKED_AT = 16
@@ -132,7 +132,7 @@ def _is_telling(state: str, status: str | None) -> bool:
 
 def _is_said(outcome: Outcome) -> bool:
     """Whether there is no next step, or the reason has named its command already."""
-    commands = COMMAND.findall(outcome.next_step)
+    commands = re.findall(COMMAND, outcome.next_step)
     named = bool(commands) and all(f"`{words}`" in outcome.reason for words in commands)
     return named or not outcome.next_step
 

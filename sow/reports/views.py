@@ -1,11 +1,11 @@
 """The read model of a job: its records, turned into the one form that every command shows.
 
-Pure, save for `see_job`, which looks at what lies beside the records. Times
+Pure, save for `read_views`, which has a look at what lies beside the records (`seen`). Times
 are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sow.clock import format_time
 from sow.jobs import jobs
@@ -13,9 +13,8 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
 from sow.reports.costs import cost_sum, dollars
-from sow.reports.live_job_words import words_of
 from sow.reports.outcome import exit_code_of, warnings_of
-from sow.reports.prospects import Staff, Surroundings, look_around, look_at_staff
+from sow.reports.seen import NOT_LOOKED, Seen, see_jobs
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import wait_for_job
 from sow.schema.job import Attempt, Job, JobState
@@ -31,44 +30,6 @@ from sow.schema.output.jobs import (
 )
 from sow.schema.spending import Used
 from sow.schema.task import TaskStatus
-
-
-class Seen(NamedTuple):
-    """What a look beside a job's records has shown."""
-
-    quiet_seconds: float | None = None
-    """How long ago its agent wrote its last line; None where it does not run."""
-    standing: str = ""
-    """What it does or waits for, in a few words; empty where it has ended."""
-    in_doubt: bool = False
-    """Whether nobody here can tell if its agent runs."""
-
-
-NOT_LOOKED = Seen()
-
-
-def see_jobs(
-    workspace: Workspace, database: Database, found: Sequence[Job], now: float
-) -> list[Seen]:
-    """Look at what lies beside the records of some jobs. Raises QueueError."""
-    live = any(not job.state.is_final for job in found)
-    staff = look_at_staff(workspace, database) if live else None
-    return [see_job(workspace, database, job, now, staff) for job in found]
-
-
-def see_job(
-    workspace: Workspace, database: Database, job: Job, now: float, staff: Staff | None = None
-) -> Seen:
-    """Look at what lies beside one job's records. Raises QueueError."""
-    if job.state.is_final:
-        return NOT_LOOKED
-    return seen_in(job, look_around(workspace, database, job, now=now, staff=staff), now)
-
-
-def seen_in(job: Job, around: Surroundings, now: float) -> Seen:
-    """Return what a look around a job that has not ended has shown."""
-    quiet = around.activity.quiet_seconds if around.activity else None
-    return Seen(quiet, words_of(job, around, now), around.in_doubt)
 
 
 def read_views(

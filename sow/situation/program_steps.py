@@ -45,13 +45,14 @@ def missing_programs(
 
 
 def _missing(caller: Caller, configuration: Configuration, name: str) -> SowError | None:
-    from sow.executors.registry import make_executor  # only where there are tasks
+    from sow.agent_clis.known import AGENT_CLIS  # only where there are tasks
+    from sow.executors.programs import program_of  # as above
 
     executor = configuration.executors.get(name)
     if executor is None:
         return None
     try:
-        make_executor(executor).validate_availability(caller.path_variable)
+        program_of(executor, AGENT_CLIS[executor.type], caller.path_variable)
     except SowError as error:
         return error
     return None

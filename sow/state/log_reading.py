@@ -6,6 +6,7 @@ two branches were merged by `merge=union`, two frontmatters may stand one upon
 the other, above a text that both entries have: each is read with that text.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -64,7 +65,7 @@ def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
         until = range(head.after, ends.get(head.id, head.after - 1) + 1)
         rest.difference_update(until)
         text = [lines[number] for number in until if number not in form]
-        yield _with_id(head, [line for line in text if not ENDING.fullmatch(line)], path)
+        yield _with_id(head, [line for line in text if not re.fullmatch(ENDING, line)], path)
     for run in _runs(sorted(rest)):
         for reading in _without_ids(lines[run.start : run.stop], path):
             yield reading._replace(first=run.start + reading.first, line=run.start + reading.line)
@@ -72,7 +73,7 @@ def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
 
 def endings_in(lines: Sequence[str]) -> dict[str, int]:
     """Return by an entry's id the number of the line at which its text ends."""
-    return {end[1]: at for at, line in enumerate(lines) if (end := ENDING.fullmatch(line))}
+    return {end[1]: at for at, line in enumerate(lines) if (end := re.fullmatch(ENDING, line))}
 
 
 def heads_in(lines: Sequence[str]) -> list[Head]:
@@ -82,7 +83,9 @@ def heads_in(lines: Sequence[str]) -> list[Head]:
     """
     heads = []
     for number, line in enumerate(lines):
-        if (found := BEGINNING.fullmatch(line)) and (last := _last_seam(lines, number, found[1])):
+        if (found := re.fullmatch(BEGINNING, line)) and (
+            last := _last_seam(lines, number, found[1])
+        ):
             is_opened = number > 0 and lines[number - 1].rstrip() == FENCE
             is_closed = last + 1 < len(lines) and lines[last + 1].rstrip() == FENCE
             keys = lines[number + 1 : last]
@@ -96,9 +99,9 @@ def _last_seam(lines: Sequence[str], first: int, entry_id: str) -> int:
     last = 0
     for number in range(first + 1, len(lines)):
         line = lines[number]
-        if (seam := SEAM.fullmatch(line)) and seam[1] == entry_id:
+        if (seam := re.fullmatch(SEAM, line)) and seam[1] == entry_id:
             last = number
-        elif BEGINNING.fullmatch(line) or line.partition(":")[0] not in KEYS:
+        elif re.fullmatch(BEGINNING, line) or line.partition(":")[0] not in KEYS:
             break
     return last
 

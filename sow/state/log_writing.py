@@ -22,9 +22,9 @@ from sow.terminal_text import readable
 
 LOG_FILE = "log.md"
 FENCE = "---"
-BEGINNING = re.compile(r"id: ([0-9a-f]{12})")
-SEAM = re.compile(r"# ([0-9a-f]{12})")
-ENDING = re.compile(r"<!-- ([0-9a-f]{12}) -->")
+BEGINNING = r"id: ([0-9a-f]{12})"
+SEAM = r"# ([0-9a-f]{12})"
+ENDING = r"<!-- ([0-9a-f]{12}) -->"
 """The first line of an entry, below its fence; what stands after every third key and the last one,
 a comment to YAML; and what ends a text, a comment to Markdown."""
 KEYS_BETWEEN_SEAMS = 3
@@ -166,7 +166,7 @@ def _keys(entry: LogEntry) -> list[str]:
 def _indented(line: str) -> str:
     """Return a line of free text so that it is taken neither for the form nor for git's marks."""
     bare = line.rstrip()
-    is_form = bare == FENCE or any(form.fullmatch(bare) for form in (BEGINNING, SEAM, ENDING))
+    is_form = bare == FENCE or any(re.fullmatch(form, bare) for form in (BEGINNING, SEAM, ENDING))
     return f" {line}" if is_form or bare.startswith(MARKS) else line
 
 

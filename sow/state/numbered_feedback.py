@@ -15,7 +15,7 @@ from sow.state.kept.copies import wrote
 
 FEEDBACK_LIMIT = 1 << 20
 """The largest feedback file that is written, and read, in bytes."""
-NUMBERED = re.compile(r"([0-9]{3,9})\.md")
+NUMBERED = r"([0-9]{3,9})\.md"
 LAST = 999_999_999
 
 
@@ -52,7 +52,7 @@ def write_next(folder: Path, on_record: Collection[str], words: bytes) -> Path:
 
 
 def _by_number(names: Iterable[str]) -> dict[int, str]:
-    return {int(found[1]): name for name in names if (found := NUMBERED.fullmatch(name))}
+    return {int(found[1]): name for name in names if (found := re.fullmatch(NUMBERED, name))}
 
 
 def _says(path: Path, words: bytes) -> bool:

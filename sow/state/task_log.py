@@ -6,6 +6,7 @@ because agents call `sow agent log` all the time.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def _end_of_file(path: Path) -> list[str]:
 def _begun_in_entry(lines: Sequence[str]) -> Sequence[str]:
     """Return the lines from the first on that begins an entry for certain."""
     for index in range(1, len(lines)):
-        begins = lines[index].startswith("timestamp:") or BEGINNING.fullmatch(lines[index])
+        begins = lines[index].startswith("timestamp:") or re.fullmatch(BEGINNING, lines[index])
         if begins and lines[index - 1].rstrip() == FENCE:
             return lines[index - 1 :]
     return ()

@@ -35,7 +35,7 @@ SINCE: Mapping[str, int] = {
 VERSION_FILE = ".version"
 VERSION_LIMIT = 4096
 """It holds one number."""
-VERSION_LINE = re.compile(rb"^version:[ \t]*(\d{1,9})[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+VERSION_LINE = rb"(?m)^version:[ \t]*(\d{1,9})[ \t]*(?:#.*)?\r?$"
 
 
 def check_version(workspace: Workspace) -> None:
@@ -71,7 +71,7 @@ def refuse_newer(path: Path, text: bytes) -> None:
 
 def file_version(text: bytes) -> int:
     """Return the form that a state file says it has."""
-    found = VERSION_LINE.search(text)
+    found = re.search(VERSION_LINE, text)
     return int(found[1]) if found else FIRST_VERSION
 
 

@@ -161,7 +161,7 @@ class _Reader:
     def _feedback(self, folder: Path) -> list[str]:
         self.look_for_leftovers(folder / "feedback")
         entries = self._entries(folder / "feedback")
-        return sorted(entry.name for entry in entries if NUMBERED.fullmatch(entry.name))
+        return sorted(entry.name for entry in entries if re.fullmatch(NUMBERED, entry.name))
 
     def folders(self, parent: Path) -> list[Path]:
         """Return the folders in a folder, in their order; none where it is none."""
@@ -255,5 +255,5 @@ def _invalid(text: bytes, error: InvalidState) -> Defect:
 
 
 def _line_of_number(text: bytes) -> int:
-    found = VERSION_LINE.search(text)
+    found = re.search(VERSION_LINE, text)
     return text.count(b"\n", 0, found.start()) + 1 if found else 1

@@ -94,7 +94,7 @@ def file_of(entry: Any) -> str:
 
 def _unnamed(folder: Path, files: Sequence[str], named: set[str], remedy: str) -> Iterator[Defect]:
     for name in files:
-        if name not in named and NUMBERED.fullmatch(name):
+        if name not in named and re.fullmatch(NUMBERED, name):
             yield Defect(
                 kind=Kind.FEEDBACK_UNNAMED,
                 path=folder / "feedback" / name,

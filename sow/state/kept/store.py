@@ -16,9 +16,7 @@ from sow.user_folders import BaseFolder, user_folder
 KEPT_FOLDER = "kept"
 KEPT = f"sow/{KEPT_FOLDER}"
 LONGEST_NAME = 200
-PROJECT_ID = re.compile(
-    rb"^\s+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.MULTILINE
-)
+PROJECT_ID = rb"(?m)^\s+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 
 
 class Checkout:
@@ -124,7 +122,7 @@ def kept_at(root: Path) -> Kept | None:
 
 def project_id_at(root: Path) -> str:
     """Return the id of the project that is checked out in a workspace; empty for none."""
-    found = PROJECT_ID.search(small_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
+    found = re.search(PROJECT_ID, small_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
     return found[1].decode() if found else ""
 
 

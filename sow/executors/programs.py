@@ -1,0 +1,47 @@
+"""The program of an executor, looked for on PATH.
+
+Owns the one look-up. Imports nothing of how executors are driven: whoever only asks whether a
+program is there needs none of it.
+"""
+
+import os
+from pathlib import Path
+
+from sow.agent_clis.description import AgentCli
+from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.schema.executor import ExecutorConfig
+
+
+def binary_of(config: ExecutorConfig, cli: AgentCli) -> str:
+    """Return the name of the program that the settings name, else the one of its CLI."""
+    return config.command[0] if config.command else cli.binary
+
+
+def program_of(config: ExecutorConfig, cli: AgentCli, path: str | None) -> str:
+    """Return the absolute path of an executor's program, or raise ExecutorBinaryNotFound.
+
+    Without a `path`, it is looked for on that of this process.
+    """
+    binary = binary_of(config, cli)
+    found = find_program(binary, os.environ.get("PATH", os.defpath) if path is None else path)
+    if found is None:
+        install = cli.install.format(binary=binary, name=config.name)
+        raise ExecutorBinaryNotFound(config.name, binary, install=install)
+    return os.path.abspath(found)  # noqa: PTH100 - a link is kept: some CLIs look at their name
+
+
+def find_program(name: str, path: str) -> str | None:
+    """Return the first program of this name on `path`, or None; one with a slash is a path.
+
+    It is `shutil.which` of POSIX, without `shutil`: that loads three libraries which compress.
+    """
+    folders = path.split(os.pathsep) if path else []
+    places = [name] if "/" in name else [f"{folder or os.curdir}/{name}" for folder in folders]
+    return next((place for place in places if _is_program(place)), None)
+
+
+def _is_program(place: str) -> bool:
+    try:
+        return os.access(place, os.X_OK) and not Path(place).is_dir()
+    except ValueError:  # a name that no file can have
+        return False
