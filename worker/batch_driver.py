@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sow import env_vars
 from sow.batches.gathering import Seen
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment

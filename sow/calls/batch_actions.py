@@ -8,28 +8,22 @@ action needs, its function imports: whoever only looks at a batch imports this m
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.batches.planning import STOPPED
-from sow.calls.caller import Caller
-from sow.calls.features import call_features
+from sow.calls.batch_look import Work
 from sow.calls.job_end import withdraw
 from sow.calls.kinds import place
 from sow.calls.request import BatchPart, Request
 from sow.config.checks import checks_of, chosen, read_repository
-from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.executors.registry import can_resume
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.jobs.batches import JobInBatch
-from sow.jobs.database import Database
 from sow.jobs.jobs import StepIsTaken
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
-from sow.schema.amounts import ReachedLimit
-from sow.schema.batch import Action, Batch, BatchPolicy
-from sow.schema.causes import RAISABLE
+from sow.schema.batch import Action
 from sow.schema.job import Verb
 from sow.schema.job_terms import CheckTerms, MergeWay
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskStatus
@@ -39,36 +33,6 @@ from sow.state.verdicts import Judgement, accept, feedback_status
 
 BY_CHECK = "check"
 """Who has judged, where a green check is enough."""
-
-
-class Work(Struct, frozen=True):
-    """Where and for whom an action is done."""
-
-    caller: Caller
-    database: Database
-    config: Configuration
-    batch: Batch
-
-
-class LimitsNow(Struct, frozen=True):
-    """The limits that stop items of a batch, as their features know them."""
-
-    work: Work
-
-    def has_room(self, reached: ReachedLimit) -> bool:
-        """Whether a limit that stands in a file has something left by now."""
-        work, now = self.work, self.work.caller.now()
-        return any(
-            feature.has_room(reached, work.database, work.batch.project_id, work.config, now=now)
-            for feature in call_features()
-        )
-
-    def is_raised(self, job: JobInBatch, policy: BatchPolicy) -> bool:
-        """Whether the batch's limit that has ended a job has another figure by now."""
-        if job.cause not in RAISABLE:
-            return False
-        database = self.work.database
-        return any(feature.is_raised(database, job, policy) for feature in call_features())
 
 
 class Step(NamedTuple):

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 from sow.batches.gathering import Seen
 from sow.calls.autostart import Staffing
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import BatchHasEnded
-from sow.calls.batch_turn import MOST_TRIES, settle
+from sow.calls.batch_look import MOST_TRIES, Work
+from sow.calls.batch_turn import settle
 from sow.calls.caller import Caller, WouldEndItself
 from sow.calls.cancel import (
     CANCEL_SECONDS,

@@ -5,9 +5,7 @@ from typing import Any
 
 import msgspec
 
-from sow.calls.admission import refuse_before_approval
 from sow.calls.caller import Caller
-from sow.calls.features import call_features
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId, parse_phase, parse_task_id
 from sow.jobs import batch_news, batches, jobs, workers
@@ -139,6 +137,9 @@ def add(
 
 def refuse_unplanned(caller: Caller, task_ids: Sequence[TaskId], override: str) -> None:
     """Refuse tasks that may not begin before the project's plan. Raises BeforeApproval."""
+    # Whoever only finds a batch admits nothing.
+    from sow.calls.admission import refuse_before_approval
+
     refuse_before_approval(
         caller.workspace,
         lambda: [read_task(caller.workspace, task) for task in task_ids],
@@ -159,6 +160,9 @@ def remove(caller: Caller, database: Database, batch: Batch, task_ids: Sequence[
 
     Raises BatchHasEnded, StateError.
     """
+    # As in `refuse_unplanned`.
+    from sow.calls.features import call_features
+
     with database.transaction():
         _refuse_ended(batches.get_batch(database, batch.id))
         known = {item.task_id for item in batches.items_of(database, batch.id)}
@@ -226,6 +230,9 @@ def ask_features(database: Database, batch: Batch, asked: Mapping[str, Any]) -> 
 
     What the old policy has stopped goes on: workers look at the batch anew. Raises BatchHasEnded.
     """
+    # As in `refuse_unplanned`.
+    from sow.calls.features import call_features
+
     features = call_features()
     with database.transaction():
         batch = batches.get_batch(database, batch.id)

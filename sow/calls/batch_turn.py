@@ -7,7 +7,6 @@ that the same admission is asked as for the call itself.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,14 +15,14 @@ from sow.batches.brakes import brake_of_refusals
 from sow.batches.gathering import Seen, gather
 from sow.batches.item import standing_of
 from sow.batches.item_facts import Standing
-from sow.batches.planning import Plan, ended_as, next_actions
-from sow.calls.batch_actions import AT_ONCE, LimitsNow, Step, Work, do, request_of
+from sow.batches.planning import Plan, ended_as
+from sow.calls.batch_actions import AT_ONCE, Step, do, request_of
+from sow.calls.batch_look import LimitsNow, Work, look
 from sow.calls.caller import WaitsForItself
 from sow.calls.features import LimitIsReached
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds import AgentIsEnding, call_kind
 from sow.errors import QueueError, SowError
-from sow.executors.registry import can_resume
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import batch_news, batch_summaries, batches, changes, doorbell
@@ -87,38 +86,6 @@ def _put_on_record(work: Work, plan: Plan, upto: int) -> bool:
         elif plan.is_over:
             end(work, BatchState.OVER)
         return True
-
-
-def look(work: Work, seen: Seen) -> Plan:
-    """Return where a batch stands and what follows.
-
-    A look that something prevents which passes (a git was killed, say) is made again.
-    """
-    for number in range(1, MOST_TRIES + 1):
-        try:
-            return _look(work, seen)
-        except SowError as error:
-            if isinstance(error, QueueChanged) or number == MOST_TRIES:
-                raise
-            if passing_fault(error) is None:
-                raise
-    raise AssertionError("unreachable")
-
-
-def _look(work: Work, seen: Seen) -> Plan:
-    batch = batches.get_batch(work.database, work.batch.id)
-    resumes = partial(can_resume, work.config)
-    asking = work.caller.tasks_above(work.database, batch.project_id)
-    items, facts = gather(
-        work.caller.workspace,
-        work.database,
-        batch,
-        seen,
-        LimitsNow(work),
-        asking,
-        resumes,
-    )
-    return next_actions(items, batch.policy, facts)
 
 
 def _keep_turn(work: Work, plan: Plan) -> None:

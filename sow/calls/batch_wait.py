@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from sow.batches.gathering import Seen
 from sow.batches.planning import Plan
-from sow.calls.autostart import Staffing
-from sow.calls.batch_actions import Work
-from sow.calls.batch_turn import look
+from sow.calls.batch_look import Work, look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.ids import BatchId
@@ -37,6 +35,7 @@ class BatchLook(Struct, frozen=True):
     """None while another project is checked out."""
     seen: Seen
     """What it has read of tasks."""
+    config: Configuration
 
     @property
     def is_elsewhere(self) -> bool:
@@ -58,8 +57,8 @@ def look_at_batch(
     """Return how a batch stands now, by one look (`look_surely`). Changes nothing."""
     batch = batches.get_batch(database, batch_id)
     if project_id_at(caller.workspace.root) != batch.project_id:
-        return BatchLook(batch, None, seen)
-    return BatchLook(batch, look(Work(caller, database, config, batch), seen), seen)
+        return BatchLook(batch, None, seen, config)
+    return BatchLook(batch, look(Work(caller, database, config, batch), seen), seen, config)
 
 
 def look_surely(
@@ -91,6 +90,9 @@ def wait_for_batch(
 
     `on_tick` is called before each sleep. Raises NoWorker, QueueError.
     """
+    # Whoever only looks at a batch starts no worker.
+    from sow.calls.autostart import Staffing
+
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1
     name = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"

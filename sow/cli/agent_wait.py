@@ -10,9 +10,9 @@ from sow.calls.caller import Caller
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import all_or_named, ids_option, this_caller
-from sow.cli.call_options import WaitOptions, call_options
+from sow.cli.call_options import WaitOptions, call_options, since_option
 from sow.cli.calling import wait_for
-from sow.cli.cursor_wait import since_option, wait_since
+from sow.cli.cursor_wait import wait_since
 from sow.cli.this_call import usage_error
 from sow.errors import ExitCode
 from sow.ids import ProjectId, parse_task_id

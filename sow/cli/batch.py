@@ -13,10 +13,9 @@ from sow.calls.caller import Caller
 from sow.cli import completing, completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, this_caller
-from sow.cli.batch_words import short_of, staff, wait_and_print
+from sow.cli.batch_words import short_of, staff
 from sow.cli.batch_words import show as show_batch
-from sow.cli.call_options import WaitOptions, call_options, feature_options
-from sow.cli.cursor_wait import since_option, wait_since
+from sow.cli.call_options import WaitOptions, call_options, feature_options, since_option
 from sow.cli.output import COUNT, echo_json, echo_list, json_option, shown_state
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import batches, jobs
@@ -106,11 +105,17 @@ def wait(name: str | None, since: str | None, options: WaitOptions) -> int:
     with _find(name) as found:
         if since is not None:
             return _wait_since(found, since, options)
+    # Only what waits needs it.
+    from sow.cli.batch_waiting import wait_and_print
+
     return wait_and_print(found.caller, found.batch.id, options)
 
 
 def _wait_since(found: Found, since: str, options: WaitOptions) -> int:
     """Wait for the first change of a batch after a cursor."""
+    # Only `--since` reads the record of changes.
+    from sow.cli.cursor_wait import wait_since
+
     caller, database, batch = found
     seen, config = Seen(caller.workspace), caller.load_configuration()
     tell_of_files(caller, database, look_at_batch(caller, database, config, batch.id, seen))

@@ -11,7 +11,8 @@ from sow.calls.batch_making import Made, Wanted, make_or_attach
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks, this_caller
-from sow.cli.batch_words import staff, wait_and_print
+from sow.cli.batch_waiting import wait_and_print
+from sow.cli.batch_words import staff
 from sow.cli.call_options import WaitOptions, call_options, feature_options
 from sow.cli.confirming import before_approval_option, refuse_override_here
 from sow.cli.output import COUNT, echo_result

@@ -1,36 +1,26 @@
 """A batch as a person reads it: its table, and a line for each item that wants somebody.
 
-Owns these lines, and how a command that waits for a batch speaks and goes away.
+Owns these lines. How a command waits for a batch is `batch_waiting`.
 """
 
 import shlex
-import time
-from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
 
 import msgspec
 
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of, listed, standings_of, view_of
-from sow.calls.autostart import NoWorker, Staffing
-from sow.calls.batch_actions import Work
-from sow.calls.batch_turn import refusals_now
-from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
+from sow.calls.batch_look import Work
+from sow.calls.batch_wait import BatchLook, look_surely
 from sow.calls.caller import Caller
 from sow.cli import late_click as click
-from sow.cli.call_options import WaitOptions, bound_of
-from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.call_options import WaitOptions
 from sow.cli.output import echo_json, echo_table, shown_state
-from sow.cli.progress import LiveView
 from sow.clock import format_duration
 from sow.errors import ExitCode
-from sow.ids import BatchId
 from sow.jobs import batches, workers
-from sow.jobs.changed_jobs import LiveJobs
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import Database
 from sow.lifecycle.refusal_steps import after
-from sow.paths import Workspace
 from sow.schema.batch import Batch, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
@@ -40,60 +30,8 @@ SPARE = ("STATUS", "ROLE")
 ELSEWHERE = "its project is not checked out here; it continues when it is"
 
 
-class BatchProgress(LiveView):
-    """What a call that waits for a batch shows on stderr."""
-
-    def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
-        super().__init__(workspace, database, as_json=as_json)
-        self._live = LiveJobs(database)
-
-    def show(self, found: BatchLook) -> None:
-        """Show how the batch stands now."""
-        if self.is_terminal:
-            live = self._live.read(at=time.monotonic())
-            jobs = [job for job in live if job.batch == found.batch.id]
-            self.draw(jobs, _heading(self.database, found))
-        elif not self.as_json:
-            self.news.tell_of_batch(found.batch.id)
-
-
-def _heading(database: Database, found: BatchLook) -> str:
-    states = Counter(each.state for each in standings_of(database, found.batch, found.plan))
-    counts = ", ".join(f"{count} {state}" for state, count in states.items()) or "no task"
-    return f"Batch {found.batch.id} is {found.batch.state}: {counts}"
-
-
-def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> int:
-    """Wait until a batch rests, print it, and return the exit code."""
-    seconds = 0.0 if options.detach else bound_of(options, caller)
-    config = caller.load_configuration()
-    with closing(open_queue(caller.workspace)) as database, detaching_signals():
-        view = BatchProgress(caller.workspace, database, as_json=options.as_json)
-        label = batches.get_batch(database, batch_id).label
-        is_noted = False
-
-        def tick(found: BatchLook) -> None:
-            nonlocal is_noted
-            leave_if_unread()
-            if found.is_elsewhere and not is_noted:
-                is_noted = True
-                view.clear()
-                click.echo(f"Note: batch {batch_id} waits: {ELSEWHERE}", err=True)
-            view.show(found)
-
-        try:
-            with view:
-                found = wait_for_batch(
-                    caller, database, config, batch_id, seconds=seconds, on_tick=tick
-                )
-            return show(caller, database, found, options)
-        except GONE:
-            words = f"The batch continues. To wait again: `{_waiting(label, options)}`."
-            click.echo(f"\nDetached. {words} To end it: `sow batch cancel {label}`.", err=True)
-            return int(ExitCode.INTERRUPTED)
-
-
-def _waiting(label: str, options: WaitOptions) -> str:
+def waiting_words(label: str, options: WaitOptions) -> str:
+    """Return the command that waits for a batch again."""
     words = ["sow", "batch", "wait", label]
     words += ["--wait", options.wait] if options.wait else []
     words += ["--json"] if options.as_json else []
@@ -122,7 +60,7 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
     else:
         print_batch(detail)
         if goes_on:
-            click.echo(_waiting(found.batch.label, options))
+            click.echo(waiting_words(found.batch.label, options))
     return detail.exit_code
 
 
@@ -130,7 +68,12 @@ def _first_commands(caller: Caller, database: Database, found: BatchLook) -> Map
     """Return what helps each item whose next step would be refused again, as `sow next` does."""
     if found.plan is None or found.batch.state.has_ended:
         return {}
-    work = Work(caller, database, caller.load_configuration(), found.batch)
+    if not any(item.refusal for item in batches.items_of(database, found.batch.id)):
+        return {}
+    # Few batches have a step that was refused.
+    from sow.calls.batch_turn import refusals_now
+
+    work = Work(caller, database, found.config, found.batch)
     refused = refusals_now(work, found.seen)
     helps = {task: after(error) for task, error in refused.items() if error is not None}
     return {task: steps[0].command for task, steps in helps.items() if steps}
@@ -138,6 +81,9 @@ def _first_commands(caller: Caller, database: Database, found: BatchLook) -> Map
 
 def staff(caller: Caller, database: Database) -> None:
     """Start a worker if need be; without one the batch waits, which a call that detaches may."""
+    # Whoever only looks at a batch starts none.
+    from sow.calls.autostart import NoWorker, Staffing
+
     try:
         Staffing(caller, caller.load_configuration(), database).ensure()
     except NoWorker:

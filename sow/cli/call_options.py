@@ -49,6 +49,12 @@ class WaitOptions(Struct, frozen=True):
         )
 
 
+since_option = click.option(
+    "--since",
+    metavar="CURSOR",
+    help="Return at the first change after this cursor, with all that changed and the next cursor;"
+    " 0 is the beginning.",
+)
 again_option = click.option(
     "--again", is_flag=True, help="Run again even if an earlier result was not shown."
 )

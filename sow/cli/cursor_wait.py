@@ -25,13 +25,6 @@ from sow.schema.change import Change
 
 LOOK_SECONDS = 0.25
 
-since_option = click.option(
-    "--since",
-    metavar="CURSOR",
-    help="Return at the first change after this cursor, with all that changed and the next cursor;"
-    " 0 is the beginning.",
-)
-
 
 def wait_since(
     caller: Caller,

@@ -21,11 +21,6 @@ class CommandExecutor(HeadlessExecutor, frozen=True):
     cli = CLI
 
     @property
-    def supports_resumption(self) -> bool:
-        """Return whether `settings.resume` is set."""
-        return bool(self.config.resume)
-
-    @property
     def session_source(self) -> SessionSource:
         """Return how an id comes about: only `command` can give one to the program.
 

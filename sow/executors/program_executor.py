@@ -30,7 +30,7 @@ from sow.executors.executor_errors import (
 )
 from sow.executors.lines import read_every, skim_text
 from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
-from sow.executors.programs import binary_of, program_of
+from sow.executors.programs import binary_of, program_of, resumes
 from sow.schema.executor import ExecutorConfig
 
 
@@ -54,7 +54,7 @@ class ProgramExecutor(Struct, frozen=True):
     @property
     def supports_resumption(self) -> bool:
         """Return whether its CLI continues sessions."""
-        return self.cli.resumes
+        return resumes(self.config, self.cli)
 
     @property
     def session_source(self) -> SessionSource:

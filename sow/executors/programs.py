@@ -10,11 +10,17 @@ from pathlib import Path
 from sow.agent_clis.description import AgentCli
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 
 
 def binary_of(config: ExecutorConfig, cli: AgentCli) -> str:
     """Return the name of the program that the settings name, else the one of its CLI."""
     return config.command[0] if config.command else cli.binary
+
+
+def resumes(config: ExecutorConfig, cli: AgentCli) -> bool:
+    """Whether sessions can be continued: by `settings.resume`, else as its CLI does."""
+    return bool(config.resume) if config.type is ExecutorType.COMMAND else cli.resumes
 
 
 def program_of(config: ExecutorConfig, cli: AgentCli, path: str | None) -> str:

@@ -6,32 +6,37 @@ word for a name. The words are `ExecutorType`. Reads no file.
 
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from sow.config.configuration import Configuration
-from sow.executors.base import Executor
-from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
-from sow.schema.task import Task
+from sow.agent_clis.known import AGENT_CLIS
+from sow.executors.programs import resumes
+
+if TYPE_CHECKING:
+    from sow.config.configuration import Configuration
+    from sow.executors.base import Executor
+    from sow.schema.executor import ExecutorConfig
+    from sow.schema.executor_type import ExecutorType
+    from sow.schema.task import Task
 
 
 @cache
-def executor_class(kind: ExecutorType) -> type[Executor]:
+def executor_class(kind: "ExecutorType") -> "type[Executor]":
     """Return the class that drives executors of this type."""
     found: type[Executor] = import_module(f"sow.executors.{kind}").EXECUTOR
     return found
 
 
-def make_executor(config: ExecutorConfig) -> Executor:
+def make_executor(config: "ExecutorConfig") -> "Executor":
     """Return the executor that `config` describes."""
     return executor_class(config.type)(config)
 
 
-def can_resume(config: Configuration, task: Task) -> bool:
+def can_resume(config: "Configuration", task: "Task") -> bool:
     """Whether the executor continues a session; true where it is not known, and a call says so."""
     name = config.bindings.get(task.assigned_agent, "")
     if task.session is not UNSET:
         name = task.session.executor
     executor = config.executors.get(name)
-    return executor is None or make_executor(executor).supports_resumption
+    return executor is None or resumes(executor, AGENT_CLIS[executor.type])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from sow.batches.gathering import Seen
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_turn import refusals_now
 from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import Caller

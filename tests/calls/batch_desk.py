@@ -7,8 +7,8 @@ from calls.desk import Desk
 from sow.batches.gathering import Seen
 from sow.batches.planning import Plan
 from sow.calls import batch_making, batch_turn
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import selection_of
+from sow.calls.batch_look import Work
 from sow.calls.batch_making import Wanted
 from sow.jobs import batches
 from sow.schema.batch import Batch, BatchPolicy, ItemState

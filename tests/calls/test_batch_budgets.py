@@ -13,8 +13,8 @@ from sow.budgets import accounts
 from sow.budgets.accounts import Account
 from sow.budgets.words import account_words, option_of, raise_words, reached_budget
 from sow.calls import batch_changes, batch_making
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import selection_of
+from sow.calls.batch_look import Work
 from sow.calls.batch_making import Wanted
 from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId

@@ -7,7 +7,7 @@ from calls.batch_desk import batch, begin, look, turn
 from calls.desk import NOW, PROJECT, WORKER, Desk
 
 from sow.calls import batch_turn
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_turn import EndlessTurn
 from sow.calls.job_end import conclude
 from sow.clock import format_time

@@ -9,8 +9,8 @@ from reports.job_cases import NOW
 
 from sow.budgets.accounts import accounts_of
 from sow.budgets.words import account_words, raise_words
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import selection_of
+from sow.calls.batch_look import Work
 from sow.calls.batch_making import Wanted, make_or_attach
 from sow.errors import StateError
 from sow.jobs import batches

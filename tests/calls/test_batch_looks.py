@@ -12,9 +12,10 @@ from reports.job_cases import NOW
 
 from sow.batches.gathering import Seen
 from sow.calls import batch_actions, batch_changes, batch_turn
-from sow.calls.batch_actions import Step, Work
+from sow.calls.batch_actions import Step
 from sow.calls.batch_cancel import cancel_batch
 from sow.calls.batch_changes import BatchHasEnded
+from sow.calls.batch_look import Work
 from sow.calls.batch_wait import BatchLook, look_surely, wait_for_batch
 from sow.calls.kinds import place
 from sow.errors import StateError

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from sow.batches.gathering import Seen
 from sow.batches.other_tasks import Others
 from sow.calls import batch_changes, batch_making
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import selection_of
+from sow.calls.batch_look import Work
 from sow.calls.batch_making import Wanted
 from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import WaitsForItself

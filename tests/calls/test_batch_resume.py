@@ -5,8 +5,8 @@ from calls.batch_desk import batch, begin, items, look, placed, turn
 from calls.desk import Desk
 
 from sow.calls import batch_changes
-from sow.calls.batch_actions import Work
 from sow.calls.batch_changes import BatchHasEnded
+from sow.calls.batch_look import Work
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
 from sow.schema.batch import BatchState, ItemState

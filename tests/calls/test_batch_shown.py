@@ -11,7 +11,7 @@ from reports.job_cases import NOW
 
 from sow.batches import gathering, views
 from sow.batches.gathering import Seen
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_wait import look_at_batch
 from sow.ids import JobId, TaskId, WorkerId
 from sow.jobs import batches, jobs, leases

@@ -11,8 +11,9 @@ from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
-from sow.calls.batch_actions import LimitsNow, Step
+from sow.calls.batch_actions import Step
 from sow.calls.batch_changes import BatchHasEnded, selection_of
+from sow.calls.batch_look import LimitsNow
 from sow.calls.batch_making import NothingToCheck, Wanted
 from sow.calls.batch_touch import touch_batch
 from sow.calls.job_end import finish, withdraw
@@ -354,7 +355,7 @@ def test_a_look_that_something_passing_prevents_is_made_again(
             raise failures.pop()
         return gather(*given)
 
-    monkeypatch.setattr("sow.calls.batch_turn.gather", gathered)
+    monkeypatch.setattr("sow.calls.batch_look.gather", gathered)
     assert look(work).actions
     failures.extend([GitKilled(desk.base, ["log"], 9)] * 9)
     with pytest.raises(GitKilled):

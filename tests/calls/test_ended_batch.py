@@ -7,8 +7,8 @@ from calls.desk import WORKER, Desk
 from sow.batches.gathering import Seen
 from sow.batches.views import detail_of
 from sow.calls import batch_turn
-from sow.calls.batch_actions import Work
 from sow.calls.batch_cancel import cancel_batch
+from sow.calls.batch_look import Work
 from sow.calls.ending import end_project
 from sow.calls.kinds import place
 from sow.ids import JobId, TaskId

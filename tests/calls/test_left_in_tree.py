@@ -12,7 +12,7 @@ from calls.desk import Desk
 from clones.clone_site import name_author, plain
 
 from sow.batches.item_facts import Standing
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.clock import format_time
 from sow.schema.batch import Action, ItemState
 from sow.schema.task import TaskStatus

@@ -8,7 +8,7 @@ from calls.desk import PROJECT, WORKER, Desk
 from msgspec import structs
 
 from sow.calls import batch_changes, batch_turn
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.git.git_errors import GitKilled
 from sow.ids import BatchId, TaskId
 from sow.jobs import batch_news, batches, workers

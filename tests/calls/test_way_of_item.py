@@ -11,7 +11,7 @@ from worker.context import WorkerContext
 
 LAYERS = ("worker.", "sow.calls.", "sow.batches.")
 """Where it is decided what happens to an item; what lies below is read, not followed."""
-MOST_MODULES = 16
+MOST_MODULES = 17
 MOST_TURNS = 0
 
 

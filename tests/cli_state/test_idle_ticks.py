@@ -17,7 +17,7 @@ from sow.calls.batch_wait import BatchLook
 from sow.calls.caller import Caller
 from sow.calls.wait import Progress, Waiter
 from sow.cli import happenings, job_rows
-from sow.cli.batch_words import BatchProgress
+from sow.cli.batch_waiting import BatchProgress
 from sow.cli.job_rows import JobRows, LiveBlock
 from sow.cli.progress import WaitingView
 from sow.ids import BatchId, JobId, ProjectId, TaskId
@@ -103,7 +103,9 @@ def batch(queue: Queue) -> Tick:
         made_at=NOW,
     )
     plan = Plan(standings=(Standing(task="0001", state=ItemState.RUNNING),))
-    return lambda: view.show(BatchLook(made, plan, Seen(queue.workspace)))
+    caller = Caller(workspace=queue.workspace, environ={}, cwd=queue.workspace.root)
+    found = BatchLook(made, plan, Seen(queue.workspace), caller.load_configuration())
+    return lambda: view.show(found)
 
 
 def worker(queue: Queue) -> Tick:

@@ -21,7 +21,7 @@ from in_process import Ended, run_in_process
 from situation.first_line import PERSON
 
 from sow.batches.gathering import Seen
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_turn import take_turn
 from sow.clones.bring_back import bring_back
 from sow.clones.judged import judged_commit

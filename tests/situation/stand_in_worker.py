@@ -11,7 +11,7 @@ from calls.desk import WORKER, Desk
 from msgspec import UNSET
 
 from sow.batches.gathering import Seen
-from sow.calls.batch_actions import Work
+from sow.calls.batch_look import Work
 from sow.calls.batch_turn import take_turn
 from sow.calls.project_review import work_under_review
 from sow.config.checks import hash_of

@@ -41,7 +41,7 @@ def test_a_batch_that_cannot_be_looked_at_hides_neither_jobs_nor_other_batches(
         return read(workspace, database, batch, *more)
 
     read = gathering.gather
-    monkeypatch.setattr("sow.calls.batch_turn.gather", gather)
+    monkeypatch.setattr("sow.calls.batch_look.gather", gather)
     found = look(desk.caller, is_at_terminal=True)
     assert [job.task_id for job in found.queue.live] == ["010", "020"]
     assert [(now.plan is None, now.rests) for now in found.queue.batches] == [

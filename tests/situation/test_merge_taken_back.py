@@ -10,7 +10,7 @@ from situation.refusal_site import RefusalSite
 
 from sow.batches.gathering import Seen, gather
 from sow.batches.item_facts import ItemFacts
-from sow.calls.batch_actions import LimitsNow, Work
+from sow.calls.batch_look import LimitsNow, Work
 from sow.git import view
 from sow.ids import ProjectId
 from sow.jobs import batches
