@@ -128,13 +128,14 @@ def _stat(name: str) -> os.stat_result | None:
 def are_same(before: Marks, after: Marks) -> bool:
     """Whether SQLite has opened the file that was there, and no log or index of two different ones.
 
-    Both are new where the last one who had the file open has closed it meanwhile.
+    Both are new where the last one who had the file open has closed it meanwhile. A new log may
+    have the inode of the last one; SQLite makes none shorter that it goes on with.
     """
     if None in (before.log, before.wal_index):
         return before.file == after.file
-    return before.file == after.file and (before.log == after.log) == (
-        before.wal_index == after.wal_index
-    )
+    is_shorter = after.log_written[1] < before.log_written[1]
+    same_log = before.log == after.log and not is_shorter
+    return before.file == after.file and same_log == (before.wal_index == after.wal_index)
 
 
 def look_again(path: Path, before: Marks) -> Marks:

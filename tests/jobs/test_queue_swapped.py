@@ -17,6 +17,7 @@ from sow.jobs import database as database_module
 from sow.jobs import giving_back, unproven_queue
 from sow.jobs.database import Database, open_queue
 from sow.jobs.faults import QueueReplaced
+from sow.jobs.queue_files import Marks, are_same
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
@@ -228,6 +229,15 @@ def test_a_log_that_is_removed_while_the_file_is_opened_is_told(
         process.kill()
         process.wait()
     assert left(mine) == ["own"] if suffix == "-wal" else ["own", "in the log"]
+
+
+def test_a_new_log_with_the_inode_of_the_last_one_goes_with_a_new_index() -> None:
+    """The last who had the file open has closed it meanwhile, and another has opened it."""
+    before = Marks((1, 1), (1, 2), (1, 3), (50, 4096), (60, 90_672))
+    index_alone = before._replace(wal_index=(1, 4))
+    assert not are_same(before, index_alone)
+    assert are_same(before, index_alone._replace(log_written=(70, 0)))
+    assert are_same(before, before)
 
 
 def test_a_foreign_file_takes_no_log_of_ours_away(
