@@ -116,11 +116,13 @@ def test_one_ahead_that_cannot_go_on_is_not_given(server: ForkServer, end: str) 
     ahead = ahead_of(server)
     KILLED[end](ahead.identity.pid)
     wait_until(lambda: has_gone(ahead) or end == "stopped", "it is dead")
-    with server.forked() as waiting:
-        assert waiting.identity != ahead.identity
-        assert process_facts.life_of(waiting.identity) is Life.ALIVE
-    if end == "stopped":
-        os.kill(ahead.identity.pid, signal.SIGCONT)
+    try:
+        with server.forked() as waiting:
+            assert waiting.identity != ahead.identity
+            assert process_facts.life_of(waiting.identity) is Life.ALIVE
+    finally:
+        if end == "stopped":
+            os.kill(ahead.identity.pid, signal.SIGCONT)
     wait_until(lambda: has_gone(ahead), "it has left")
 
 
