@@ -26,20 +26,16 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class LateType(NamedTuple):
-    """A type of click's, made when click's command is."""
-
-    name: str
-    given: Sequence[Any]
-    settings: Mapping[str, Any]
-
-
 class Step(NamedTuple):
     """One of click's decorators, and what it is given."""
 
     name: str
     given: Sequence[Any]
     settings: Mapping[str, Any]
+
+
+class LateType(Step):
+    """A type of click's, made when click's command is."""
 
 
 class Declared:

@@ -9,10 +9,10 @@ from sow.cli import late_click as click
 from sow.cli.failure import show_failure, wants_json
 from sow.cli.streams import have_streams, silence_stdout
 from sow.cli.this_call import begin_call
-from sow.cli.usual_line import read_usual
 from sow.errors import ExitCode, SowError
 from sow.faults import OUT_OF_MEMORY, words_of_bug
 
+HELP = frozenset({"--help", "-h"})
 LACKS_MEMORY = (
     "End the programs that use it, then run the same command again. sow's records are intact."
 )
@@ -64,13 +64,17 @@ def _run(line: Sequence[str]) -> int:
 def _run_command(line: Sequence[str], about: set[str], *, as_json: bool) -> object:
     """Run one command line; it leaves in `about` the tasks that it names."""
     with begin_call(about):
-        usual = read_usual(line)
-        if usual is None:
-            # Whatever is no usual line is click's to read, and to refuse.
-            from sow.cli.tree import run_by_click
+        if not HELP.intersection(line):
+            # The help is click's.
+            from sow.cli.usual_line import read_usual
 
-            return run_by_click(line, as_json=as_json)
-        return usual.run()
+            usual = read_usual(line)
+            if usual is not None:
+                return usual.run()
+        # Whatever is no usual line is click's to read, and to refuse.
+        from sow.cli.tree import run_by_click
+
+        return run_by_click(line, as_json=as_json)
 
 
 def _live_job_label(root_folder: Path, project_id: str) -> str:
