@@ -15,7 +15,7 @@ from sow.jobs.database import open_queue
 from sow.processes import process_facts
 from sow.processes.fork_server import ForkServer
 from sow.processes.life import Life
-from worker.launch import supervisor_server
+from worker.fork_servers import supervisor_server
 from worker.supervisor.instructions import pack
 
 

@@ -14,13 +14,13 @@ from sow.ids import ProjectId
 from sow.jobs import batch_news, statuses, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
-from sow.processes.fork_server import ForkServer
 from sow.state.kept.store import project_id_at
 from worker.batch_driver import BatchDriver
 from worker.capacity import Room
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.features import worker_features
+from worker.fork_servers import ForkServers
 from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
@@ -49,7 +49,7 @@ class Housekeeping:
         self,
         context: WorkerContext,
         monitor: Monitor,
-        fork_server: ForkServer,
+        fork_servers: ForkServers,
         room: Room,
         departure: Departure,
         notifier: Notifier,
@@ -59,7 +59,7 @@ class Housekeeping:
         """`idle_exit_seconds` is how long the worker stays without work; None: until it is told."""
         self._context = context
         self._monitor = monitor
-        self._fork_server = fork_server
+        self._fork_servers = fork_servers
         self._room = room
         self._departure = departure
         self._notifier = notifier
@@ -113,7 +113,7 @@ class Housekeeping:
             with suppress(
                 SowError, OSError, MemoryError
             ):  # the start of a job reports it if none can be started
-                return self._fork_server.start_in_peace()
+                return self._fork_servers.start_in_peace()
         return math.inf
 
     def drive_batches(self) -> None:

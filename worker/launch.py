@@ -8,16 +8,13 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 
 import os
 import shutil
-import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from sow import env_vars
 from sow.attempts.own_executor import with_own_executor
-from sow.environment import agent_environment, own_environment
+from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
@@ -29,8 +26,7 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.private_folders import make_private
 from sow.jobs.unrecorded_agents import TaskIsCarried
 from sow.paths import AttemptPaths, attempt_id
-from sow.processes import process_facts
-from sow.processes.fork_server import ForkServer, ServersDie
+from sow.processes.fork_server import ServersDie
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -40,6 +36,7 @@ from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
+from worker.fork_servers import ForkServers
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
@@ -51,27 +48,11 @@ from worker.postponing import (
     wait_for_stray,
 )
 from worker.running import OutputReader, Running
-from worker.supervisor.foreign_processes import NO_ATTEMPT
-from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION, pack
+from worker.supervisor.instructions import pack
 
 MOST_POSTPONEMENTS = 8
 """How often in a row a job is put off because its supervisors die, in all for some three minutes.
 Nothing on this machine kills them for so long: this Python or this sow cannot run."""
-PROGRAM = Path(__file__).with_name("supervisor") / "program.py"
-
-
-def supervisor_server(environ: Mapping[str, str], *, open_files: int | None = None) -> ForkServer:
-    """Return a server that forks supervisors; it is started when it is first needed.
-
-    `open_files` is the soft limit that agents get where the worker's own was raised.
-    """
-    packages = process_facts.packages()
-    options = [] if packages is None else [PACKAGES_OPTION, str(packages)]
-    if open_files is not None:
-        options += [OPEN_FILES_OPTION, str(open_files)]
-    argv = [sys.executable, "-I", "-S", str(PROGRAM), *options]
-    variables = {**agent_environment(environ), env_vars.ATTEMPT_ID: NO_ATTEMPT}
-    return ForkServer(argv, variables, makes="supervisor")
 
 
 @dataclass(frozen=True)
@@ -118,7 +99,7 @@ Start = Started | Held | Postponed | Failed | Cancelled
 """What came of trying to start the next attempt of a job."""
 
 
-def start(context: WorkerContext, server: ForkServer, job_id: JobId) -> Running | None:
+def start(context: WorkerContext, servers: ForkServers, job_id: JobId) -> Running | None:
     """Start the next attempt of a job that this worker holds the lease on.
 
     Returns None where nothing was started: the job has failed for a reason
@@ -132,7 +113,7 @@ def start(context: WorkerContext, server: ForkServer, job_id: JobId) -> Running 
             return None
         job = jobs.get_job(context.database, job_id)
     try:
-        result = _try_to_start(context, server, job, lease)
+        result = _try_to_start(context, servers, job, lease)
         try:
             _put_on_record(context, job, lease, result)
         except leases.EndIsAsked:
@@ -143,7 +124,7 @@ def start(context: WorkerContext, server: ForkServer, job_id: JobId) -> Running 
     return result.running if isinstance(result, Started) else None
 
 
-def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: Lease) -> Start:
+def _try_to_start(context: WorkerContext, servers: ForkServers, job: Job, lease: Lease) -> Start:
     """Start the next attempt, or return why not; the job itself is written afterwards.
 
     Raises Fenced, QueueChanged, and what prevents a start just now.
@@ -162,7 +143,7 @@ def _try_to_start(context: WorkerContext, server: ForkServer, job: Job, lease: L
             age = context.now() - job.created_at
             task_id = TaskId(job.task_id)
             context.strays.refuse(context.workspace, context.database, task_id, placed_ago=age)
-        return Started(_start_attempt(context, server, job, lease, history))
+        return Started(_start_attempt(context, servers, job, lease, history))
     except leases.EndIsAsked:
         return Cancelled()
     except NotTrusted as error:
@@ -230,7 +211,7 @@ def give_up(context: WorkerContext, job_id: JobId, error: BaseException) -> None
 
 def _start_attempt(
     context: WorkerContext,
-    server: ForkServer,
+    servers: ForkServers,
     job: Job,
     lease: Lease,
     history: Sequence[Attempt],
@@ -243,6 +224,7 @@ def _start_attempt(
     share = smallest_share(context, job)
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = _within(prepared, share)
+    server = servers.server_for(prepared.wrapper or prepared.argv)
     with server.forked() as waiting:
         attempt = _new_attempt(context, job, number, prepared, waiting.identity)
         environ = dict(prepared.environment(attempt.id))

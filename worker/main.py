@@ -35,6 +35,7 @@ from worker.broker import Claims, make_huey
 from worker.capacity import Reserve, Room, raise_open_files
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
+from worker.fork_servers import fork_servers
 from worker.housekeeping import Housekeeping
 from worker.kinds import worker_kinds
 from worker.monitor import Monitor
@@ -106,7 +107,7 @@ class WorkerProcess:
         )
         self.room = Room(claims)
         self.monitor = Monitor(self.context, self._leave_without_queue)
-        self.fork_server = launch.supervisor_server(environ, open_files=raise_open_files())
+        self.fork_servers = fork_servers(environ, open_files=raise_open_files())
         self.reserve = Reserve(self.context)
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
@@ -114,7 +115,7 @@ class WorkerProcess:
         self.housekeeping = Housekeeping(
             self.context,
             self.monitor,
-            self.fork_server,
+            self.fork_servers,
             self.room,
             self.departure,
             self.notifier,
@@ -166,7 +167,7 @@ class WorkerProcess:
             if not workers.is_alive(self.context.workspace, self.context.worker_id):
                 self.departure.without_name()  # the others may start this very job
                 return
-            running = launch.start(self.context, self.fork_server, job_id)
+            running = launch.start(self.context, self.fork_servers, job_id)
         except QueueChanged as error:
             self.departure.without_queue(error)
             return
@@ -235,7 +236,7 @@ class WorkerProcess:
         self.monitor.stop()
         self._let_notify()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
-            self.fork_server.close()  # otherwise a start may be using it; it ends when we do
+            self.fork_servers.close()  # otherwise a start may be using it; it ends when we do
 
     def _may_drain(self) -> bool:
         """Whether agents are still waited for: nobody insists, and their ends can be recorded."""

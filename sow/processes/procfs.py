@@ -114,6 +114,16 @@ def variables(pid: int) -> bytes:
     return _read(f"/proc/{pid}/environ", ends_short=True)
 
 
+def environment_bounds() -> tuple[int, int] | None:
+    """Return where in our memory lies what `variables` reads of us, if that can be told."""
+    text = _read("/proc/self/stat").decode("utf-8", "replace")
+    if not text:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    start, end = int(fields[47]), int(fields[48])
+    return (start, end) if start < end else None
+
+
 def carries(pid: int, name: str, value: str) -> bool:
     """Whether `pid` started with the variable `name` set to `value`."""
     return _assigned(name, value) in b"\0" + variables(pid)

@@ -261,10 +261,10 @@ GATED_SERVER = """
 
     usual = supervise.main
 
-    def late(tree):
+    def late(tree, start):
         while not os.path.exists({enter!r}):
             time.sleep(0.02)
-        return usual(tree)
+        return usual(tree, start)
 
     supervise.main = late
     sys.exit(forking.main(sys.argv[1:]))
@@ -274,9 +274,9 @@ GATED_WORKER = """
     from pathlib import Path
 
     from sow.cli.root import run
-    from worker import launch
+    from worker import fork_servers
 
-    launch.PROGRAM = Path({server!r})
+    fork_servers.PROGRAM = Path({server!r})
     sys.exit(run(["worker"]))
 """
 

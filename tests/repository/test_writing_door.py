@@ -92,6 +92,7 @@ IN_RUN = {
     "worker/recovery.py",
     "worker/registration.py",
     "worker/steps/command_line.py",
+    "worker/steps/forked.py",
     "worker/supervisor/exit_file.py",
     "worker/supervisor/supervise.py",
     "worker/worker_log.py",

@@ -39,7 +39,7 @@ from sow.trust.accepted import accept, command_lines
 from worker import launch
 from worker.adopt import adopt
 from worker.context import WorkerContext
-from worker.launch import supervisor_server
+from worker.fork_servers import fork_servers
 from worker.monitor import Monitor
 from worker.running import Running
 
@@ -89,7 +89,7 @@ class ReviewSite:
         self.context = WorkerContext(
             self.workspace, self.database, ME, configuration, self.environ, time.time
         )
-        self.fork_server = supervisor_server(self.environ)
+        self.fork_servers = fork_servers(self.environ)
         self.attempts: list[AttemptSite] = []
         self.made: MadeClone | None = self._clone() if has_clone else None
         self.change(
@@ -169,7 +169,7 @@ class ReviewSite:
         """Claim and start a job; what runs of it is ended with the test."""
         self.database.run("update job set retry_at = 0")
         leases.claim(self.database, ME, total=99, own=99, now=time.time())
-        running = launch.start(self.context, self.fork_server, job.id)
+        running = launch.start(self.context, self.fork_servers, job.id)
         if running is not None:
             self.note(running)
         return running
@@ -239,7 +239,7 @@ class ReviewSite:
         return path
 
     def close(self) -> None:
-        self.fork_server.close()
+        self.fork_servers.close()
         for attempt in self.attempts:
             attempt.close()
         self.database.close()

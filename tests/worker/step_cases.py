@@ -19,7 +19,7 @@ from sow.schema.job_terms import CheckTerms
 from sow.state.tasks import add_task
 from sow.trust.accepted import accept, command_lines
 from worker import launch
-from worker.launch import supervisor_server
+from worker.fork_servers import fork_servers
 from worker.monitor import Monitor
 from worker.running import Running
 
@@ -34,7 +34,7 @@ class CheckSite:
             "SOW_CONFIG": str(site.workspace.sow / "users" / "config.yaml"),
         }
         site.context = replace(site.context, environ=environ)
-        self.fork_server = supervisor_server(environ)
+        self.fork_servers = fork_servers(environ)
         self.write(**checks)
         self.trust()
         add_task(site.workspace, name="Task", agent="implementer", now=NOW, task_id=TaskId("010"))
@@ -75,7 +75,7 @@ class CheckSite:
     def start(self, job: Job) -> Running | None:
         """Claim and start a job; what runs of it is ended with the test."""
         self.claim()
-        running = launch.start(self.site.context, self.fork_server, job.id)
+        running = launch.start(self.site.context, self.fork_servers, job.id)
         if running is not None:
             attempt = AttemptSite(self.site.workspace, running.attempt.number, job.id)
             attempt.token = running.attempt.id.rsplit(".", 1)[1]
@@ -122,4 +122,4 @@ class CheckSite:
         return found
 
     def close(self) -> None:
-        self.fork_server.close()
+        self.fork_servers.close()

@@ -22,7 +22,7 @@ from sow.schema.task import TaskStatus
 from sow.schema.usage import RunUsage, Tokens
 from worker import launch
 from worker.budgeting import RestIsReserved, is_left, share_for
-from worker.launch import supervisor_server
+from worker.fork_servers import fork_servers
 from worker.settle import settle_attempt
 
 TOTAL = 1000
@@ -105,7 +105,7 @@ def test_a_budget_that_is_raised_while_a_start_is_refused_lets_the_job_start(
     job = site.job(budgets=SMALL)
     site.lease(job)
     raised_meanwhile(site, job, monkeypatch, "worker.budgeting.share_for", share_for)
-    assert launch.start(site.context, supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     assert site.get(job).state is JobState.BACKOFF
     assert site.task().status is TaskStatus.IN_PROGRESS
 
@@ -116,7 +116,7 @@ def test_a_start_that_a_budget_refuses_ends_the_job_with_the_figure_on_record(
     use_all(site)
     job = site.job(budgets=SMALL)
     site.lease(job)
-    assert launch.start(site.context, supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     ended = site.get(job)
     assert (ended.state, ended.cause, ended.budgets) == (
         JobState.FAILED,

@@ -12,7 +12,7 @@ from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.usage import RunUsage, Tokens
 from worker import launch
 from worker.budgeting import let_go_on
-from worker.launch import supervisor_server
+from worker.fork_servers import fork_servers
 
 LATER = NOW + 3600
 
@@ -29,7 +29,7 @@ def other(site: WatchSite) -> Job:
 def waiting(site: WatchSite, task: str = "010") -> Job:
     job = site.job(task, budgets=SMALL)
     site.lease(job)
-    assert launch.start(site.context, supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     return site.get(job)
 
 
@@ -71,7 +71,7 @@ def test_one_whose_budget_is_used_up_meanwhile_is_taken_and_ends(
     ends(site, other, TOTAL)
     let_go_on(site.context)
     assert claim(site) is not None
-    assert launch.start(site.context, supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     assert site.get(job).state is JobState.FAILED
 
 

@@ -17,8 +17,8 @@ from sow.processes import cgroup, fork_server, process_facts
 from sow.processes.fork_server import ForkServer, Waiting
 from sow.processes.life import Life
 from sow.processes.procfs import read_stat
-from worker import launch
-from worker.launch import supervisor_server
+from worker import fork_servers
+from worker.fork_servers import supervisor_server
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_server_that_is_closed_takes_the_one_ahead_along(server: ForkServer) -
 WAITS_AHEAD = f"""
 import os, signal, sys
 sys.path[:0] = [{str(PROJECT)!r}]
-from worker.launch import supervisor_server
+from worker.fork_servers import supervisor_server
 server = supervisor_server(os.environ)
 server.start()
 print(server._ahead.identity.pid, flush=True)
@@ -245,7 +245,7 @@ def test_what_a_server_forked_that_died_before_its_answer_gets_no_orders(tmp_pat
 STARTS_ONE = f"""
 import os, signal, sys
 sys.path[:0] = [{str(PROJECT)!r}]
-from worker.launch import supervisor_server
+from worker.fork_servers import supervisor_server
 server = supervisor_server(os.environ)
 with server.forked() as waiting:
     waiting.give(sys.stdin.buffer.read())
@@ -338,7 +338,7 @@ def links_of(pid: int) -> dict[str, str]:
 
 
 def test_a_python_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.sys, "executable", "/does/not/exist")
+    monkeypatch.setattr(fork_servers.sys, "executable", "/does/not/exist")
     with pytest.raises(SowError, match="cannot start a supervisor with /does/not/exist"):
         supervisor_server({}).start()
 

@@ -17,7 +17,6 @@ from sow.calls.caller import Caller
 from sow.calls.cancel import cancel_job
 from sow.executors.base import Verdict
 from sow.jobs import jobs, leases, spending
-from sow.processes.fork_server import ForkServer
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
@@ -27,6 +26,7 @@ from worker import launch
 from worker.budgeting import RestIsReserved
 from worker.context import WorkerContext
 from worker.features import MustWait
+from worker.fork_servers import ForkServers, fork_servers
 from worker.job_end import cancel_unstarted, end_unwritten, follow
 from worker.running import Running
 from worker.settle import settle_attempt
@@ -119,7 +119,7 @@ def test_one_that_is_cancelled_as_it_is_taken_up_again_says_so_and_is_closed(
         as_an_older_sow_left_it(site, job)
     leases.claim(site.database, site.context.worker_id, total=9, own=9, now=LATER)
     jobs.change_job(site.database, job.id, cancel_requested_at=NOW)
-    assert launch.start(site.context, launch.supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     ended = site.get(job)
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
     assert site.last_attempt(job).cause is Cause.CANCELLED
@@ -262,7 +262,7 @@ def test_where_the_clock_was_set_back_an_attempt_ends_when_it_began(site: WatchS
 def refused_start(site: WatchSite, error: Exception) -> Callable[..., None]:
     """Return a start that is refused in the moment in which somebody raises and cancels its job."""
 
-    def start(_context: WorkerContext, _server: ForkServer, job: Job, *_more: Any) -> None:
+    def start(_context: WorkerContext, _servers: ForkServers, job: Job, *_more: Any) -> None:
         jobs.change_job(site.database, job.id, cancel_requested_at=NOW, budgets=RAISED)
         raise error
 
@@ -287,6 +287,6 @@ def test_a_job_that_is_cancelled_as_it_is_put_aside_ends_so(
         "raised": MustWait(BudgetIsReached(account(site, job)).message),
     }[why]
     monkeypatch.setattr(launch, "_start_attempt", refused_start(site, error))
-    assert launch.start(site.context, launch.supervisor_server({}), job.id) is None
+    assert launch.start(site.context, fork_servers({}), job.id) is None
     ended = site.get(job)
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled before it was started")

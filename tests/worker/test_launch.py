@@ -23,6 +23,7 @@ from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import TaskStatus
 from worker import launch
+from worker.fork_servers import ForkServers
 
 OTHER = WorkerId("w2-bbbbbb")
 
@@ -33,6 +34,11 @@ def scripted(site: WatchSite) -> ExecutorConfig:
     content = {"agents": {"executors": {"script": settings}}}
     site.context.configuration.path.write_text(json.dumps(content))
     return ExecutorConfig(name="script", type=ExecutorType.COMMAND, command=("/bin/true",))
+
+
+def alone(server: ForkServer) -> ForkServers:
+    """Return a worker's servers where one forks for all."""
+    return ForkServers(server, server)
 
 
 class TakenOver(ForkServer):
@@ -53,7 +59,7 @@ def test_a_job_that_cannot_be_started_and_is_anothers_by_now_is_left_to_that_one
 ) -> None:
     job = site.job(executor=scripted(site))
     site.lease(job)
-    assert launch.start(site.context, TakenOver(site), job.id) is None
+    assert launch.start(site.context, alone(TakenOver(site)), job.id) is None
     lease = leases.lease_of(site.database, job.id)
     assert lease is not None
     assert lease.worker_id == OTHER
@@ -93,7 +99,7 @@ def test_an_attempt_is_on_record_before_its_supervisor_has_its_orders(site: Watc
     job = site.job(executor=scripted(site))
     site.lease(job)
     with pytest.raises(Killed) as killed:
-        launch.start(site.context, KilledAtOrders(site, job), job.id)
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
     assert killed.value.args == (1, True)
 
 
@@ -103,7 +109,7 @@ def test_a_job_whose_last_attempt_is_settled_begins_the_next_one(site: WatchSite
     jobs.change_job(site.database, job.id, settled=1)
     site.lease(job)
     with pytest.raises(Killed) as killed:
-        launch.start(site.context, KilledAtOrders(site, job), job.id)
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
     assert killed.value.args == (2, True)
 
 
@@ -130,7 +136,7 @@ def test_a_job_that_is_cancelled_while_it_is_started_is_cancelled(
     site.lease(job)
     server = CancelledMeanwhile(site, job)
     server.starts = starts
-    assert launch.start(site.context, server, job.id) is None
+    assert launch.start(site.context, alone(server), job.id) is None
     assert site.get(job).state is JobState.CANCELLED
     assert site.task().status is TaskStatus.PENDING
     assert jobs.last_attempt(site.database, job.id) is None
@@ -151,7 +157,7 @@ def test_a_job_on_which_another_worker_holds_the_lease_is_not_started(site: Watc
     job = site.job(executor=scripted(site))
     site.lease(job, OTHER)
     nothing = Refused(AssertionError("a supervisor is started"))
-    assert launch.start(site.context, nothing, job.id) is None
+    assert launch.start(site.context, alone(nothing), job.id) is None
     assert site.get(job).state is JobState.RUNNING
 
 
@@ -159,7 +165,7 @@ def begun(site: WatchSite, error: SowError) -> Job:
     """Have a job's start fail by an error."""
     job = site.job(executor=scripted(site))
     site.lease(job)
-    assert launch.start(site.context, Refused(error), job.id) is None
+    assert launch.start(site.context, alone(Refused(error)), job.id) is None
     return site.get(job)
 
 
@@ -197,11 +203,11 @@ def test_a_job_whose_supervisors_die_is_tried_again_but_not_for_ever(site: Watch
     site.lease(job)
     server = ForkServer(["/bin/false"], {}, makes="supervisor")
     with pytest.raises(ServersDie) as raised:
-        launch.start(site.context, server, job.id)
+        launch.start(site.context, alone(server), job.id)
     assert passing_fault(raised.value) is not None
     assert site.get(job).state is JobState.RUNNING
     jobs.change_job(site.database, job.id, postponements=launch.MOST_POSTPONEMENTS)
-    assert launch.start(site.context, server, job.id) is None
+    assert launch.start(site.context, alone(server), job.id) is None
     assert site.get(job).state is JobState.FAILED
     assert "each one ends before it has begun" in site.get(job).reason
 
@@ -222,7 +228,7 @@ def test_a_job_waits_while_an_agent_that_nobody_has_recorded_works_on_its_task(
         assert stray.stdout is not None
         assert stray.stdout.readline() == b"up\n"
         nothing = Refused(AssertionError("a supervisor is started"))
-        assert launch.start(site.context, nothing, job.id) is None
+        assert launch.start(site.context, alone(nothing), job.id) is None
     waiting = site.get(job)
     assert waiting.state is JobState.BACKOFF
     assert "the job waits for its end" in waiting.reason

@@ -27,11 +27,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from worker.supervisor.supervise import Start
+
 STDIN = 0
 
 
-def main(arguments: list[str]) -> int:
-    """Fork supervisors until the worker has gone; return 0. In a supervisor, this never returns."""
+def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
+    """Fork supervisors until the worker has gone; return 0. In a supervisor, this never returns.
+
+    Each starts its attempt's process by `start`.
+    """
     import ctypes  # noqa: F401 - for `tree_linux`: imported once, not in each supervisor
     import json  # noqa: F401 - for `exit_file`
 
@@ -47,7 +52,7 @@ def main(arguments: list[str]) -> int:
             if not data:
                 return 0
             (orders,) = descriptors
-            requests.sendall(b"%d\n" % fork(requests, orders, tree))
+            requests.sendall(b"%d\n" % fork(requests, orders, tree, start))
             os.close(orders)
 
 
@@ -58,18 +63,20 @@ def collect(_signum: int, _frame: object) -> None:
             pass
 
 
-def fork(requests: socket.socket, orders: int, tree: "ModuleType") -> int:
+def fork(requests: socket.socket, orders: int, tree: "ModuleType", start: "Start") -> int:
     """Fork a supervisor that reads its orders there; return its pid, or a negative errno."""
     try:
         pid = os.fork()
     except OSError as error:
         return -(error.errno or 1)
     if pid == 0:
-        become_supervisor(requests, orders, tree)
+        become_supervisor(requests, orders, tree, start)
     return pid
 
 
-def become_supervisor(requests: socket.socket, orders: int, tree: "ModuleType") -> None:
+def become_supervisor(
+    requests: socket.socket, orders: int, tree: "ModuleType", start: "Start"
+) -> None:
     """Run one attempt in this process, just forked, and end the process.
 
     Of the server it keeps the environment, the folder, the standard streams (none of them leads
@@ -83,7 +90,7 @@ def become_supervisor(requests: socket.socket, orders: int, tree: "ModuleType") 
         os.close(orders)
         requests.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        code = supervise.main(tree)
+        code = supervise.main(tree, start)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

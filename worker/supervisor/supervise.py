@@ -39,10 +39,17 @@ from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import ModuleType
 
+    Start = Callable[[str, list[str], Mapping[bytes, bytes]], int]
+    """Starts the process of the attempt in a folder, with an argv and an environment, and returns
+    its pid. Raises OSError."""
+
 STDIN, STDOUT, STDERR = 0, 1, 2
+APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+FILES = (("/prompt.md", os.O_RDONLY), ("/output.jsonl", APPEND), ("/stderr.log", APPEND))
+"""An attempt's standard input, output and error: their names in its folder, and how they open."""
 PASSING = frozenset(
     {
         errno.EAGAIN,
@@ -58,10 +65,26 @@ PASSING = frozenset(
 """Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
 
 
-def main(tree: "ModuleType") -> int:
+def start_agent(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
+    """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
+    return os.posix_spawnp(
+        argv[0],
+        argv,
+        environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, number, folder + name, flags, 0o600)
+            for number, (name, flags) in enumerate(FILES)
+        ],
+        setsigmask=(),
+        setsigdef=(*REQUESTS, signal.SIGPIPE),
+        setpgroup=0,
+    )
+
+
+def main(tree: "ModuleType", start: "Start" = start_agent) -> int:
     """Wait for orders on standard input and run one attempt to its end, with a process back end.
 
-    Returns 0 unless the attempt was begun before.
+    `start` starts the attempt's process. Returns 0 unless the attempt was begun before.
     """
     tree.inherit_orphans()
     fence = tree.fence()
@@ -80,7 +103,8 @@ def main(tree: "ModuleType") -> int:
     if was_begun(folder, attempt):
         sys.stderr.write("this attempt ran before; nothing is started\n")
         return 1
-    supervise(folder, orders, argv, OwnProcesses(folder, tree, attempt), lock, fence, attempt)
+    own = OwnProcesses(folder, tree, attempt)
+    supervise(folder, orders, argv, own, lock, fence, attempt, start)
     os.close(lock)
     return 0
 
@@ -115,6 +139,7 @@ def supervise(
     lock: int,
     fence: str,
     attempt: str,
+    start: "Start",
 ) -> None:
     """Start the agent, wait for its end, end its tree, and say how it went.
 
@@ -123,7 +148,7 @@ def supervise(
     started_at = time.time()
     try:
         os.chdir(orders.cwd)
-        agent = Agent(start_when_possible(folder, argv, orders.environ))
+        agent = Agent(start_when_possible(start, folder, argv, orders.environ))
     except OSError as error:
         failure = failure_of(folder, argv, error, started_at)
         put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
@@ -178,7 +203,9 @@ def _is_there(path: str, attempt: str) -> bool:
         return False
 
 
-def start_when_possible(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
+def start_when_possible(
+    start: "Start", folder: str, argv: list[str], environ: "Mapping[bytes, bytes]"
+) -> int:
     """Start the agent, again and again while the machine has no room for it; return its pid.
 
     Raises OSError when it cannot be run, or when its end is asked for before it could be.
@@ -186,7 +213,7 @@ def start_when_possible(folder: str, argv: list[str], environ: "Mapping[bytes, b
     pause = FIRST_RETRY_SECONDS
     while True:
         try:
-            return start_agent(folder, argv, environ)
+            return start(folder, argv, environ)
         except OSError as error:
             if error.errno not in PASSING:
                 raise
@@ -194,24 +221,6 @@ def start_when_possible(folder: str, argv: list[str], environ: "Mapping[bytes, b
             if wait_for_signal(REQUESTS, pause) is not None:
                 raise
         pause = min(pause * 2, LONGEST_RETRY_SECONDS)
-
-
-def start_agent(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
-    """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
-    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-    return os.posix_spawnp(
-        argv[0],
-        argv,
-        environ,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, folder + "/prompt.md", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, folder + "/output.jsonl", append, 0o600),
-            (os.POSIX_SPAWN_OPEN, 2, folder + "/stderr.log", append, 0o600),
-        ],
-        setsigmask=(),
-        setsigdef=(*REQUESTS, signal.SIGPIPE),
-        setpgroup=0,
-    )
 
 
 def wait_for_end(agent: Agent, own: OwnProcesses) -> bool:

@@ -1,0 +1,83 @@
+"""A program of ours as a fork of its supervisor, where that has imported what the program needs.
+
+Owns what makes the fork like a new interpreter: its files, its group, its signals, and the
+environment that it has and shows. Where it cannot show its environment, it becomes a new
+interpreter: an attempt's processes are found by what they show.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import NoReturn
+
+from sow import quick_start
+from sow.processes import environment_block
+from worker.steps.__main__ import main as run_program
+from worker.supervisor.agent_process import REQUESTS
+from worker.supervisor.supervise import FILES, STDIN
+
+PROGRAM_WORDS = 4
+"""How many words of an argv come before the program's name (`sow.environment.own_process`)."""
+
+
+def start(folder: str, argv: list[str], environ: Mapping[bytes, bytes]) -> int:
+    """Fork the program that `argv` names, on its attempt's files, and return its pid.
+
+    Raises OSError.
+    """
+    with ExitStack() as opened:
+        files = []
+        for name, flags in FILES:
+            files.append(os.open(folder + name, flags, 0o600))
+            opened.callback(os.close, files[-1])
+        pid = os.fork()
+        if pid == 0:
+            _become(files, argv, environ)
+        os.setpgid(pid, pid)  # it does so too, for whoever comes first
+    return pid
+
+
+def _become(files: Sequence[int], argv: list[str], environ: Mapping[bytes, bytes]) -> NoReturn:
+    """Be the program, and end with it."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        _receive_signals()
+        locale = _coerced_locale(environ)
+        if not environment_block.take(environ):
+            os.execve(argv[0], argv, environ)
+        os.environb.update(locale)
+        sys.stdin = open(STDIN, closefd=False)  # noqa: SIM115 - the old one was the server's
+        code = run_program(*argv[PROGRAM_WORDS:])
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        quick_start.leave(code)
+
+
+def _coerced_locale(environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return what Python sets where there is no locale (PEP 538), for what the program runs.
+
+    Our own interpreter has done so where it was started with the same.
+    """
+    ours = os.environb
+    is_same = all(environ.get(name) == ours.get(name) for name in (b"LC_ALL", b"LANG"))
+    if not is_same or b"LC_CTYPE" in environ or b"LC_CTYPE" not in ours:
+        return {}
+    return {b"LC_CTYPE": ours[b"LC_CTYPE"]}
+
+
+def _receive_signals() -> None:
+    """Have signals act as in a new interpreter."""
+    for number in (*REQUESTS, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

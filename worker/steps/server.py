@@ -1,0 +1,39 @@
+"""`python -P -m worker.steps.server [--open-files NUMBER]`: a fork server for programs of ours.
+
+Its supervisors are like those of `worker.supervisor.program`, but for how the attempt's process
+comes to be: this server has imported what steps import, and a supervisor forks its step
+(`worker.steps.forked`), where a new interpreter would import all of it again.
+"""
+
+import sys
+from importlib import import_module
+
+from sow import quick_start
+
+IMPORTED = (
+    "sow.yamlfile.editing",
+    "sow.yamlfile.loader",
+    "sow.yamlfile.rendering",
+    "worker.kinds.check.program",
+    "worker.kinds.merge.program",
+    "worker.kinds.update.program",
+    "worker.steps.clone",
+    "worker.steps.frame",
+    "worker.steps.review",
+)
+"""What most steps need. Whatever else one needs, it imports itself."""
+
+
+def main(arguments: list[str]) -> int:
+    """Fork supervisors until the worker has gone; return 0."""
+    from worker.steps.forked import start
+    from worker.supervisor import forking
+
+    for name in IMPORTED:
+        import_module(name)
+    return forking.main(arguments, start)
+
+
+if __name__ == "__main__":
+    quick_start.begin()
+    sys.exit(main(sys.argv[1:]))
