@@ -5,7 +5,6 @@ nothing of the clone's own settings is read, no reflog and no FETCH_HEAD is
 written, no other ref moves.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -62,6 +61,8 @@ def bring_large_files(facts: CloneFacts, main: Repository) -> tuple[str, ...]:
 
 def _copied(source: Path, target: Path) -> bool:
     """Copy a file that holds what its name says; whether it did."""
+    from hashlib import sha256  # it loads OpenSSL, and most clones hold no such file
+
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(source, flags)
@@ -69,7 +70,7 @@ def _copied(source: Path, target: Path) -> bool:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.urandom(6).hex()}.sow")
-    digest = hashlib.sha256()
+    digest = sha256()
     try:
         with os.fdopen(descriptor, "rb") as file, draft.open("xb") as copy:
             while piece := file.read(PIECE):

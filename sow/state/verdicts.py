@@ -6,7 +6,6 @@ verdict. Who may judge, and which commit is judged, the caller has found out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +44,7 @@ LONGEST_LINE = 200
 """In letters."""
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What a judge says, and of what."""
 
     by: str

@@ -217,3 +217,17 @@ def test_the_commands_of_batches_begin_without_git() -> None:
     assert "sow.calls.batch_look" in modules
     rest = {name for name in modules if name.startswith((*OF_FEW_BATCHES, "subprocess"))}
     assert rest == WHAT_IS_CHECKED_OUT
+
+
+@pytest.mark.slow
+def test_a_check_of_a_task_is_placed_without_git() -> None:
+    program = "import sys, sow.cli.check, sow.calls.kinds.check, sow.state.verdicts"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"{program}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    heavy = ("_hashlib", "dataclasses", "shutil", "sow.git", "subprocess", "tempfile")
+    found = {name for name in done.stdout.split() if name.startswith(heavy)}
+    assert found == WHAT_IS_CHECKED_OUT

@@ -10,9 +10,6 @@ from sow.calls.kinds.step import StepKind
 from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import StateError
-from sow.git.git_errors import GitMissing, GitRefused, NoRepository
-from sow.git.repository import repository_of
-from sow.git.view import view_of
 from sow.jobs.database import Database
 from sow.state.projects import read_project
 
@@ -27,18 +24,28 @@ class CheckKind(StepKind):
         branch = None if request.tasks else read_project(caller.workspace).branch
         if not branch:
             return
-        with suppress(GitMissing, GitRefused, NoRepository):  # there is nothing that could differ
-            here = repository_of(caller.workspace.root)
-            if here.branch == branch:
-                return
-            there = view_of(here.top).commit_of(f"refs/heads/{branch}")
-            if there not in (None, here.commit):
-                raise StateError(
-                    f"{here.branch or 'no branch'} is checked out, but the project's branch is"
-                    f" {branch}",
-                    hint=f"The check runs on the project's branch: `git switch {branch}`, then run"
-                    " the command again.",
-                )
+        _refuse_another_branch(caller, branch)
+
+
+def _refuse_another_branch(caller: Caller, branch: str) -> None:
+    """Refuse where another branch is checked out. Raises StateError."""
+    # A check of a task needs no git.
+    from sow.git.git_errors import GitMissing, GitRefused, NoRepository
+    from sow.git.repository import repository_of
+    from sow.git.view import view_of
+
+    with suppress(GitMissing, GitRefused, NoRepository):  # there is nothing that could differ
+        here = repository_of(caller.workspace.root)
+        if here.branch == branch:
+            return
+        there = view_of(here.top).commit_of(f"refs/heads/{branch}")
+        if there not in (None, here.commit):
+            raise StateError(
+                f"{here.branch or 'no branch'} is checked out, but the project's branch is"
+                f" {branch}",
+                hint=f"The check runs on the project's branch: `git switch {branch}`, then run"
+                " the command again.",
+            )
 
 
 KIND = CheckKind()
