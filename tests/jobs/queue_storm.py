@@ -436,7 +436,10 @@ class QueueStorm:
         if self.may_be_damaged_now(swaps) and any("damaged" in each for each in words):
             return  # all of it was put aside
         last = max(each.ended_at for each in swaps)
-        is_untellable = any(each.kind in UNTELLABLE for each in swaps)
+        is_untellable = any(each.kind in UNTELLABLE for each in swaps) or (
+            # It may have taken the log along, and by the next swap the file alone comes back.
+            len(swaps) > 1 and any(each.kind == "removed" for each in swaps)
+        )
         for event in reported:
             if event.text in left:
                 continue
