@@ -27,7 +27,9 @@ def test_a_batch_is_followed_to_its_end_from_cursor_to_cursor(site: Site) -> Non
     ends = [c["task"] for c in seen if c["kind"] == "item" and c["data"]["status"] == "done"]
     assert ends[0] == "010"
     assert ends[-1] == "040"
-    assert [c["data"]["status"] for c in seen if c["kind"] == "batch"] == ["running", "over"]
+    # It says `running` once more where a job has ended and its task could be marked only later.
+    states = [c["data"]["status"] for c in seen if c["kind"] == "batch"]
+    assert list(dict.fromkeys(states)) == ["running", "over"]
 
 
 def _numbers(changes: list[dict[str, Any]]) -> list[int]:

@@ -27,11 +27,13 @@ SERVERS: dict[str, Callable[..., ForkServer]] = {
     "new interpreter": supervisor_server,
 }
 LOOK = """\
+until grep -q '^State:.S' /proc/$PPID/status; do sleep 0.01; done
 for name in environ cmdline status stat; do cat /proc/$PPID/$name >"$name"; done
 for fd in /proc/$PPID/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done >files
 env >env
 """
-"""What tells how the process is that runs it, a check."""
+"""What tells how the process is that runs it, a check, once that waits for its end: while Python
+starts a process, it blocks all signals."""
 FEW = {"PATH": os.environ["PATH"]}
 """An environment without a locale: Python makes one up, for what it runs as well."""
 REAL = ~(3 << 31)
