@@ -11,28 +11,31 @@ import re
 import select
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from journeys.site import Site
 
 PROC = Path("/proc")
-STEP = re.compile(r"worker\.steps(?:\.(\w+)|\0(\w+))")
-"""In a command line: the step's program, by its module or by the name that it is given."""
+STEPS = "worker.steps"
+"""In the command line of each program of a step, and of the server that forks them."""
 WINDOWS: Mapping[str, str] = {
     "merge": "merging",
     "update": "updating a clone",
     "check": "checking",
-    "clone": "making a clone",
+    "spawn": "making a clone",
+    "resume": "making a clone",
     "review": "making a review's clone",
 }
+"""What a step does, by the verb of its job."""
 OF_WORKER, OF_CALL = "driving and gathering", "looking, in a call"
-ALL_WINDOWS = (*WINDOWS.values(), OF_WORKER, OF_CALL)
+ALL_WINDOWS = (*dict.fromkeys(WINDOWS.values()), OF_WORKER, OF_CALL)
 OFTEN, SELDOM = 0.15, 0.05
 """How likely a git is killed: of a step, and of others, which are more."""
 MOST_OF_JOB = 3
@@ -71,6 +74,7 @@ class GitHunt(threading.Thread):
         """The pid of the call that waits now."""
         self.workers: frozenset[int] = frozenset()
         self._of_job: Counter[str] = Counter()
+        self._verbs: dict[str, str] = {}
         self._over = threading.Event()
         self._pipe = site.base / "gits"
         os.mkfifo(self._pipe)
@@ -124,9 +128,10 @@ class GitHunt(threading.Thread):
         for _ in range(DEEPEST):
             above = _parent(above)
             words = _read(above, "cmdline").decode("utf-8", "replace")
-            if step := STEP.search(words):
-                window = WINDOWS.get(step[1] or step[2] or "")
-                return Found(pid, window, _job(above)) if window else None
+            if STEPS in words:
+                job = _job(above)
+                window = WINDOWS.get(self._verb(job))
+                return Found(pid, window, job) if window else None
             if above == self.caller:
                 return Found(pid, OF_CALL, "")
             if above in self.workers:
@@ -134,6 +139,15 @@ class GitHunt(threading.Thread):
             if _name(above) != "git":
                 return None
         return None
+
+    def _verb(self, job: str) -> str:
+        """Return the verb of a job; nothing where none is known."""
+        if job and job not in self._verbs:
+            uri = f"file:{self.site.root}/.sow/run/queue.db?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True)) as queue:
+                row = queue.execute("select verb from job where id = ?", (job,)).fetchone()
+            self._verbs[job] = row[0] if row else ""
+        return self._verbs.get(job, "")
 
 
 def _read(pid: int, name: str) -> bytes:
@@ -157,6 +171,6 @@ def _parent(pid: int) -> int:
 
 
 def _job(pid: int) -> str:
-    """Return the job that a process works for, by its variables."""
+    """Return the job that a process works for, by its variables; nothing where it has none."""
     found = re.search(rb"\0SOW_JOB_ID=(\d+)\0", b"\0" + _read(pid, "environ"))
-    return found[1].decode() if found else str(pid)
+    return found[1].decode() if found else ""
