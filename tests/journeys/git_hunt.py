@@ -36,7 +36,7 @@ WINDOWS: Mapping[str, str] = {
 """What a step does, by the verb of its job."""
 OF_WORKER, OF_CALL = "driving and gathering", "looking, in a call"
 ALL_WINDOWS = (*dict.fromkeys(WINDOWS.values()), OF_WORKER, OF_CALL)
-OFTEN, SELDOM = 0.15, 0.05
+OFTEN, SELDOM = 0.4, 0.12
 """How likely a git is killed: of a step, and of others, which are more."""
 MOST_OF_JOB = 3
 """How many gits of one job are killed: each kill costs it a pause that is twice as long."""
