@@ -25,6 +25,8 @@ TELLING = SCRIPT.replace("cat >", f': >"$SOW_ROOT/{STARTS}/$SOW_TASK_ID"\ncat >'
 TO_AGENT_BAR = 0.008
 SPAWN_BAR, SPAWN_BAR_BEFORE = 8.0, 15.0
 WAIT_SECONDS = 60.0
+QUIET_SECONDS = 0.5
+"""So long nothing is written before a spawn begins: a worker may write after the last one's end."""
 
 
 def measure(builds: Sequence[Build], *, quick: bool) -> list[Row]:
@@ -69,6 +71,8 @@ def _spawn(place: Place, task: str) -> tuple[float, float]:
     wrote = started = 0.0
     watched = ((queue.parent, MODIFIED), (Path(place.root, STARTS), CREATED))
     with watching(*watched) as events:
+        while list(events.next(QUIET_SECONDS)):
+            pass
         begun = time.perf_counter()
         with subprocess.Popen(
             place.sow("agent", "spawn", "implementer", task),
