@@ -162,11 +162,8 @@ def _first_tree(main: Repository, branch: str, listed: Path) -> Path:
     if main.git_dir == main.common_dir:
         return main.top
     there = view_of(main.common_dir).text("--git-dir=.", "rev-parse", "--show-toplevel")
-    for folder in (
-        Path(there).resolve(),
-        listed,
-    ):  # git's folder itself, where no setting names one
-        if folder.resolve() != main.common_dir:
+    for folder in (Path(there).resolve(), listed):
+        if folder.resolve() != main.common_dir:  # as it is where no setting names a tree
             return folder
     raise StateError(
         f"the branch {branch} is checked out in the first working tree of {main.common_dir},"
