@@ -1,6 +1,5 @@
 """`sow agent spawn`."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,11 @@ from sow.cli.call_options import WaitOptions, start_options
 from sow.cli.calling import preview_or_wait
 from sow.cli.confirming import before_approval_option, refuse_override_here
 from sow.errors import UsageError
-from sow.paths import display_path, user_config_path
 from sow.schema.job import Verb
 from sow.terminal_text import readable
 
 
-class SpawnCommand(click.Command):
-    """A command whose help ends with the platform's own path of the configuration."""
-
-    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the path last, and never break it over lines: it is there to be copied."""
-        path = display_path(user_config_path(os.environ))
-        formatter.write_paragraph()
-        with formatter.indentation():
-            indent = " " * formatter.current_indent
-            formatter.write(f"{indent}Agent selection uses configuration from {path}\n")
-            formatter.write(f"{indent}Run 'sow config init' to create a configuration file.\n")
-            formatter.write(f"{indent}Run 'sow config path' to see the full path.\n")
-
-
-@click.command(cls=SpawnCommand)
+@click.command(cls=click.HelpClass("spawn_help", "SpawnCommand"))
 @click.argument(
     "words", metavar="[AGENT] [TASK]...", nargs=-1, shell_complete=completing.role_or_tasks
 )

@@ -38,6 +38,13 @@ class LateType(Step):
     """A type of click's, made when click's command is."""
 
 
+class HelpClass(NamedTuple):
+    """A class of ours of click's command, which differs in its help alone; imported for click."""
+
+    module: str
+    name: str
+
+
 class Declared:
     """A command as it is declared: a function, and click's decorators, the innermost first."""
 
@@ -148,6 +155,8 @@ def _steps_of(function: Callable[..., Any]) -> Sequence[Step]:
 
 def _made(value: Any) -> Any:
     """Return what a setting is for click: a type that was put off is made now."""
-    if not isinstance(value, LateType):
-        return value
-    return getattr(import_module("click"), value.name)(*value.given, **value.settings)
+    if isinstance(value, HelpClass):
+        return getattr(import_module(f"sow.cli.{value.module}"), value.name)
+    if isinstance(value, LateType):
+        return getattr(import_module("click"), value.name)(*value.given, **value.settings)
+    return value

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from sow import env_vars
-from sow.cli.late_click import Declared, Step
+from sow.cli.late_click import Declared, HelpClass, Step
 from sow.cli.this_call import this_call
 from sow.commands import COMMANDS, Command
 
@@ -73,7 +73,8 @@ def _row_of(line: Sequence[str]) -> Command | None:
 
 def _is_plain(command: Declared) -> bool:
     *parameters, outermost = command.steps
-    is_command = outermost.name == "command" and not outermost.settings
+    settings = outermost.settings.values()
+    is_command = outermost.name == "command" and all(isinstance(s, HelpClass) for s in settings)
     return is_command and all(map(_is_plain_parameter, parameters))
 
 
@@ -83,9 +84,14 @@ def _is_plain_parameter(step: Step) -> bool:
         return settings.keys() <= ARGUMENT_SETTINGS and settings.get("nargs") in (None, -1)
     if step.name != "option":
         return False
-    is_switch = any("/" in name for name in step.given)
     is_converted = "type" in settings and isinstance(settings.get("default"), str)
-    return settings.keys() <= OPTION_SETTINGS and not (is_switch or is_converted)
+    has_default = "default" in settings or not _is_switch(step)
+    return settings.keys() <= OPTION_SETTINGS and has_default and not is_converted
+
+
+def _is_switch(step: Step) -> bool:
+    """Whether it is `--yes/--no`; on a line its words are click's to read."""
+    return any("/" in name for name in step.given)
 
 
 def _values_of(parameters: Sequence[Step], words: Sequence[str]) -> Values | None:
@@ -137,7 +143,7 @@ def _arguments_of(arguments: Sequence[Step], names: Sequence[str]) -> Values | N
 
 def _name_of(step: Step) -> str:
     """Return the name by which a function takes a parameter, as click finds it."""
-    names: Sequence[str] = step.given
+    names: Sequence[str] = [name.partition("/")[0] for name in step.given]
     named = [name for name in names if name[0] != "-"] or [n for n in names if n[:2] == "--"]
     return named[0].lstrip("-").replace("-", "_").lower()
 

@@ -15,7 +15,17 @@ from sow.cli.tree import root
 from sow.cli.usual_line import read_usual
 from sow.commands import COMMANDS
 
-FREQUENT = ("agent log", "batch show", "job list", "next", "status", "task list", "task set")
+FREQUENT = (
+    "agent log",
+    "agent spawn",
+    "batch run",
+    "batch show",
+    "job list",
+    "next",
+    "status",
+    "task list",
+    "task set",
+)
 NAMES = ([], ["010"], ["010", "020"], ["010", "status", "needs_review"], ["a b"], [""])
 
 
@@ -26,7 +36,7 @@ def lines(words: str) -> Iterator[list[str]]:
         [name] if option.is_flag else [name, value]
         for option in command.params
         if isinstance(option, click.Option)
-        for name in option.opts
+        for name in (*option.opts, *option.secondary_opts)
         for value in ("x", "5", "", "-x")
     ]
     pairs = [[], *options, *(a + b for a, b in itertools.pairwise(options))]
@@ -79,7 +89,8 @@ def test_what_is_read_is_what_click_reads(words: str) -> None:
         ["agent", "log"],
         ["agent", "log", "a", "b"],
         ["worker", "--once"],
-        ["agent", "spawn", "implementer", "010"],
+        ["agent", "spawn", "implementer", "010", "--no-clone"],
+        ["agent", "spawn", "implementer", "010", "--cwd", "src"],
     ],
     ids=" ".join,
 )
