@@ -28,7 +28,7 @@ def is_of(record: "Mapping[str, object]", attempt_id: str) -> bool:
 
 def record_of(data: bytes, attempt_id: str) -> "dict[str, object]":
     """Return a record that is this attempt's own; an empty one for anything else."""
-    import json  # a supervisor loads it only while it waits for its orders
+    import json  # heavy: most supervisors never find such a record
 
     try:
         record = json.loads(data)

@@ -7,7 +7,8 @@ from typing import TypeVar
 import psutil
 
 from sow.processes import procfs
-from sow.processes.life import PORTABLE, Life, is_shortage
+from sow.processes.life import PORTABLE, Life
+from sow.processes.shortage import is_shortage
 from sow.schema.job import ProcessIdentity
 
 _SAME_SECONDS = 0.005

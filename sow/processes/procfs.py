@@ -9,7 +9,7 @@ Format of /proc/PID/stat: proc_pid_stat(5).
 
 import os
 
-from sow.processes.life import is_shortage
+from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat, below
 
 TYPE_CHECKING = False

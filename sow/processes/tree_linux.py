@@ -10,11 +10,18 @@ import os
 from sow.processes import cgroup, procfs
 from sow.processes.stat import Stat, below
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+
 INHERITS_ORPHANS = True
 PEAK_MEMORY_BYTES = 1024
 """The unit of wait4(2)'s ru_maxrss."""
 PR_SET_PDEATHSIG = 1
+SIGKILL = 9
 PR_SET_CHILD_SUBREAPER = 36
+
+_libc: "ctypes.CDLL | None" = None
 
 variables = procfs.variables
 carriers = procfs.carriers
@@ -36,9 +43,7 @@ def end_with_parent() -> None:
 
     What we fork is not killed with it (PR_SET_PDEATHSIG(2const)).
     """
-    import signal  # the fork server has it already; whoever only looks needs none
-
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(PR_SET_PDEATHSIG, SIGKILL)
 
 
 def _set_subreaper(value: int) -> None:
@@ -48,8 +53,9 @@ def _set_subreaper(value: int) -> None:
 def _prctl(option: int, value: int) -> None:
     import ctypes  # heavy: the fork server imports it once
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    global _libc  # noqa: PLW0603 - loaded once, not in each supervisor
+    _libc = _libc or ctypes.CDLL(None, use_errno=True)
+    if _libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 

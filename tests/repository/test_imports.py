@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from reports.job_cases import ended_job, make_job
+from sources import ROOT
 
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
@@ -231,3 +232,22 @@ def test_a_check_of_a_task_is_placed_without_git() -> None:
     heavy = ("_hashlib", "dataclasses", "shutil", "sow.git", "subprocess", "tempfile")
     found = {name for name in done.stdout.split() if name.startswith(heavy)}
     assert found == WHAT_IS_CHECKED_OUT
+
+
+NOT_IN_SUPERVISORS = {"collections", "contextlib", "enum", "functools", "json", "re", "socket"}
+"""Each brings others along, and all of it would be in the memory of each worker."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it imports psutil")
+def test_the_fork_server_of_supervisors_imports_next_to_nothing() -> None:
+    program = (
+        f"import sys; sys.path.append({os.fspath(ROOT)!r}); import ctypes;"
+        " from worker.supervisor import forking; forking.load_tree(None); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+    assert "worker.supervisor.supervise" in modules
+    assert modules & NOT_IN_SUPERVISORS == set()

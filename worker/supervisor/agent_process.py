@@ -1,11 +1,17 @@
 """The agent's own process, as its supervisor sees it, and the wait for the signal of its end.
 
 Owns the collecting of children that have ended. macOS has no sigtimedwait(2), so an interval timer
-limits sigwait(3). Light: the supervisor runs on it.
+limits sigwait(3). Light: the supervisor runs on it, and so it names signals by number: `signal` is
+half a megabyte of enumerations around `_signal`.
 """
 
 import os
-import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
 
 REQUESTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 """Each asks a supervisor to end its tree."""
@@ -14,28 +20,26 @@ CHILD_ENDED = frozenset({signal.SIGCHLD})
 SHORTEST_SECONDS = 0.001
 
 
-def receive(signals: frozenset[signal.Signals]) -> None:
+def receive(signals: "frozenset[signal.Signals]") -> None:
     """Have these signals wait for `wait_for_signal` from now on instead of acting."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGALRM})
     # BSD kernels drop a blocked signal that is ignored by default; one with a handler they keep.
     signal.signal(signal.SIGCHLD, lambda _signum, _frame: None)
 
 
-def wait_for_signal(
-    signals: frozenset[signal.Signals], seconds: float | None
-) -> signal.Signals | None:
+def wait_for_signal(signals: "frozenset[signal.Signals]", seconds: float | None) -> int | None:
     """Wait for one of `signals`, at most `seconds` (None: for ever); None when time is up.
 
     May return None early, by a timer that rang as the last wait ended.
     """
     if seconds is None:
-        return signal.Signals(signal.sigwait(signals))
+        return signal.sigwait(signals)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, SHORTEST_SECONDS))
     try:
         received = signal.sigwait(signals | {signal.SIGALRM})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return None if received == signal.SIGALRM else signal.Signals(received)
+    return None if received == signal.SIGALRM else received
 
 
 class Agent:

@@ -15,7 +15,7 @@ import stat
 
 from sow import env_vars
 from sow.evidence import record_of
-from sow.processes.life import is_shortage
+from sow.processes.shortage import is_shortage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

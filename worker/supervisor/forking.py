@@ -12,12 +12,10 @@ Linux kills it with the thread of the worker that has started it.
 What a supervisor has of the server, because a fork inherits it, is listed in `become_supervisor`.
 """
 
+import _socket as socket
 import gc
 import os
-import signal
-import socket
 import sys
-from contextlib import suppress
 
 from worker.supervisor import supervise
 from worker.supervisor.instructions import OPEN_FILES_OPTION, PACKAGES_OPTION
@@ -25,11 +23,15 @@ from worker.supervisor.own_processes import load_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from types import ModuleType
 
     from worker.supervisor.supervise import Start
+else:
+    import _signal as signal
 
 STDIN = 0
+DESCRIPTOR_BYTES = 4
 
 
 def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
@@ -38,7 +40,6 @@ def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
     Each starts its attempt's process by `start`.
     """
     import ctypes  # noqa: F401 - for `tree_linux`: imported once, not in each supervisor
-    import json  # noqa: F401 - for `exit_file`
 
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     tree = load_tree(options.get(PACKAGES_OPTION))
@@ -46,21 +47,30 @@ def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
     tree.end_with_parent()
     signal.signal(signal.SIGCHLD, collect)
     gc.freeze()  # a collection in a supervisor would copy the memory that all of them share
-    with socket.socket(fileno=os.dup(STDIN)) as requests:
-        while True:
-            data, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
-            if not data:
-                return 0
-            (orders,) = descriptors
-            requests.sendall(b"%d\n" % fork(requests, orders, tree, start))
-            os.close(orders)
+    requests = socket.socket(fileno=os.dup(STDIN))
+    while (orders := await_request(requests)) is not None:
+        requests.sendall(b"%d\n" % fork(requests, orders, tree, start))
+        os.close(orders)
+    requests.close()
+    return 0
+
+
+def await_request(requests: socket.socket) -> int | None:
+    """Return the descriptor from which a new process is to read; None once the worker has gone."""
+    data, carried, _, _ = requests.recvmsg(1, socket.CMSG_LEN(DESCRIPTOR_BYTES))
+    if not data:
+        return None
+    ((_, _, descriptor),) = carried  # SCM_RIGHTS, unix(7)
+    return int.from_bytes(descriptor, sys.byteorder)
 
 
 def collect(_signum: int, _frame: object) -> None:
     """Collect the supervisors that have ended; so their processor time counts as their worker's."""
-    with suppress(ChildProcessError):
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return
 
 
 def fork(requests: socket.socket, orders: int, tree: "ModuleType", start: "Start") -> int:

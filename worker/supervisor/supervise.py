@@ -16,7 +16,6 @@ be heavy.
 import errno
 import fcntl
 import os
-import signal
 import sys
 import time
 
@@ -39,12 +38,15 @@ from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
     Start = Callable[[str, list[str], Mapping[bytes, bytes]], int]
     """Starts the process of the attempt in a folder, with an argv and an environment, and returns
     its pid. Raises OSError."""
+else:
+    import _signal as signal
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW

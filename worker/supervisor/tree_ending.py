@@ -5,7 +5,6 @@ Owns the signals, their order and the grace after each. Whose a process is, is
 """
 
 import os
-import signal
 import time
 
 from worker.supervisor.agent_process import CHILD_ENDED, Agent, wait_for_signal
@@ -13,10 +12,14 @@ from worker.supervisor.exit_file import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+
     from sow.processes.stat import Stat
     from worker.supervisor.own_processes import Left, OwnProcesses
+else:
+    import _signal as signal
 
-Graces = tuple[tuple[signal.Signals, float], ...]
+Graces = tuple[tuple[int, float], ...]
 
 GRACES: Graces = ((signal.SIGINT, 5.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0))
 """Each signal and how long the tree has, in seconds, before the next one."""
@@ -105,7 +108,7 @@ def kill(left: "Left") -> set[int]:
     return send(signal.SIGKILL, left.targets)
 
 
-def send(signum: signal.Signals, targets: "dict[int, Stat]") -> set[int]:
+def send(signum: int, targets: "dict[int, Stat]") -> set[int]:
     """Send a signal, and wake whom it finds stopped; return who may not be signalled.
 
     A process that has just ended is no error.
