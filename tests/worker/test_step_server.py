@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from attempt_cases import AttemptSite, wait_until
+from attempt_cases import PROJECT, SECONDS, AttemptSite, wait_until
 
 from sow.config.checks import CheckCommand
 from sow.environment import own_process
@@ -39,6 +40,24 @@ FEW = {"PATH": os.environ["PATH"]}
 REAL = ~(3 << 31)
 """All signals but the two that the C library has for itself."""
 WAIT = "echo $PPID >pid; mv pid step; until test -e go; do sleep 0.05; done"
+
+LATE_SUPERVISOR = f"""
+import os, sys, time
+sys.path[:0] = [{str(PROJECT)!r}]
+from worker.steps import forked
+from worker.supervisor import supervise
+from worker.supervisor.own_processes import load_tree
+setpgid, started = os.setpgid, sys.argv[1]
+def set_late(pid, group):
+    while pid and not open(f"/proc/{{pid}}/cmdline").read().startswith("sh"):
+        time.sleep(0.01)
+    setpgid(pid, group)
+os.setpgid = set_late
+script = f"until test -e {{started}}; do sleep 0.01; done; exit 7"
+forked.run_program = lambda *words: os.execv("/bin/sh", ["sh", "-c", script])
+sys.exit(supervise.main(load_tree(None), forked.start))
+"""
+"""A supervisor that the system lets wait until its step has become another program."""
 
 
 @contextmanager
@@ -149,6 +168,21 @@ def test_without_room_to_show_its_attempt_a_step_is_a_new_interpreter(
     shown = looked_at(step_server({"PATH": "/bin"}), attempt, SOW_LONG="x" * 4000)
     assert "worker.steps\0check" in attempt.file("cmdline").read_text()
     assert f"SOW_ATTEMPT_ID={attempt.attempt_id}" in str(shown["environ"])
+
+
+def test_a_step_that_becomes_another_program_before_its_supervisor_goes_on(
+    attempt: AttemptSite,
+) -> None:
+    attempt.prepare()
+    supervisor = subprocess.Popen(
+        [sys.executable, "-P", "-c", LATE_SUPERVISOR, attempt.paths.started],
+        env={"SOW_ATTEMPT_ID": "supervisor", **environment_block.PLACEHOLDER},
+        stdin=subprocess.PIPE,
+    )
+    attempt.started.append(supervisor)
+    attempt.order(supervisor, attempt.orders(*own_process("worker.steps", "clone")))
+    assert supervisor.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 7
 
 
 def test_what_of_others_variables_has_no_room_is_not_shown_but_there(attempt: AttemptSite) -> None:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import NoReturn
 
 from sow import quick_start
@@ -35,7 +35,8 @@ def start(folder: str, argv: list[str], environ: Mapping[bytes, bytes]) -> int:
         pid = os.fork()
         if pid == 0:
             _become(files, argv, environ)
-        os.setpgid(pid, pid)  # it does so too, for whoever comes first
+        with suppress(PermissionError):  # it has done so itself, and is an agent's CLI by now
+            os.setpgid(pid, pid)
     return pid
 
 
