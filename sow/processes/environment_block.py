@@ -7,6 +7,7 @@ Linux alone; elsewhere nothing is shown.
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from sow import env_vars
 from sow.processes import procfs
@@ -15,8 +16,15 @@ PLACEHOLDER = {env_vars.ROOM: "-" * 8192}
 """What makes room for variables of ours; one of them holds a path."""
 
 
-def take(environ: Mapping[bytes, bytes]) -> bool:
-    """Have this process have and show an environment; False, with nothing done, where it cannot.
+class Block(NamedTuple):
+    """What a process is to show, and where it lies in its memory and in that of its forks."""
+
+    start: int
+    content: bytes
+
+
+def block_for(environ: Mapping[bytes, bytes]) -> Block | None:
+    """Return what a fork of this process is to show of an environment; None where it cannot.
 
     Variables of ours are shown first. Of the others as many are shown as have room.
     """
@@ -24,8 +32,10 @@ def take(environ: Mapping[bytes, bytes]) -> bool:
 
     bounds = procfs.environment_bounds()
     if bounds is None:
-        return False
+        return None
     start, end = bounds
+    if ctypes.string_at(start, end - start) != procfs.variables(os.getpid()):
+        return None
     ours = env_vars.PREFIX.encode()
     shown = b""
     for name, value in sorted(environ.items(), key=lambda item: not item[0].startswith(ours)):
@@ -33,8 +43,14 @@ def take(environ: Mapping[bytes, bytes]) -> bool:
         if len(shown) + len(variable) <= end - start:
             shown += variable
         elif name.startswith(ours):
-            return False
+            return None
+    return Block(start, shown.ljust(end - start, b"\0"))
+
+
+def take(environ: Mapping[bytes, bytes], block: Block) -> None:
+    """Have this process have an environment, and show what `block_for` has returned for it."""
+    import ctypes  # heavy
+
     os.environb.clear()  # nothing of the C library points there afterwards
     os.environb.update(environ)
-    ctypes.memmove(start, shown.ljust(end - start, b"\0"), end - start)
-    return procfs.variables(os.getpid()).startswith(shown)
+    ctypes.memmove(block.start, block.content, len(block.content))

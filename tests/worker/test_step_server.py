@@ -170,6 +170,17 @@ def test_without_room_to_show_its_attempt_a_step_is_a_new_interpreter(
     assert f"SOW_ATTEMPT_ID={attempt.attempt_id}" in str(shown["environ"])
 
 
+@pytest.mark.parametrize("kind", SERVERS)
+def test_an_environment_that_no_program_can_have_is_told_so(
+    attempt: AttemptSite, kind: str
+) -> None:
+    with checking(SERVERS[kind](os.environ), attempt, "true", SOW_LONG="x" * 200_000) as waiting:
+        pass
+    assert process_facts.life_of(waiting.identity) is Life.DEAD
+    assert attempt.exit()["code"] == 126
+    assert "Argument list too long" in attempt.paths.stderr.read_text()
+
+
 def test_a_step_that_becomes_another_program_before_its_supervisor_goes_on(
     attempt: AttemptSite,
 ) -> None:

@@ -1,8 +1,8 @@
 """A program of ours as a fork of its supervisor, where that has imported what the program needs.
 
 Owns what makes the fork like a new interpreter: its files, its group, its signals, and the
-environment that it has and shows. Where it cannot show its environment, it becomes a new
-interpreter: an attempt's processes are found by what they show.
+environment that it has and shows. Where it could not show its environment, a new interpreter is
+started instead: an attempt's processes are found by what they show.
 """
 
 import os
@@ -14,9 +14,10 @@ from typing import NoReturn
 
 from sow import quick_start
 from sow.processes import environment_block
+from sow.processes.environment_block import Block
 from worker.steps.__main__ import main as run_program
 from worker.supervisor.agent_process import REQUESTS
-from worker.supervisor.supervise import FILES, STDIN
+from worker.supervisor.supervise import FILES, STDIN, start_agent
 
 PROGRAM_WORDS = 4
 """How many words of an argv come before the program's name (`sow.environment.own_process`)."""
@@ -27,6 +28,9 @@ def start(folder: str, argv: list[str], environ: Mapping[bytes, bytes]) -> int:
 
     Raises OSError.
     """
+    block = environment_block.block_for(environ)
+    if block is None:
+        return start_agent(folder, argv, environ)
     with ExitStack() as opened:
         files = []
         for name, flags in FILES:
@@ -34,13 +38,15 @@ def start(folder: str, argv: list[str], environ: Mapping[bytes, bytes]) -> int:
             opened.callback(os.close, files[-1])
         pid = os.fork()
         if pid == 0:
-            _become(files, argv, environ)
+            _become(files, argv, environ, block)
         with suppress(PermissionError):  # it has done so itself, and is an agent's CLI by now
             os.setpgid(pid, pid)
     return pid
 
 
-def _become(files: Sequence[int], argv: list[str], environ: Mapping[bytes, bytes]) -> NoReturn:
+def _become(
+    files: Sequence[int], argv: list[str], environ: Mapping[bytes, bytes], block: Block
+) -> NoReturn:
     """Be the program, and end with it."""
     code = 1
     try:
@@ -50,8 +56,7 @@ def _become(files: Sequence[int], argv: list[str], environ: Mapping[bytes, bytes
             os.close(file)
         _receive_signals()
         locale = _coerced_locale(environ)
-        if not environment_block.take(environ):
-            os.execve(argv[0], argv, environ)
+        environment_block.take(environ, block)
         os.environb.update(locale)
         sys.stdin = open(STDIN, closefd=False)  # noqa: SIM115 - the old one was the server's
         code = run_program(*argv[PROGRAM_WORDS:])
