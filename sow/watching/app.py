@@ -18,6 +18,7 @@ from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import WorkerFailed
@@ -94,6 +95,10 @@ def filtered(groups: Sequence[Group], words: str) -> Sequence[Group]:
 def _text_of(row: Row) -> str:
     parts = (row.key, row.name, row.who, row.executor, row.state, row.note)
     return " ".join(parts).casefold()
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.error if isinstance(error, WorkerFailed) else error
 
 
 class CommandOutput(Static):
@@ -226,11 +231,12 @@ class WatchApp(App[None]):
     @property
     def failure(self) -> BaseException | None:
         """What has ended the view; None where somebody has left it."""
-        error = self._exception
-        return error.error if isinstance(error, WorkerFailed) else error
+        return None if self._exception is None else _cause(self._exception)
 
     def _handle_exception(self, error: Exception) -> None:
         """End. Whoever has begun the view tells why; Textual would print pages of its own."""
+        if isinstance(_cause(error), NoMatches) and not self.is_running:
+            return  # of a view that was left: its parts are gone
         self._return_code = int(ExitCode.FAILED)
         if self._exception is None:
             self._exception = error

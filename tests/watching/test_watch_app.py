@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from rich.text import Text
+from textual.css.query import NoMatches
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Static
+from textual.worker import WorkerFailed
 from watching.driving import chosen, drive, shows, text_of, until
 
 from sow.calls.caller import Caller
@@ -36,6 +38,18 @@ def caller(tmp_path: Path) -> Caller:
         add_task(workspace, name=name, agent="implementer", now=time.time(), task_id=number)
     (workspace.project / "phases/implementation/tasks/020/description.md").write_text(HOSTILE)
     return Caller(workspace, dict(os.environ), tmp_path)
+
+
+def test_what_comes_once_the_view_was_left_does_no_harm(caller: Caller) -> None:
+    """Its parts are gone: a message is handled without them, and a look into one of them fails."""
+
+    async def steps(app: WatchApp, _: Pilot[None]) -> None:
+        app._running = False  # as `exit` has it
+        await app._close_all()
+        app.post_message(Listing.Chosen(None))
+        app._handle_exception(WorkerFailed(NoMatches("RichLog")))
+
+    drive(caller, steps)
 
 
 def test_the_cursor_moves_and_stays_on_the_screen(caller: Caller) -> None:
