@@ -29,10 +29,13 @@ class LateModule(ModuleType):
         vars(self).update(known)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__path__":  # `from … import` asks; none of them is a package
+        if name == "__path__" and self.__name__ not in PACKAGES:  # `from … import` asks
             raise AttributeError(name)
         return getattr(imported(self.__name__), name)
 
+
+PACKAGES = frozenset({"multiprocessing"})
+"""Those of them that have modules of their own."""
 
 _replacing = _thread.allocate_lock()  # `threading` takes long to import
 
@@ -45,9 +48,9 @@ def imported(name: str) -> ModuleType:
     return import_module(name)
 
 
-def put_off() -> None:
-    """Put off what stands in `KNOWN`, but for what this process has imported already."""
-    for name, known in KNOWN.items():
+def put_off(modules: "Mapping[str, Mapping[str, object]] | None" = None) -> None:
+    """Put off `modules`, `KNOWN` without any, but for what this process has imported already."""
+    for name, known in (KNOWN if modules is None else modules).items():
         if name not in sys.modules:
             late = sys.modules[name] = LateModule(name, known)
             if name == "urllib.parse":
@@ -95,8 +98,25 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
     "typing_extensions": {
         name: getattr(typing, name) for name in ("NotRequired", "Required", "get_type_hints")
     },
-    "urllib.parse": _functions("urllib.parse", "quote_from_bytes"),
+    "urllib.parse": _functions("urllib.parse", "quote", "quote_from_bytes", "unquote"),
 }
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
 pathlib urllib.parse, and msgspec the rest. With Python 3.11 and later, what msgspec takes from
 `typing_extensions` is `typing`'s own."""
+
+OF_WORKER: Mapping[str, Mapping[str, object]] = {
+    "bz2": {},
+    "calendar": {},
+    "gzip": {},
+    "hashlib": {},
+    "hmac": {},
+    "locale": {},
+    "lzma": {},
+    "multiprocessing": {},
+    "pickle": {"HIGHEST_PROTOCOL": 5},
+    "tempfile": {},
+    "zlib": {},
+}
+"""What a worker puts off besides: 2 MB of memory. huey imports most of it at its top, for times,
+storages and processes that a worker has none of; `shutil` some for archives, `subprocess` one for
+text, and our own modules `tempfile`, for git alone."""

@@ -2,6 +2,7 @@
 
 import gettext
 import inspect
+import pickle
 import platform
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import urllib.parse
 import pytest
 import typing_extensions
 
-from sow.late_modules import KNOWN, cleandoc, one_or_many, same
+from sow.late_modules import KNOWN, OF_WORKER, cleandoc, one_or_many, same
 
 
 def late(program: str) -> str:
@@ -51,6 +52,15 @@ def test_what_msgspec_takes_of_typing_extensions_is_of_typing() -> None:
     assert typing.get_type_hints(hinted, include_extras=True) == (
         typing_extensions.get_type_hints(hinted, include_extras=True)
     )
+
+
+def test_what_huey_takes_of_pickle_is_its_own() -> None:
+    assert OF_WORKER["pickle"]["HIGHEST_PROTOCOL"] == pickle.HIGHEST_PROTOCOL
+
+
+def test_a_package_that_is_put_off_has_its_modules() -> None:
+    program = "late_modules.put_off(late_modules.OF_WORKER); import multiprocessing.connection as c"
+    assert late(f"{program}; print(c.Pipe.__name__)") == "Pipe"
 
 
 def test_a_path_is_quoted_as_ever() -> None:

@@ -8,13 +8,12 @@ since the last look, that costs one query.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.batches.gathering import Seen
-from sow.calls.batch_look import Work
-from sow.calls.batch_turn import pause, settle, take_turn
 from sow.calls.caller import Caller
 from sow.environment import worker_environment
 from sow.errors import QueueError, SowError
@@ -26,6 +25,10 @@ from sow.jobs.faults import QueueChanged
 from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
 from worker.context import WorkerContext, logger
+
+if TYPE_CHECKING:
+    from sow.batches.gathering import Seen
+    from sow.calls.batch_look import Work
 
 MOST_ROUNDS = 10
 """How often one look goes round: what one batch does (it gives the turn to merge back, say) may
@@ -39,9 +42,15 @@ class BatchDriver:
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
-        self._seen = Seen(context.workspace)
         self._looked_up_to = -1
         self._project = ""
+
+    @cached_property
+    def _seen(self) -> "Seen":
+        # Only where there is a batch.
+        from sow.batches.gathering import Seen
+
+        return Seen(self._context.workspace)
 
     def drive(self) -> None:
         """Take a turn of every batch that something has happened to; the boundary around it."""
@@ -88,6 +97,9 @@ class BatchDriver:
         ):
             work = self._work(batch)
             if work is not None:
+                # As above.
+                from sow.calls.batch_turn import settle
+
                 settle(work, self._seen)
 
     def _take_turn(self, batch: Batch) -> bool:
@@ -95,6 +107,9 @@ class BatchDriver:
 
         That keeps nobody from the other batches. Raises what is wrong with the queue itself.
         """
+        # As above.
+        from sow.calls.batch_turn import take_turn
+
         work = self._work(batch)
         if work is None:
             return True
@@ -114,8 +129,11 @@ class BatchDriver:
             self._pause(work, f"{words_of_bug(error)}\n{BUG}")
         return True
 
-    def _work(self, batch: Batch) -> Work | None:
+    def _work(self, batch: Batch) -> "Work | None":
         """Return where the batch's actions are done: with the PATH of whoever made it."""
+        # As above.
+        from sow.calls.batch_look import Work
+
         context = self._context
         environ = worker_environment(context.environ) | {"PATH": batch.path_variable}
         if env_vars.CONFIG in context.environ:
@@ -128,8 +146,11 @@ class BatchDriver:
             self._pause(work, f"{error.message}\n{error.hint}")
             return None
 
-    def _pause(self, work: Work, reason: str) -> None:
+    def _pause(self, work: "Work", reason: str) -> None:
         """Leave a batch to a person that nobody can drive as things stand."""
+        # As above.
+        from sow.calls.batch_turn import pause
+
         pause(work, reason.strip())
         batch_news.acknowledge(work.database, work.batch.id, changes.newest(work.database).seq)
         logger.warning("batch %s is paused: %s", work.batch.id, reason.partition("\n")[0])

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow.attempts.judge import Evidence, judge
-from sow.attempts.reset_time import with_reset_time
 from sow.attempts.retry import Next, Step, decide
 from sow.attempts.sessions import is_kept, ran_in, warning_of_loss
 from sow.errors import StateError
@@ -73,6 +72,9 @@ class AgentKind(WorkerKind):
             reason = f"{verdict.reason}; {NOT_COUNTED}{excuse}" if excuse else verdict.reason
             return replace(verdict, reason=reason)
         if verdict.cause is Cause.RATE_LIMITED:
+            # A limit is rare, and to read its end takes large patterns.
+            from sow.attempts.reset_time import with_reset_time
+
             ended_at = exit_facts.ended_at if exit_facts is not None else None
             now = context.now() if ended_at is None else min(ended_at, context.now())
             return with_reset_time(verdict, running.output.seen.resets_at, now=now)

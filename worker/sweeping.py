@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sow.calls.live_jobs import refuse_while_live
 from sow.clones.main_checkout import main_checkout
-from sow.clones.sweeping import may_have_clones, sweep_clones, swept_paths
+from sow.clones.place import may_have_clones
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
 from sow.errors import SowError
@@ -65,6 +65,9 @@ class Sweeper:
         settings, _ = clone_settings(read_repository(context.workspace.repository_config))
         if not may_have_clones(settings):
             return ()
+        # Only where there are clones.
+        from sow.clones.sweeping import sweep_clones, swept_paths
+
         done = sweep_clones(
             main_checkout(context.workspace, settings),
             lambda task: refuse_while_live(context.workspace, TaskId(task), has_option=False),

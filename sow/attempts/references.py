@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sow.paths import Workspace
 from sow.prompts.compose import NamedReference
-from sow.refs.for_task import references_of
 from sow.schema.references import Reference
 from sow.schema.task import Task
+
+if TYPE_CHECKING:
+    from sow.refs.for_task import TaskReference
 
 
 def named_references(workspace: Workspace | None, task: Task) -> Sequence[NamedReference]:
@@ -21,8 +24,18 @@ def named_references(workspace: Workspace | None, task: Task) -> Sequence[NamedR
             folder=str(found.folder) if found.folder is not None else None,
             about=_about(found.reference) if found.reference is not None else "",
         )
-        for found in references_of(workspace, task.references)
+        for found in _references_of(workspace, task)
     ]
+
+
+def _references_of(workspace: Workspace, task: Task) -> "list[TaskReference]":
+    """Return the references that a task names, as they are on this machine. Raises nothing."""
+    if not task.references:
+        return []
+    # Few tasks name any.
+    from sow.refs.for_task import references_of
+
+    return references_of(workspace, task.references)
 
 
 def _about(reference: Reference) -> str:
@@ -35,10 +48,10 @@ def _about(reference: Reference) -> str:
 
 def readable_references(workspace: Workspace, task: Task) -> tuple[Path, ...]:
     """Return the folders of the references that a task names, as far as they are here."""
-    found = references_of(workspace, task.references)
+    found = _references_of(workspace, task)
     return tuple(each.readable for each in found if each.readable is not None)
 
 
 def unwritable_links(workspace: Workspace, task: Task) -> tuple[Path, ...]:
     """Return the folder in which references are linked, for an agent that has some."""
-    return (workspace.refs,) if references_of(workspace, task.references) else ()
+    return (workspace.refs,) if _references_of(workspace, task) else ()

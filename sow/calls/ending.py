@@ -10,7 +10,6 @@ out by the next worker, or by the same command again.
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import UNSET
@@ -19,6 +18,7 @@ from sow.calls.admission import is_end_recorded
 from sow.calls.caller import Caller
 from sow.calls.job_end import give_back
 from sow.clock import format_time
+from sow.digest import sha256
 from sow.errors import StateError
 from sow.files import (
     LeadsOut,

@@ -16,7 +16,7 @@ from sow.schema.job import Verb
 from sow.terminal_text import readable
 
 
-@click.command(cls=click.HelpClass("spawn_help", "SpawnCommand"))
+@click.command(cls=click.LateClass("spawn_help", "SpawnCommand"))
 @click.argument(
     "words", metavar="[AGENT] [TASK]...", nargs=-1, shell_complete=completing.role_or_tasks
 )

@@ -38,8 +38,8 @@ class LateType(Step):
     """A type of click's, made when click's command is."""
 
 
-class HelpClass(NamedTuple):
-    """A class of ours of click's command, which differs in its help alone; imported for click."""
+class LateClass(NamedTuple):
+    """A class of ours of click's command, imported for click: no usual line needs it."""
 
     module: str
     name: str
@@ -155,7 +155,7 @@ def _steps_of(function: Callable[..., Any]) -> Sequence[Step]:
 
 def _made(value: Any) -> Any:
     """Return what a setting is for click: a type that was put off is made now."""
-    if isinstance(value, HelpClass):
+    if isinstance(value, LateClass):
         return getattr(import_module(f"sow.cli.{value.module}"), value.name)
     if isinstance(value, LateType):
         return getattr(import_module("click"), value.name)(*value.given, **value.settings)

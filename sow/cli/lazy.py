@@ -7,6 +7,7 @@ of the queue, the tables and the configuration.
 """
 
 import os
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 class LazyGroup(click.Group):
     """The group of commands whose rows in `sow.commands` begin with `words`."""
 
-    def __init__(self, *args: Any, words: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, *args: Any, words: str, callback: Callable[..., Any] | None = None, **kwargs: Any
+    ) -> None:
+        alone = _unless_one_is_named(callback) if callback is not None else None
+        super().__init__(*args, callback=alone, **kwargs)
         self._words = words
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -108,6 +112,18 @@ class LazyGroup(click.Group):
             ]
             with formatter.section(heading):
                 formatter.write_dl(lines)
+
+
+def _unless_one_is_named(act: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a group does itself, so that it does nothing where one of its commands is run."""
+
+    @wraps(act)
+    def alone(*arguments: Any, **parameters: Any) -> Any:
+        if click.get_current_context().invoked_subcommand is None:
+            return act(*arguments, **parameters)
+        return None
+
+    return alone
 
 
 def _guarded(command: click.Command, words: tuple[str, ...]) -> click.Command:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from sow import env_vars
-from sow.cli.late_click import Declared, HelpClass, Step
+from sow.cli.late_click import Declared, LateClass, Step
 from sow.cli.this_call import this_call
 from sow.commands import COMMANDS, Command
 
@@ -73,9 +73,12 @@ def _row_of(line: Sequence[str]) -> Command | None:
 
 def _is_plain(command: Declared) -> bool:
     *parameters, outermost = command.steps
-    settings = outermost.settings.values()
-    is_command = outermost.name == "command" and all(isinstance(s, HelpClass) for s in settings)
-    return is_command and all(map(_is_plain_parameter, parameters))
+    settings = outermost.settings
+    if outermost.name == "group":
+        is_plain = bool(settings.get("invoke_without_command"))
+    else:
+        is_plain = all(isinstance(setting, LateClass) for setting in settings.values())
+    return is_plain and all(map(_is_plain_parameter, parameters))
 
 
 def _is_plain_parameter(step: Step) -> bool:

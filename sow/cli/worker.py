@@ -5,10 +5,9 @@ import select
 import sys
 from pathlib import Path
 
-from sow import env_vars
+from sow import env_vars, late_modules
 from sow.cli import late_click as click
 from sow.cli.arguments import here
-from sow.cli.lazy import LazyGroup
 from sow.cli.output import COUNT, json_option
 from sow.paths import Workspace
 
@@ -16,7 +15,7 @@ START_SECONDS = 10.0
 """How long `--background` waits at most until its worker is on record."""
 
 
-@click.group(cls=LazyGroup, words="worker", invoke_without_command=True)
+@click.group(cls=click.LateClass("lazy", "LazyGroup"), words="worker", invoke_without_command=True)
 @click.option(
     "--concurrency",
     type=COUNT,
@@ -34,9 +33,7 @@ START_SECONDS = 10.0
 )
 @click.option("--background", is_flag=True, help="Run without the terminal; exit when idle.")
 @json_option
-@click.pass_context
 def worker(
-    ctx: click.Context,
     concurrency: int | None,
     drain: bool,
     config: Path | None,
@@ -49,8 +46,7 @@ def worker(
     continue, and the next worker adopts them. On the second it ends the agents
     and queues their jobs again as resumes.
     """
-    if ctx.invoked_subcommand is not None:
-        return
+    late_modules.put_off(late_modules.OF_WORKER)
     workspace = here()
     environ = dict(os.environ)
     if config is not None:

@@ -174,6 +174,11 @@ def default_folder() -> Path:
     return Path(user_folder(BaseFolder.STATE), "clones")
 
 
+def may_have_clones(settings: CloneSettings) -> bool:
+    """Whether there can be any clone; asked without git."""
+    return settings.folder is not None or default_folder().is_dir()
+
+
 def inside_of(root: Path, top: Path) -> str:
     """Return where a workspace lies in its repository; empty for its root."""
     inside = os.path.relpath(os.path.realpath(root), top)

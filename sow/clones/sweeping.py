@@ -13,17 +13,10 @@ from msgspec import UNSET
 
 from sow.clones.listing import all_clone_places
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.place import default_folder
 from sow.clones.removal import Ask, Pruned, prune_clones
-from sow.config.clones import CloneSettings
 from sow.errors import StateError
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
-
-
-def may_have_clones(settings: CloneSettings) -> bool:
-    """Whether there can be any clone; asked without git."""
-    return settings.folder is not None or default_folder().is_dir()
 
 
 def sweep_clones(

@@ -7,11 +7,11 @@ Owns where it lies, the names in it, and the lock of one cached repository. A fo
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
+from sow.digest import sha256
 from sow.errors import StateError
 from sow.files import NotWritten
 from sow.files.flock import take_lock_file

@@ -4,12 +4,12 @@ Owns which addresses mean the same repository. Two that a server might tell apar
 (`name` and `name.git`) are two: to fetch one twice is cheap, to mix two is not.
 """
 
-import hashlib
 import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from sow.digest import sha256
 from sow.errors import UsageError
 from sow.schema.references import SCHEME, SHORT, source_fault
 
@@ -77,7 +77,7 @@ def key_of(source: str) -> str:
     Nobody who chooses an address chooses the folder of another.
     """
     form = normalised(source)
-    digest = hashlib.sha256(form.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = sha256(form.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{name_of(source)}-{digest[:DIGITS]}"
 
 

@@ -84,7 +84,7 @@ def test_a_shortage_of_memory_is_no_bug_and_pauses_no_batch(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr("worker.batch_driver.take_turn", short)
+        patch.setattr("sow.calls.batch_turn.take_turn", short)
         environ = desk.caller.environ
         context = WorkerContext(desk.workspace, desk.database, WORKER, desk.config, environ)
         BatchDriver(context).drive()

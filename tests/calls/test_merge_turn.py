@@ -7,6 +7,7 @@ from calls.batch_desk import batch, begin, look, placed, turn
 from calls.desk import PROJECT, WORKER, Desk
 from msgspec import structs
 
+from sow.batches.gathering import Seen
 from sow.calls import batch_changes, batch_turn
 from sow.calls.batch_look import Work
 from sow.git.git_errors import GitKilled
@@ -128,12 +129,14 @@ def test_a_bug_in_one_batch_is_a_word_to_a_person_and_the_others_go_on(
     desk.task("020")
     first, second = begin(desk, "010"), begin(desk, "020")
 
-    def fails(work: Work, seen: object) -> None:
+    take = batch_turn.take_turn
+
+    def fails(work: Work, seen: Seen) -> None:
         if work.batch.id == first.batch.id:
             raise NameError("no such name")
-        turn(work)
+        take(work, seen)
 
-    monkeypatch.setattr("worker.batch_driver.take_turn", fails)
+    monkeypatch.setattr("sow.calls.batch_turn.take_turn", fails)
     driver(desk).drive()
     found = batch(first)
     assert (found.state, found.reason.partition("\n")[0]) == (
@@ -152,12 +155,14 @@ def test_what_keeps_a_worker_from_one_batch_for_now_keeps_it_from_no_other(
     first, second = begin(desk, "010"), begin(desk, "020")
     prevented = [GitKilled(desk.base, ["log"], 9)]
 
-    def take_turn(work: Work, seen: object) -> None:
+    take = batch_turn.take_turn
+
+    def take_turn(work: Work, seen: Seen) -> None:
         if work.batch.id == first.batch.id and prevented:
             raise prevented[0]
-        turn(work)
+        take(work, seen)
 
-    monkeypatch.setattr("worker.batch_driver.take_turn", take_turn)
+    monkeypatch.setattr("sow.calls.batch_turn.take_turn", take_turn)
     mine = driver(desk)
     mine.drive()
     assert f"cannot advance batch {first.batch.id} yet" in caplog.text

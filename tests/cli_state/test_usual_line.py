@@ -25,6 +25,7 @@ FREQUENT = (
     "status",
     "task list",
     "task set",
+    "worker",
 )
 NAMES = ([], ["010"], ["010", "020"], ["010", "status", "needs_review"], ["a b"], [""])
 

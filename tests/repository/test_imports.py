@@ -13,6 +13,7 @@ from sources import ROOT
 
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
+from sow.late_modules import OF_WORKER
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 from sow.schema.task import TaskStatus
@@ -234,6 +235,11 @@ def test_a_check_of_a_task_is_placed_without_git() -> None:
     assert found == WHAT_IS_CHECKED_OUT
 
 
+OF_FEW_JOBS = {
+    *("sow.attempts.reset_time", "sow.calls.batch_turn", "sow.clones.sweeping"),
+    *("sow.refs.cache", "worker.clone_gathering"),
+}
+"""What only a limit, a batch, a clone or a reference needs."""
 NOT_IN_SUPERVISORS = {"collections", "contextlib", "enum", "functools", "json", "re", "socket"}
 """Each brings others along, and all of it would be in the memory of each worker."""
 
@@ -251,3 +257,23 @@ def test_the_fork_server_of_supervisors_imports_next_to_nothing() -> None:
     modules = set(done.stdout.split())
     assert "worker.supervisor.supervise" in modules
     assert modules & NOT_IN_SUPERVISORS == set()
+
+
+@pytest.mark.slow
+def test_a_worker_imports_nothing_that_it_puts_off(tmp_path: Path) -> None:
+    program = (
+        "import sys; from sow import late_modules as late, quick_start; quick_start.begin();"
+        " late.put_off(late.OF_WORKER); import worker.main; worker.main.worker_kinds();"
+        " print(*(name for name, found in sys.modules.items()"
+        " if not isinstance(found, late.LateModule)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = set(done.stdout.split())
+    assert {"huey", "worker.launch"} <= modules
+    assert modules & {*OF_WORKER, "click", "_hashlib", *OF_FEW_JOBS} == set()

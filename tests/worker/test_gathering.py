@@ -35,8 +35,9 @@ from sow.schema.job import NOT_BROUGHT_BACK, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.state.tasks import change_task, read_task
 from sow.yamlfile import REMOVE
+from worker.clone_gathering import gather
 from worker.context import WorkerContext
-from worker.gathering import Gathered, Gathering, gather
+from worker.gathering import Gathered, Gathering
 from worker.kinds.work.kind import has_clone_to_gather
 from worker.next_step import with_gathered
 

@@ -54,7 +54,7 @@ from sow.state.tasks import find_task, read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
-from worker.gathering import Gathering, gather
+from worker.gathering import Gathering
 from worker.kinds.base import Prepared, Recording
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
@@ -293,6 +293,9 @@ class WorkKind(AgentKind):
         job = running.job
         if not has_clone_to_gather(context, job, running.task):
             return None
+        # Only what runs in a clone needs it.
+        from worker.clone_gathering import gather
+
         return Gathering(job, lambda: gather(context, job, running.task))
 
     def write(
