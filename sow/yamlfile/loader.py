@@ -30,16 +30,26 @@ class _Unusual(Exception):
     """A document that the short way does not take."""
 
 
-class Loader(yaml.CSafeLoader):
-    """PyYAML's safe C loader, strict and quick."""
+class QuickTags:
+    """How tags are found, for a loader or a dumper: no type goes by a node's place."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """Return the tag of a node that has none in the text. No type goes by a node's place."""
+        """Return the tag of a node that has none in the text."""
         if kind is yaml.MappingNode:
             return MAPPING
-        if kind is yaml.ScalarNode and implicit[0] and len(value) <= SHORT:
-            return _tag_of_plain(value)
+        if kind is yaml.ScalarNode and implicit[0]:
+            return tag_of_plain(value)
         return _tag_of(kind, value, implicit)
+
+    def descend_resolver(self, _node: Any, _index: Any) -> None:
+        """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
+
+    def ascend_resolver(self) -> None:
+        """Do nothing, as above."""
+
+
+class Loader(QuickTags, yaml.CSafeLoader):
+    """PyYAML's safe C loader, strict and quick."""
 
     def construct_document(self, node: Any) -> Any:
         """Return what a whole document says."""
@@ -75,12 +85,6 @@ class Loader(yaml.CSafeLoader):
                 raise _Unusual
             data[key] = self._usual(value_node)
         return data
-
-    def descend_resolver(self, _node: Any, _index: Any) -> None:
-        """Do nothing: sow has no types that go by a node's place, and this is asked of each."""
-
-    def ascend_resolver(self) -> None:
-        """Do nothing, as above."""
 
 
 def _refuse_twice(root: Any) -> None:
@@ -135,9 +139,16 @@ _tag_of: Any = yaml.resolver.Resolver().resolve
 """As PyYAML finds the tag; without types that go by a node's place, any resolver does."""
 
 
+def tag_of_plain(value: str) -> Any:
+    """Return the tag of a scalar without quotes, which follows from its text alone."""
+    if len(value) <= SHORT:
+        return _tag_of_short(value)
+    return _tag_of(yaml.ScalarNode, value, (True, False))
+
+
 @lru_cache(maxsize=1024)
-def _tag_of_plain(value: str) -> Any:
-    """Return the tag of a scalar without quotes, which follows from its text alone.
+def _tag_of_short(value: str) -> Any:
+    """Return the tag of a short scalar without quotes.
 
     Words, ids, numbers and times as sow writes them are known without PyYAML's expressions:
     to compile these takes 1.4 ms, and the usual file needs none of them then.

@@ -192,10 +192,9 @@ def compose(source: str) -> Any:
 
 def reads_as_string(text: str) -> bool:
     """Whether `text`, written without quotes, is read as a string and not as `yes` or `010` are."""
-    from sow.yamlfile.library import yaml  # heavy: see there
+    from sow.yamlfile.loader import STRING, tag_of_plain  # heavy, as the library is
 
-    tag = _loader()("").resolve(yaml.ScalarNode, text, (True, False))
-    return bool(tag == "tag:yaml.org,2002:str")
+    return bool(tag_of_plain(text) == STRING)
 
 
 def _loader() -> Any:

@@ -80,8 +80,9 @@ class _BlockList(list[Any]):
 @cache
 def _dumper() -> Any:
     from sow.yamlfile.library import yaml  # heavy: see there
+    from sow.yamlfile.loader import QuickTags  # heavy, as the library is
 
-    class Dumper(yaml.CSafeDumper):
+    class Dumper(QuickTags, yaml.CSafeDumper):
         def ignore_aliases(self, _: Any) -> bool:
             return True
 
