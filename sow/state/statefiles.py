@@ -155,6 +155,6 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
     if needed > FIRST_VERSION:
-        text += dump_yaml({"version": needed})
+        text += f"version: {needed}\n".encode()
         raise_version(path, needed)
     return text

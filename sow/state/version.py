@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from sow.errors import StateError
 from sow.files import locked_folder, read_regular, write_atomically
-from sow.paths import Workspace
+from sow.paths import SOW_FOLDER, Workspace
 from sow.state.kept.store import root_of
 from sow.state.state_errors import NewerState
 
@@ -95,8 +95,10 @@ def raise_version(path: Path, number: int) -> None:
     root = root_of(path)
     if root is None:
         return
-    workspace = Workspace(root)
-    file = workspace.sow / VERSION_FILE
-    with locked_folder(workspace.sow):
+    folder = root / SOW_FOLDER
+    file = folder / VERSION_FILE
+    if folder_version(file) >= number:  # as it mostly is
+        return
+    with locked_folder(folder):
         if folder_version(file) < number:
             write_atomically(file, f"{number}\n".encode())
