@@ -32,10 +32,12 @@ from sow.files.reading import (
 )
 from sow.files.writing import (
     append_whole,
+    put_in_place,
     remove_empty,
     sync_file_system,
     sync_folder,
     write_atomically,
+    write_folder,
     write_in,
     write_new,
 )
@@ -56,6 +58,7 @@ __all__ = [
     "open_folder",
     "open_regular",
     "opened_folder",
+    "put_in_place",
     "read_if_there",
     "read_inside",
     "read_regular",
@@ -69,6 +72,7 @@ __all__ = [
     "sync_folder",
     "unreadable",
     "write_atomically",
+    "write_folder",
     "write_in",
     "write_new",
 ]

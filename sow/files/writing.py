@@ -5,14 +5,15 @@ into place, one `O_APPEND` write for logs, and what makes both survive a loss of
 power. Knows nothing of what the files hold.
 """
 
+import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from sow.files.file_errors import NotWritten
-from sow.files.inside import opened_folder, refuse_leading_out
+from sow.files.inside import FLAGS, PLAIN, opened_folder, refuse_leading_out
 from sow.files.locking import is_held
 from sow.files.reading import open_regular
 
@@ -119,6 +120,29 @@ def write_in(
         raise NotWritten(path, error) from error
 
 
+def write_folder(
+    above: int, name: str, files: Mapping[str, bytes], *, empty: Sequence[str] = (), durable: bool
+) -> None:
+    """Make a folder in an open one, with `files` in it, given by their paths there.
+
+    It is a draft under a new name, which nobody else looks into. `empty` are folders in it that
+    need not have a file. Raises OSError.
+    """
+    parts = [path.split("/")[:-1] for path in files if "/" in path]
+    inner = {"/".join(each[: end + 1]) for each in parts for end in range(len(each))}
+    os.mkdir(name, dir_fd=above)
+    folder = os.open(name, FLAGS, dir_fd=above)
+    try:
+        for path in sorted({*empty, *inner}):
+            os.mkdir(path, dir_fd=folder)
+        for path, data in files.items():
+            _write_new(path, data, 0o644, durable=durable, folder=folder)
+        for path in (*inner, ".") if durable else ():
+            _sync(os.open(path, FLAGS, dir_fd=folder))
+    finally:
+        os.close(folder)
+
+
 def _mode_in(folder: int, path: Path, otherwise: int) -> int:
     """Return the mode for the file that takes the place of what lies there. Raises LeadsOut."""
     try:
@@ -148,6 +172,21 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def put_in_place(above: int, draft: str, folder: Path) -> None:
+    """Rename a draft that lies in an open folder to `folder`, which lies there too.
+
+    Empty folders that are in the way go: a change of branches leaves them behind. Raises OSError,
+    LeadsOut.
+    """
+    try:
+        os.rename(draft, folder.name, src_dir_fd=above, dst_dir_fd=above)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        remove_empty(folder)
+        os.rename(draft, folder.name, src_dir_fd=above, dst_dir_fd=above)
+
+
 def remove_empty(folder: Path) -> None:
     """Remove `folder` and the folders below it as far as they are empty; no file ever goes.
 
@@ -167,11 +206,15 @@ def _remove_if_empty(name: str, folder: int) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` survive a loss of power. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _sync(os.open(folder, PLAIN))
+
+
+def _sync(folder: int) -> None:
+    """Sync an open folder and close it. Raises OSError."""
     try:
-        os.fsync(descriptor)
+        os.fsync(folder)
     finally:
-        os.close(descriptor)
+        os.close(folder)
 
 
 def sync_file_system(folder: Path) -> None:
@@ -185,7 +228,7 @@ def sync_file_system(folder: Path) -> None:
     if syncfs is None:  # only Linux has it
         os.sync()
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, PLAIN)
     try:
         if syncfs(descriptor):
             number = ctypes.get_errno()

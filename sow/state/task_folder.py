@@ -4,25 +4,26 @@ Owns both. Whoever calls holds the lock of the project's folder, so a draft that
 lies beside the tasks is what somebody left who was killed.
 """
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sow.files import (
     NotWritten,
     discard_tree,
-    make_folder,
     move,
     opened_folder,
-    remove_empty,
+    put_in_place,
     sync_file_system,
     sync_folder,
-    write_in,
+    write_folder,
 )
+from sow.files.inside import USUAL, is_at
 from sow.ids import PhaseName, TaskId
 from sow.schema.task import TaskState, TaskStatus
-from sow.state.kept.copies import forget, wrote
+from sow.state.kept.copies import forget, keep
 from sow.state.kept.store import kept_for
 from sow.state.statefiles import new_state
 from sow.state.transitions import moment
@@ -31,6 +32,8 @@ STATE = "state.yaml"
 DESCRIPTION = "description.md"
 LOG = "log.md"
 DRAFT = ".tmp"
+FOLDERS = ("feedback",)
+"""What lies in each, empty at first."""
 
 
 def first_files(
@@ -83,9 +86,10 @@ def build(folder: Path, files: Mapping[str, bytes]) -> None:
     _sweep(folder.parent)
     draft = _draft_of(folder)
     try:
-        _write_draft(draft, files, durable=True)
-        _put_in_place(draft, folder)
-        sync_folder(folder.parent)
+        with opened_folder(folder.parent, makes=USUAL) as above:
+            write_folder(above, draft.name, files, empty=FOLDERS, durable=True)
+            put_in_place(above, draft.name, folder)
+            os.fsync(above)
     except OSError as error:
         raise NotWritten(folder, error) from error
     finally:
@@ -105,14 +109,22 @@ def build_all(tasks: Mapping[Path, Mapping[str, bytes]]) -> None:
     drafts = {folder: _draft_of(folder) for folder in tasks}
     folder = next(iter(tasks))
     try:
-        for folder, files in tasks.items():
-            _write_draft(drafts[folder], files, durable=False)
-        sync_file_system(folder.parent)
-        for folder, files in tasks.items():
-            _put_in_place(drafts.pop(folder), folder)
-            _keep(folder, files)
-        for parent in parents:
-            sync_folder(parent)
+        with ExitStack() as stack:
+            opened = {
+                parent: stack.enter_context(opened_folder(parent, makes=USUAL))
+                for parent in parents
+            }
+            for folder, files in tasks.items():
+                name = drafts[folder].name
+                write_folder(opened[folder.parent], name, files, empty=FOLDERS, durable=False)
+            sync_file_system(folder.parent)
+            for folder, files in tasks.items():
+                put_in_place(opened[folder.parent], drafts.pop(folder).name, folder)
+                _keep(folder, files)
+            for parent, descriptor in opened.items():
+                os.fsync(descriptor)
+                if not is_at(parent, descriptor):  # it was moved away, with the new tasks
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(parent))
     except OSError as error:
         raise NotWritten(folder, error) from error
     finally:
@@ -124,26 +136,11 @@ def _draft_of(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
 
 
-def _write_draft(draft: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
-    make_folder(draft / "feedback")
-    for path in (draft / name for name in files):
-        if path.parent != draft:
-            make_folder(path.parent)
-    for parent in dict.fromkeys((draft / name).parent for name in files):
-        with opened_folder(parent) as opened:
-            for name, data in files.items():
-                if (draft / name).parent == parent:
-                    write_in(opened, draft / name, data, durable=durable)
-
-
-def _put_in_place(draft: Path, folder: Path) -> None:
-    remove_empty(folder)
-    move(draft, folder)
-
-
 def _keep(folder: Path, files: Mapping[str, bytes]) -> None:
-    for name, data in files.items():
-        wrote(folder / name, data)
+    kept = kept_for(folder)
+    if kept is not None:
+        for name, data in files.items():
+            keep(kept, kept.name(folder / name), data)
 
 
 def take_away(folder: Path) -> None:
