@@ -9,6 +9,7 @@ itself (`jobs.statuses`) lies above, and is not known here.
 """
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,25 +33,45 @@ LOCK_SECONDS, RETRY_SECONDS = 0.05, 0.001
 def note_status(workspace: Workspace, state: Path, task: Task, *, now: float) -> None:
     """Note how a task stands whose state was just written; the caller holds its folder's lock.
 
-    Where no queue was ever made there is no record either, and nothing is noted. Raises nothing.
+    Raises nothing.
+    """
+    note_statuses(workspace, [(state, task)], now=now)
+
+
+def note_statuses(
+    workspace: Workspace, written: Iterable[tuple[Path, Task]], *, now: float
+) -> None:
+    """Note how tasks stand whose states were just written; the caller holds the locks of all.
+
+    Where no queue was ever made there is no record either: then nothing is noted, and `written`
+    is not asked. Raises nothing.
     """
     with suppress(OSError, SowError):
-        note = StatusNote(
-            project=ProjectId(project_id_at(workspace.root)),
-            task=task.id,
-            at=now,
-            status=task.status,
-            iteration=task.iteration,
-            file=version_of(state),
-        )
-        _append(workspace.status_notes, msgspec.json.encode(note) + b"\n")
+        if not os.path.isdir(workspace.run):  # noqa: PTH112 - each change of a status asks
+            return
+        project = ProjectId(project_id_at(workspace.root))
+        notes = [_note(project, state, task, now) for state, task in written]
+        _append(workspace.status_notes, b"".join(notes))
 
 
-def _append(path: Path, line: bytes) -> None:
+def _note(project: ProjectId, state: Path, task: Task, now: float) -> bytes:
+    """Return a note as a line. Raises OSError."""
+    note = StatusNote(
+        project=project,
+        task=task.id,
+        at=now,
+        status=task.status,
+        iteration=task.iteration,
+        file=version_of(state),
+    )
+    return msgspec.json.encode(note) + b"\n"
+
+
+def _append(path: Path, lines: bytes) -> None:
     descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         if lock_within(descriptor, LOCK_SECONDS, every=RETRY_SECONDS, shared=True):
-            os.write(descriptor, line)
+            os.write(descriptor, lines)
     finally:
         os.close(descriptor)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,12 +18,14 @@ from sow.files import locked_folder
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskStatus
+from sow.state import task_folder
 from sow.state.bulk.entries import InvalidEntry, read_entries
 from sow.state.bulk.exporting import entries_of
-from sow.state.bulk.importing import import_tasks
+from sow.state.bulk.importing import NotCompleted, import_tasks
 from sow.state.bulk.plan import Known, Planned
 from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
+from sow.state.status_notes import read_notes, version_of
 from sow.state.tasks import add_task, all_places, change_task, find_task, list_tasks, read_task
 from sow.yamlfile.rendering import render_entries
 
@@ -328,9 +331,38 @@ def test_whoever_reads_waits_for_an_import_that_is_under_way(
     assert reader.communicate(timeout=240)[0] == "['010', '020']\n"
 
 
+def test_new_tasks_are_noted_for_the_record_of_changes(begun: Workspace) -> None:
+    begun.run.mkdir()
+    bring(begun, LAYERS)
+    notes, _ = read_notes(begun, 0)
+    there = [place for place in all_places(begun) if place.task_id != "010"]
+    assert [(note.task, note.status, note.file) for note in notes] == [
+        (place.task_id, TaskStatus.PENDING, version_of(place.state)) for place in there
+    ]
+    assert len(notes) > 1
+
+
+def test_new_tasks_whose_folder_is_moved_away_meanwhile_are_made_again(
+    begun: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a checkout: the import is not done before all of them lie there."""
+
+    def move_away(folder: Path) -> None:
+        shutil.copytree(folder, aside := folder.with_name("aside"))
+        folder.rename(folder.with_name("gone"))
+        aside.rename(folder)
+
+    monkeypatch.setattr(task_folder, "sync_file_system", move_away)
+    with pytest.raises(NotCompleted):
+        bring(begun, LAYERS)
+    monkeypatch.undo()
+    assert begun.import_journal.exists()
+    assert len(list_tasks(begun)) == 3
+    assert not begun.import_journal.exists()
+
+
 def _journal_of_one(workspace: Workspace) -> bytes:
     from sow.ids import PhaseName
-    from sow.state import task_folder
 
     phase, task_id = PhaseName("implementation"), TaskId("020")
     files = task_folder.first_files(

@@ -136,6 +136,7 @@ change_task(workspace, "010", change, now=0)
 )
 def test_a_writer_killed_at_this_very_step(workspace, script, event, what, name):
     add_task(workspace, name="old", agent="implementer", now=NOON)
+    workspace.run.mkdir()  # where the new status is noted
     writer = script(KILLED, event, what)
     writer.communicate()
     assert writer.returncode == -signal.SIGKILL

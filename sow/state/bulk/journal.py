@@ -30,7 +30,7 @@ from sow.state import task_folder
 from sow.state.kept.copies import wrote
 from sow.state.kept.store import project_id_at
 from sow.state.statefiles import effective, parse_state, read_bytes, rewrite_state
-from sow.state.status_notes import note_status
+from sow.state.status_notes import note_status, note_statuses
 from sow.state.transitions import moment
 
 LIMIT = 64 << 20
@@ -126,10 +126,13 @@ def _add(workspace: Workspace, tasks: Sequence[NewTask], *, now: float) -> None:
             missing[folder] = {name: text.encode() for name, text in new.files.items()}
     if missing:
         task_folder.build_all(missing)
-    for folder, files in missing.items():
-        state = folder / task_folder.STATE
-        task = parse_state(files[task_folder.STATE], TaskState, path=state).task
-        note_status(workspace, state, task, now=now)
+    states = {
+        folder / task_folder.STATE: files[task_folder.STATE] for folder, files in missing.items()
+    }
+    written = (
+        (path, parse_state(text, TaskState, path=path).task) for path, text in states.items()
+    )
+    note_statuses(workspace, written, now=now)
 
 
 def _change(workspace: Workspace, changed: ChangedTask, *, now: float) -> None:
