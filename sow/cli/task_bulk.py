@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import UNSET
@@ -102,22 +102,24 @@ def _view(planned: Planned) -> ImportedTask:
 
 
 def _print(planned: Sequence[Planned]) -> None:
+    count = Counter(map(_result, planned))
+    words = {"added": "added", "changed": "changed", "unchanged": "unchanged", "kept": "left"}
+    total = ", ".join(f"{count[word]} {shown}" for word, shown in words.items() if count[word])
+    click.echo("\n".join([*_lines(planned), total]))
+
+
+def _lines(planned: Sequence[Planned]) -> Iterator[str]:
     for each in planned:
         key = _key(each)
         named = f"Task {each.task_id}{f' ({printable(key)})' if key else ''}"
         fields = ", ".join(each.changes)
         match _result(each):
             case "added":
-                click.echo(f"{named}: added")
+                yield f"{named}: added"
             case "changed":
-                click.echo(f"{named}: changed: {fields}")
+                yield f"{named}: changed: {fields}"
             case "kept":
-                click.echo(
-                    f"{named}: not changed, because it was started; the file differs: {fields}"
-                )
-    count = Counter(map(_result, planned))
-    words = {"added": "added", "changed": "changed", "unchanged": "unchanged", "kept": "left"}
-    click.echo(", ".join(f"{count[word]} {shown}" for word, shown in words.items() if count[word]))
+                yield f"{named}: not changed, because it was started; the file differs: {fields}"
 
 
 @click.command()
