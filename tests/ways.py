@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 
 from sow.features import FEATURES
@@ -33,12 +34,23 @@ class Way:
         name = module_of(frame)
         if event != "call" or code in self._read or not self._is_followed(name):
             return
+        if self._is_import(frame):
+            return
         self._read.add(code)
         if name not in self.modules and not is_given(frame):
             self.modules.append(name)
         caller = next(self._callers(frame), name)
         if self._is_above(name, caller) and not is_value(code):
             self.turns.append(f"{caller} calls {name}.{code.co_name}")
+
+    def _is_import(self, frame: FrameType) -> bool:
+        """Whether a frame is part of an import: which those are depends on what ran before."""
+        at: FrameType | None = frame
+        while at is not None:
+            if self._is_followed(module_of(at)) and not at.f_code.co_flags & CO_OPTIMIZED:
+                return True
+            at = at.f_back
+        return False
 
     def _callers(self, frame: FrameType) -> Iterator[str]:
         """Yield the modules that a call came through, the nearest first."""
