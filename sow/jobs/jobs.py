@@ -21,7 +21,7 @@ from sow.jobs import records
 from sow.jobs.database import ACTIVE, Database
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
-from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job
+from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import verbs_of
 from sow.state.authors import Author
 
@@ -155,6 +155,14 @@ def get_job(database: Database, job_id: JobId) -> Job:
     if job is None:
         raise UnknownJob(job_id)
     return job
+
+
+def state_of(database: Database, job_id: JobId) -> JobState:
+    """Return a job's state alone; raises UnknownJob."""
+    state = database.value("select state from job where id = ?", (job_id,))
+    if state is None:
+        raise UnknownJob(job_id)
+    return JobState(state)
 
 
 def change_job(database: Database, job_id: JobId, **changes: Any) -> None:

@@ -6,7 +6,7 @@ caller holds the lock of the file's folder. Knows no field of any schema.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import UNSET
 
@@ -88,12 +88,27 @@ def effective(
     return found
 
 
-def rewrite_state(path: Path, text: bytes, changes: Changes, type: type[T]) -> T:
+class Draft(NamedTuple, Generic[T]):
+    """A change of a state file that was worked out before the lock of its folder is held."""
+
+    text: bytes
+    changes: Changes
+    result: bytes
+    state: T
+
+
+def rewrite_state(
+    path: Path, text: bytes, changes: Changes, type: type[T], *, draft: Draft[T] | None = None
+) -> T:
     """Write `text`, the bytes of `path`, with `changes` made, and return what stands there then.
 
+    `draft` saves the work where it is of the same text and changes.
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
-    result, state = rewritten(path, text, changes, type)
+    if draft is not None and (draft.text, draft.changes) == (text, changes):
+        result, state = draft.result, draft.state
+    else:
+        result, state = rewritten(path, text, changes, type)
     needed = needed_version(state)
     if needed > FIRST_VERSION:
         raise_version(path, needed)

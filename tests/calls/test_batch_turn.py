@@ -90,7 +90,7 @@ def test_a_worker_that_dies_while_it_places_is_followed_by_one_that_begins_anew(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("sow.calls.kinds.work.allocate_session", dies)
+        patched.setattr("sow.calls.kinds.work._mark_task", dies)
         patched.setattr("sow.calls.kinds.work._undo", lambda *_: None)
         with pytest.raises(Killed):
             turn(work)

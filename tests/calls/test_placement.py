@@ -27,7 +27,8 @@ from sow.processes import process_facts
 from sow.schema.job import JobState, Verb
 from sow.schema.task import TaskStatus
 from sow.state.kept.store import kept_at
-from sow.state.tasks import find_task
+from sow.state.tasks import change_task, find_task
+from sow.yamlfile import editing
 
 CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
 MAKES_A_CHAT = f'case "$1" in create-chat) echo {SESSION};; *) exit 1;; esac'
@@ -198,6 +199,37 @@ def test_a_call_that_another_one_overtakes_attaches_or_is_refused(desk: Desk, pr
         placed = place(caller, desk.database, desk.config, desk.spawn())
         assert (placed.attached, placed.job.id) == (True, 1)
     assert jobs.newest_id(desk.database) == 1
+
+
+def test_the_text_of_a_mark_is_made_before_the_job_is_on_record(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From then on its agent waits."""
+    desk.task()
+    edit, jobs_then = editing.edit_yaml, list[int]()
+
+    def edited(*words: Any, **more: Any) -> bytes:
+        jobs_then.append(jobs.newest_id(desk.database))
+        return edit(*words, **more)
+
+    monkeypatch.setattr(editing, "edit_yaml", edited)
+    put(desk, desk.spawn())
+    assert jobs_then == [0]
+    assert desk.read().status is TaskStatus.IN_PROGRESS
+
+
+def test_a_task_that_changes_before_it_is_marked_keeps_the_change(desk: Desk) -> None:
+    desk.task()
+    renamed: list[int] = []
+
+    def clock() -> float:
+        if jobs.newest_id(desk.database) and not renamed:
+            renamed.append(1)
+            change_task(desk.workspace, "010", lambda _: {"name": "Renamed"}, now=NOW)
+        return NOW
+
+    place(replace(desk.caller, clock=clock), desk.database, desk.config, desk.spawn())
+    assert (desk.read().name, desk.read().status) == ("Renamed", TaskStatus.IN_PROGRESS)
 
 
 def cancel(desk: Desk) -> None:

@@ -6,6 +6,8 @@ process lives to make: recovery undoes a `preparing` job or completes it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -32,11 +34,12 @@ from sow.jobs.unrecorded_agents import refuse_strays
 from sow.reports.wording import subject_of
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
-from sow.schema.task import SessionFacts, Task, TaskStatus
+from sow.schema.task import SessionFacts, Task, TaskState, TaskStatus
 from sow.state import transitions
 from sow.state.log_writing import LogEntry
+from sow.state.statefiles import Draft
 from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
-from sow.state.tasks import change_task, find_task
+from sow.state.tasks import change_task, draft_change, find_task
 
 
 class JobWasCancelled(StateError):
@@ -125,13 +128,14 @@ def _place_all(
     # What marks a task. It is imported here, for from the first commit on its agent waits.
     import sow.yamlfile.editing  # noqa: F401
 
+    mark = _draft_mark(caller, admitted[0]) if len(admitted) == 1 else None
     inserted = _insert_all(caller, database, config, admitted, waiter)
     pairs = list(zip(admitted, inserted, strict=True))
     became: dict[JobId, Job | SowError] = {}
     try:
         for resolved, job in pairs:
             try:
-                _take_task(caller, database, resolved, job)
+                _take_task(caller, database, resolved, job, mark)
             except SowError as error:
                 became[job.id] = _undone(caller, database, job, error, waiter)
     except BaseException as error:
@@ -143,12 +147,6 @@ def _place_all(
     became |= _enqueue(caller, database, marked, waiter)
     workers.wake(caller.workspace)
     return [_placed(resolved, became[job.id]) for resolved, job in pairs]
-
-
-def _makes_session(resolved: Resolved) -> bool:
-    """Whether a command of the executor's CLI makes the session, which may take seconds."""
-    is_made = resolved.executor.session_source is SessionSource.CREATED
-    return is_made and resolved.request.begins_session
 
 
 def _insert_all(
@@ -169,10 +167,37 @@ def _insert_all(
         raise
 
 
-def _take_task(caller: Caller, database: Database, resolved: Resolved, job: Job) -> None:
-    session = allocate_session(caller, resolved, job)
+class _Mark(NamedTuple):
+    """How a task will be marked: its session, and the text of its state."""
+
+    session: Session | None
+    draft: Draft[TaskState]
+
+
+def _draft_mark(caller: Caller, resolved: Resolved) -> _Mark | None:
+    """Work out the mark of a task before its job is on record, from when on its agent waits.
+
+    None where that cannot be: what it is refused for then is told when the task is marked.
+    """
+    if _makes_session(resolved):
+        return None
+    session = _chosen_session(resolved)
+
+    def change(task: Task) -> Mapping[str, object]:
+        return _marked(caller, resolved, task, session)
+
+    with suppress(SowError):
+        draft = draft_change(caller.workspace, resolved.task.id, change, now=caller.now())
+        return _Mark(session, draft)
+    return None
+
+
+def _take_task(
+    caller: Caller, database: Database, resolved: Resolved, job: Job, mark: _Mark | None
+) -> None:
+    session = mark.session if mark is not None else allocate_session(caller, resolved, job)
     _log_prompt(caller, resolved)
-    _mark_task(caller, database, job, resolved, session)
+    _mark_task(caller, database, job, resolved, session, mark.draft if mark is not None else None)
 
 
 def _placed(resolved: Resolved, job: Job | SowError) -> Placed | SowError:
@@ -254,11 +279,8 @@ def insert(
 
 def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | None:
     """Obtain a session id the executor's way; no lock is held meanwhile."""
-    executor = resolved.executor
-    if not resolved.request.begins_session or keeps_session(resolved, resolved.task):
-        return None
-    if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
-        return None
+    if not _makes_session(resolved):
+        return _chosen_session(resolved)
 
     def run(argv: Sequence[str]) -> str:
         # Most executors choose their ids; few calls run a command, and it needs all of an attempt.
@@ -266,7 +288,29 @@ def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | 
 
         return run_session_command(argv, job, caller.workspace.root, caller.environ)
 
-    return executor.create_session(run)
+    return resolved.executor.create_session(run)
+
+
+def _makes_session(resolved: Resolved) -> bool:
+    """Whether a command of the executor's CLI makes the session, which may take seconds."""
+    return _begins(resolved, SessionSource.CREATED)
+
+
+def _chosen_session(resolved: Resolved) -> Session | None:
+    """Return a session whose id sow chooses; None where it chooses none."""
+
+    def run(argv: Sequence[str]) -> str:
+        raise AssertionError(f"{argv}: no command makes a session whose id is chosen")
+
+    return (
+        resolved.executor.create_session(run) if _begins(resolved, SessionSource.CHOSEN) else None
+    )
+
+
+def _begins(resolved: Resolved, source: SessionSource) -> bool:
+    """Whether the job begins a session whose id comes about so."""
+    is_new = resolved.request.begins_session and not keeps_session(resolved, resolved.task)
+    return is_new and resolved.executor.session_source is source
 
 
 def keeps_session(resolved: Resolved, task: Task) -> bool:
@@ -298,7 +342,12 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
 
 
 def _mark_task(
-    caller: Caller, database: Database, job: Job, resolved: Resolved, session: Session | None
+    caller: Caller,
+    database: Database,
+    job: Job,
+    resolved: Resolved,
+    session: Session | None,
+    draft: Draft[TaskState] | None,
 ) -> Task:
     """Write `in_progress` and the session into the state, checking again under the lock.
 
@@ -309,31 +358,38 @@ def _mark_task(
     """
 
     def change(task: Task) -> Mapping[str, object]:
-        current = jobs.get_job(database, job.id)
-        if current.state is JobState.CANCELLED:
-            raise JobWasCancelled(current)
-        admit(caller, resolved, task)
-        if task.status not in (current.prior_status, TaskStatus.IN_PROGRESS):
+        if jobs.state_of(database, job.id) is JobState.CANCELLED:
+            raise JobWasCancelled(job)
+        changes = _marked(caller, resolved, task, session)
+        if task.status not in (job.prior_status, TaskStatus.IN_PROGRESS):
             jobs.change_job(database, job.id, prior_status=task.status)
-        now = caller.now()
-        if resolved.request.continues_session:
-            return transitions.begin_resume(task, now)
-        changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
-        changes["assigned_agent"] = resolved.agent
-        if not keeps_session(resolved, task):
-            changes |= transitions.clear_session(task)
-        if session is not None:
-            facts = SessionFacts(
-                executor=resolved.executor.name,
-                cwd=resolved.cwd,
-                started=False,
-                dialect=UNSET if session.dialect is None else session.dialect,
-            )
-            changes |= {"session_id": session.id, "session": facts}
         return changes
 
-    by = author_of_job(job)
-    return change_task(caller.workspace, resolved.task.id, change, now=caller.now(), by=by)
+    task_id, by = resolved.task.id, author_of_job(job)
+    return change_task(caller.workspace, task_id, change, now=caller.now(), by=by, draft=draft)
+
+
+def _marked(
+    caller: Caller, resolved: Resolved, task: Task, session: Session | None
+) -> Mapping[str, object]:
+    """Return what marks a task as taken. Raises what `admit` does."""
+    admit(caller, resolved, task)
+    now = caller.now()
+    if resolved.request.continues_session:
+        return transitions.begin_resume(task, now)
+    changes = dict(transitions.enter(task, TaskStatus.IN_PROGRESS, now=now))
+    changes["assigned_agent"] = resolved.agent
+    if not keeps_session(resolved, task):
+        changes |= transitions.clear_session(task)
+    if session is not None:
+        facts = SessionFacts(
+            executor=resolved.executor.name,
+            cwd=resolved.cwd,
+            started=False,
+            dialect=UNSET if session.dialect is None else session.dialect,
+        )
+        changes |= {"session_id": session.id, "session": facts}
+    return changes
 
 
 def _undone(
@@ -377,11 +433,9 @@ def _enqueue(
         with database.transaction():
             statuses.take_notes(caller.workspace, database, now=caller.now())
             for job in marked:
-                current = jobs.get_job(database, job.id)
-                if current.state is JobState.PREPARING:
-                    leases.queue_or_hold(database, current, now=caller.now())
-                    current = jobs.get_job(database, job.id)
-                queued[job.id] = current
+                if jobs.state_of(database, job.id) is JobState.PREPARING:
+                    leases.queue_or_hold(database, job, now=caller.now())
+                queued[job.id] = jobs.get_job(database, job.id)
     except SowError as error:
         return {job.id: error for job in marked}
     return {job.id: _stands(caller, database, queued[job.id], waiter) for job in marked}
