@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from pathlib import Path
 
 NAME = "sow"
@@ -27,17 +28,23 @@ def user_folder(base: BaseFolder) -> str:
     Linux and macOS: `$XDG_CONFIG_HOME/sow`, else `~/.config/sow`, and likewise. Windows:
     `%APPDATA%/sow` for the configuration, `%LOCALAPPDATA%/sow` for the others.
     """
-    variable, below_home, attribute = base.value
+    variable, _, attribute = base.value
     if sys.platform == "win32":
         from platformdirs.windows import Windows  # each platform needs its own only
 
         folders = Windows(NAME, appauthor=False, roaming=base is BaseFolder.CONFIG)
         return str(getattr(folders, attribute))
-    chosen = os.environ.get(variable, "")
+    return _unix_folder(base, os.environ.get(variable, ""), os.environ.get("HOME"))
+
+
+@cache
+def _unix_folder(base: BaseFolder, chosen: str, named_home: str | None) -> str:
+    """Return a folder by its variable and HOME: it is asked for often, and each look costs."""
+    _, below_home, attribute = base.value
     if chosen.startswith("/"):
         return f"{chosen}/{NAME}"
     home = os.path.expanduser("~")  # noqa: PTH111 - no exception without a home
-    if not chosen and home.startswith("/") and os.environ.get("HOME") != "":
+    if not chosen and home.startswith("/") and named_home != "":
         return f"{home}/{below_home}/{NAME}"
     from platformdirs.unix import Unix  # who has no home, or names a folder in no usual way
 

@@ -11,7 +11,7 @@ transaction says that a loss of power may undo it.
 """
 
 import sqlite3
-import threading
+from _thread import RLock  # `threading` takes long to import
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -49,6 +49,32 @@ SOMETHING = f"""
 """  # noqa: S608 - words of ours
 
 
+class Faults:
+    """Tells a fault of the file (locked, full, damaged) from one of ours.
+
+    A plain class: each statement is run in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, _traceback: object) -> None:
+        """Raise QueueError in the place of a fault of the file."""
+        if error is None or isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+            return
+        if isinstance(error, sqlite3.DatabaseError):
+            raise unusable(self.path, error) from error
+        if isinstance(error, OverflowError):
+            raise QueueError(
+                "a number is too large to be stored",
+                hint="Nothing was changed. Find the number in the command, in SOW_JOB_ID or in"
+                " the configuration, and make it smaller.",
+            ) from error
+
+
 class Database:
     """One connection to a queue file, shared by the threads of a process.
 
@@ -62,7 +88,8 @@ class Database:
         """Use a connection. `name`: the second name of the file, without which it is not ours."""
         self.path = path
         self.connection = connection
-        self.lock = threading.RLock()
+        self.lock = RLock()
+        self._faults = Faults(path)
         self._depth = 0
         self._marks = marks
         self._name = name
@@ -107,20 +134,25 @@ class Database:
 
     def _commit(self, before: int) -> None:
         if self.connection.total_changes != before:
-            with self._faults():
+            with self._faults:
                 count_commit(self.connection)
         self._execute("commit")
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Return all rows of a query. Raises QueueError when the file cannot be used."""
-        with self._reading():
-            return self.connection.execute(sql, parameters).fetchall()
+        with self.lock:
+            if self._depth or self._is_looked_at:  # whoever began it looks at the files
+                return self._all(sql, parameters)
+            with self.reading():
+                return self._all(sql, parameters)
 
     def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query, if any. Raises QueueError like `rows`."""
-        with self._reading():
-            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
-            return row
+        with self.lock:
+            if self._depth or self._is_looked_at:  # as in `rows`
+                return self._first(sql, parameters)
+            with self.reading():
+                return self._first(sql, parameters)
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
         """Return the first value of a query's first row; None without a row. Raises QueueError."""
@@ -141,14 +173,22 @@ class Database:
         commits = self.value("pragma data_version")  # of others
         return int(commits), self.connection.total_changes
 
+    def _all(self, sql: str, parameters: Parameters) -> list[sqlite3.Row]:
+        with self._faults:
+            return self.connection.execute(sql, parameters).fetchall()
+
+    def _first(self, sql: str, parameters: Parameters) -> sqlite3.Row | None:
+        with self._faults:
+            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+            return row
+
     def row_though_removed(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
         """Return the first row of a query to the file that we opened, wherever that is by now.
 
         What it tells is how things stood when the file was lost. Raises QueueError.
         """
-        with self.lock, self._faults():
-            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
-            return row
+        with self.lock:
+            return self._first(sql, parameters)
 
     def run(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         """Run one statement, in the transaction that is open or in one of its own.
@@ -156,8 +196,11 @@ class Database:
         Raises QueueError when the file cannot be used, sqlite3.IntegrityError
         when a constraint forbids the change.
         """
-        with self.transaction():
-            return self._execute(sql, parameters)
+        with self.lock:
+            if self._depth:
+                return self._execute(sql, parameters)
+            with self.transaction():
+                return self._execute(sql, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -180,11 +223,6 @@ class Database:
                 self._is_looked_at = False
             self._look_again()
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self.reading(), self._faults():
-            yield
-
     def _look_again(self) -> None:
         """Raise QueueChanged when the file was swapped while we used it."""
         before = self._marks
@@ -193,7 +231,7 @@ class Database:
             self._look_at_format()
 
     def _execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
-        with self._faults():
+        with self._faults:
             return self.connection.execute(sql, parameters)
 
     def _look_at_files(self) -> None:
@@ -210,7 +248,7 @@ class Database:
 
         Raise QueueReplaced when another file was copied over it.
         """
-        with self._faults():
+        with self._faults:
             if self._read_in is None or self._marks.file_written != self._read_in.file_written:
                 # SQLite does not notice that: it would go on with the pages that it remembers.
                 self.connection.execute("pragma shrink_memory")
@@ -221,22 +259,6 @@ class Database:
         if version < FORMAT or not is_ours:
             raise QueueReplaced(self.path)
         self._read_in = self._marks
-
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Tell a fault of the file (locked, full, damaged) from one of ours."""
-        try:
-            yield
-        except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-            raise
-        except sqlite3.DatabaseError as error:
-            raise unusable(self.path, error) from error
-        except OverflowError as error:
-            raise QueueError(
-                "a number is too large to be stored",
-                hint="Nothing was changed. Find the number in the command, in SOW_JOB_ID or in"
-                " the configuration, and make it smaller.",
-            ) from error
 
     def close(self) -> None:
         """Close the connection.
