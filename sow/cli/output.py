@@ -16,8 +16,10 @@ from sow.terminal_text import cells, printable
 if TYPE_CHECKING:
     from msgspec import Struct
 
+    # Not at run time: Python takes a millisecond to compile the first text of a type.
+    View = TypeVar("View", bound=Mapping[str, Any] | Struct)
+
 F = TypeVar("F", bound=Callable[..., Any])
-View = TypeVar("View", bound="Mapping[str, Any] | Struct")
 
 MOST = 1_000_000
 """No number that an option takes is larger; what is was a slip, and fits into no record."""

@@ -9,20 +9,21 @@ once, to whoever waits, for only a person can end that.
 import os
 import sys
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from sow.calls.wait import Progress
 from sow.cli import late_click as click
-from sow.jobs import control, workers
+from sow.ids import JobId
+from sow.jobs import workers
 from sow.jobs.database import Database
-from sow.jobs.known_jobs import KnownJobs, warnings_of
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
 
 if TYPE_CHECKING:
     from sow.cli.job_news import JobNews
     from sow.cli.job_rows import JobRows
+    from sow.jobs.known_jobs import KnownJobs
 
 QUICK_SECONDS = 2.0
 """Of a call that is over sooner nobody needs to be told how it went: that it ended is enough."""
@@ -80,20 +81,29 @@ class WaitingView(LiveView):
 
     def __init__(self, workspace: Workspace, database: Database, *, as_json: bool) -> None:
         super().__init__(workspace, database, as_json=as_json)
-        self._known = KnownJobs(database)
+        self._known: KnownJobs | None = None
         self._noted: dict[Hashable, str | None] = {}
 
     def show(self, progress: Progress) -> None:
         """Show how the jobs stand, and what keeps them."""
+        if self._known is None:
+            # The jobs are queued by now; before that, their agents wait for every import.
+            from sow.jobs.known_jobs import KnownJobs
+
+            self._known = KnownJobs(self.database)
         found = self._known.read(progress.job_ids, at=time.monotonic())
-        self._say_changes(found)
+        self._say_changes(found, self._known.fresh)
         if self.is_terminal:
             self.draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
             self.news.tell_of(progress.job_ids)
 
-    def _say_changes(self, found: Sequence[Job]) -> None:
+    def _say_changes(self, found: Sequence[Job], fresh: Collection[JobId]) -> None:
         """Say what keeps jobs, or limits them, once each time that it is another thing."""
+        # As in `show`.
+        from sow.jobs import control
+        from sow.jobs.known_jobs import warnings_of
+
         waiting = [job.task_id for job in found if _waits(job)]
         since = control.paused_since(self.database)
         if waiting or not since:
@@ -105,7 +115,7 @@ class WaitingView(LiveView):
         short_of = workers.short_of(self.database, self.workspace)
         if waiting or not short_of:
             self._say("short", short_of, f"sow starts no jobs now: {short_of}")
-        for job_id in self._known.fresh:
+        for job_id in fresh:
             for words in warnings_of(self.database, job_id):
                 self._say((job_id, words), words, words)
 

@@ -6,20 +6,22 @@ environment: `config.load` has done that.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sow.config.checks import Checks
 from sow.config.clones import CloneSettings
-from sow.config.notify import NotifyCommand
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.errors import ExecutorError
 from sow.paths import display_path
 from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
-from sow.schema.notification import NotifyEvent
 from sow.schema.usage import Prices
+
+if TYPE_CHECKING:
+    from sow.config.notify import NotifyCommand
+    from sow.schema.notification import NotifyEvent
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
@@ -81,7 +83,7 @@ class Configuration(msgspec.Struct, frozen=True):
     """Who may say that a task is completed."""
     approve: ApproveRule = ApproveRule.PEOPLE
     """Who approves plans, documents and the whole of a project."""
-    notify: Mapping[NotifyEvent, NotifyCommand] = {}
+    notify: "Mapping[NotifyEvent, NotifyCommand]" = {}
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()
     """What the files and the environment say without effect, one sentence each."""

@@ -6,7 +6,7 @@ what has no effect is collected as warnings.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -26,7 +26,6 @@ from sow.config.defaults import (
 )
 from sow.config.features import read_features
 from sow.config.merge import merge_executor, merge_worker
-from sow.config.notify import notify_commands, origins_of
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
 from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
@@ -43,6 +42,10 @@ from sow.schema.config import (
     WorkerSection,
 )
 from sow.schema.executor import ExecutorConfig
+
+if TYPE_CHECKING:
+    from sow.config.notify import NotifyCommand
+    from sow.schema.notification import NotifyEvent
 
 ONLY_THE_USERS = {
     "agents": "agents run on each user's own subscriptions",
@@ -80,7 +83,7 @@ def load_configuration(
     prices = prices_of(user.content)
     features, feature_origins = read_features(user, repository)
     retry, retry_origins = _retry(user.content.retry or RetrySection())
-    notify = notify_commands(user)
+    notify, notify_origins = _notify(user)
     return Configuration(
         path=path,
         exists=user.exists,
@@ -99,7 +102,7 @@ def load_configuration(
         | retry_origins
         | clone_origins
         | check_origins
-        | origins_of(notify)
+        | notify_origins
         | _review_origin(repository.content)
         | batch_origins(repository)
         | {("approve",): FILE if user.content.approve else DEFAULT},
@@ -213,6 +216,18 @@ def _retry(section: RetrySection) -> tuple[dict[str, Any], dict[Key, Origin]]:
         **found,
     }
     return settings, {("retry", name): FILE if name in found else DEFAULT for name in settings}
+
+
+def _notify(
+    source: Source[UserConfigFile],
+) -> "tuple[Mapping[NotifyEvent, NotifyCommand], dict[Key, Origin]]":
+    if not source.content.notify:
+        return {}, {}
+    # Few users have a command for any event.
+    from sow.config.notify import notify_commands, origins_of
+
+    commands = notify_commands(source)
+    return commands, origins_of(commands)
 
 
 def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:

@@ -12,7 +12,6 @@ from sow.evidence import is_named, is_void, record_of
 from sow.files import NotAFile, read_regular
 from sow.files.flock import try_lock
 from sow.jobs import doorbell
-from sow.jobs.putting_aside import UNPROVEN, move_aside
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
@@ -96,11 +95,17 @@ def put_foreign_aside(workspace: Workspace, paths: AttemptPaths) -> None:
     """
     job = paths.folder.parent
     if job.is_symlink():
-        move_aside(workspace.queue_db, [job], kind=UNPROVEN)
+        foreign = job
     elif paths.folder.is_symlink() or any(
-        os.path.lexists(paths.folder / name) for name in EVIDENCE
+        os.path.lexists(f"{paths.folder}/{name}") for name in EVIDENCE
     ):
-        move_aside(workspace.queue_db, [paths.folder], kind=UNPROVEN)
+        foreign = paths.folder
+    else:
+        return
+    # For what a pull has brought.
+    from sow.jobs.putting_aside import UNPROVEN, move_aside
+
+    move_aside(workspace.queue_db, [foreign], kind=UNPROVEN)
 
 
 def _mark_void(paths: AttemptPaths, attempt_id: str) -> None:

@@ -9,7 +9,6 @@ import errno
 import os
 import stat
 from pathlib import Path
-from shlex import quote
 
 from sow.errors import QueueError
 from sow.files import LeadsOut
@@ -42,6 +41,9 @@ def refuse_foreign_run(workspace: Workspace) -> None:
     """
     run = workspace.run
     if not run.is_dir() and os.path.lexists(run) and not run.is_symlink():
+        # For this refusal alone.
+        from shlex import quote
+
         raise QueueError(
             f"{run} is not a folder, so the queue and the job records in it are lost. A pull or"
             " checkout of a commit with a file of that name deletes them",

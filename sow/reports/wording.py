@@ -4,7 +4,6 @@ Pure. Owns these few words, so that a job without an agent, or one that is about
 no task, reads well wherever jobs are told of.
 """
 
-import shlex
 from collections.abc import Sequence
 
 from sow.schema.job import Job
@@ -53,7 +52,10 @@ def call_of(job: Job) -> Sequence[str]:
 
 def again(job: Job) -> str:
     """Return that command, to be copied."""
-    return f"`{shlex.join(call_of(job))}`"
+    # For refusals and hints alone.
+    from shlex import join
+
+    return f"`{join(call_of(job))}`"
 
 
 def waiting_command(
@@ -68,7 +70,10 @@ def waiting_command(
     words += ["--any"] if any_one else []
     words += ["--wait", wait] if wait else []
     words += ["--json"] if as_json else []
-    return shlex.join(words)
+    # For a call that goes away.
+    from shlex import join
+
+    return join(words)
 
 
 def wait_for_job(job: Job) -> str:

@@ -5,6 +5,7 @@ of a schema. Raises nothing but `YamlProblem`. Imports PyYAML when it reads: muc
 this module for its types and errors alone.
 """
 
+from codecs import BOM_UTF8 as BOM
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -56,8 +57,9 @@ def problem_in(text: bytes, keys: KeyPath, reason: str, *, path: Path) -> YamlPr
 
 def decode(text: bytes, path: Path) -> str:
     """Return `text` as a string, without a byte order mark. Raises YamlProblem."""
+    text = text.removeprefix(BOM)  # the codec for that is imported anew by each command
     try:
-        return text.decode("utf-8-sig")
+        return text.decode()
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         column = error.start - text.rfind(b"\n", 0, error.start)
