@@ -50,7 +50,7 @@ def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
         _put(wanted, keys, plain)
         if isinstance(plain, (dict, list)) or source.count("\n") != before.count("\n"):
             root = None  # else every other key is where it was
-    if _load(source, path) != wanted:
+    if load(source, path) != wanted:
         raise YamlProblem(_ENTANGLED, path=path)
     return source.replace("\n", line_end).encode("utf-8", "replace")
 
