@@ -6,6 +6,7 @@ mark of a clone, and writes none; knows nothing of what the files hold.
 
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from sow import env_vars
@@ -90,28 +91,78 @@ class Workspace:
 
 
 class AttemptPaths:
-    """The files of one attempt, all below one folder, `folder`."""
+    """The files of one attempt, all below one folder, `folder`.
+
+    Each path is made when it is first asked for: nobody needs all of them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.prompt = folder / "prompt.md"
-        self.output = folder / "output.jsonl"
-        self.stderr = folder / "stderr.log"
-        self.result = folder / "result.json"
+
+    @cached_property
+    def prompt(self) -> Path:
+        """What the process reads on its standard input."""
+        return self.folder / "prompt.md"
+
+    @cached_property
+    def output(self) -> Path:
+        """What it prints."""
+        return self.folder / "output.jsonl"
+
+    @cached_property
+    def stderr(self) -> Path:
+        """What it prints on standard error."""
+        return self.folder / "stderr.log"
+
+    @cached_property
+    def result(self) -> Path:
         """What a program of ours has found out, where one was the attempt's process."""
-        self.clone_orders = folder / "clone.json"
+        return self.folder / "result.json"
+
+    @cached_property
+    def clone_orders(self) -> Path:
         """What is asked of the program that makes the task's clone before the agent starts."""
-        self.setup_log = folder / "setup.log"
+        return self.folder / "clone.json"
+
+    @cached_property
+    def setup_log(self) -> Path:
         """What the repository's command line has printed that makes a clone ready for work."""
-        self.started = folder / "started.json"
-        self.exit = folder / "exit.json"
-        self.alive_lock = folder / "alive.lock"
-        self.quiet = folder / "quiet"
+        return self.folder / "setup.log"
+
+    @cached_property
+    def started(self) -> Path:
+        """When the supervisor has started the process, and which it is."""
+        return self.folder / "started.json"
+
+    @cached_property
+    def exit(self) -> Path:
+        """How the process has ended, by its supervisor."""
+        return self.folder / "exit.json"
+
+    @cached_property
+    def alive_lock(self) -> Path:
+        """The file whose lock is the life of the supervisor and of the process."""
+        return self.folder / "alive.lock"
+
+    @cached_property
+    def quiet(self) -> Path:
         """Is there while the agent gives no sign of life; it holds the time of the last one."""
-        self.void = folder / "void"
-        self.tree_before = folder / "tree.json"
+        return self.folder / "quiet"
+
+    @cached_property
+    def void(self) -> Path:
+        """The mark of an attempt that was given up."""
+        return self.folder / "void"
+
+    @cached_property
+    def tree_before(self) -> Path:
         """How the working tree stood before a reviewer began that works in it."""
-        self.last_valid_state = folder / "state.yaml"
+        return self.folder / "tree.json"
+
+    @cached_property
+    def last_valid_state(self) -> Path:
+        """The copy of the task's state that was taken before the process began."""
+        return self.folder / "state.yaml"
 
     @property
     def number(self) -> int:

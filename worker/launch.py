@@ -18,12 +18,12 @@ from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
-from sow.files import opened_folder, write_in
+from sow.files import write_in
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
-from sow.jobs.private_folders import make_private
+from sow.jobs.private_folders import opened_private
 from sow.jobs.unrecorded_agents import TaskIsCarried
 from sow.paths import AttemptPaths, attempt_id
 from sow.processes.fork_server import ServersDie
@@ -300,11 +300,10 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     state = read_bytes(prepared.state_file) if prepared.state_file is not None else None
     try:
         put_foreign_aside(context.workspace, paths)
-        make_private(paths.folder, below=context.workspace.run)
         files = {paths.prompt.name: prepared.stdin.encode(), **prepared.files}
         if state is not None:
             files[paths.last_valid_state.name] = state
-        with opened_folder(paths.folder) as folder:
+        with opened_private(paths.folder, below=context.workspace.run) as folder:
             for name, data in files.items():
                 write_in(folder, paths.folder / name, data, mode=0o600, durable=False)
     except OSError as error:

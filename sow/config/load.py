@@ -5,6 +5,7 @@ what has no effect is collected as warnings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from sow.config.merge import merge_executor, merge_worker
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
 from sow.config.prices import price_keys, prices_of
 from sow.config.rules import check_executor, check_roles, executor_type, nearest
-from sow.config.source import Source, given, read_source
+from sow.config.source import Source, given, read_source, read_text, source_of
 from sow.paths import display_path
 from sow.schema.config import (
     AgentsSection,
@@ -144,7 +145,13 @@ def read_executors(path: Path) -> Mapping[str, ExecutorConfig]:
 
     Raises InvalidConfiguration.
     """
-    user = read_source(path, UserConfigFile)
+    return _executors_in(path, read_text(path))
+
+
+@lru_cache(maxsize=4)
+def _executors_in(path: Path, text: bytes | None) -> Mapping[str, ExecutorConfig]:
+    """Return the same of a file's text: a worker asks for each attempt, and it seldom changes."""
+    user = source_of(path, text, UserConfigFile)
     return _executors(user, (user.content.agents or AgentsSection()).executors or {})[0]
 
 

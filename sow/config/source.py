@@ -50,17 +50,28 @@ def read_source(path: Path, type: type[T]) -> Source[T]:
 
     Raises InvalidConfiguration.
     """
+    return source_of(path, read_text(path), type)
+
+
+def read_text(path: Path) -> bytes | None:
+    """Return what stands in a file; None where there is none. Raises InvalidConfiguration."""
     try:
         refuse_link_out(path)
-        text = read_regular(path, CONFIG_LIMIT)
+        return read_regular(path, CONFIG_LIMIT)
     except FileNotFoundError:
-        return Source(path=path, exists=False, text=b"", content=type())
+        return None
     except NotAFile as error:
         raise InvalidConfiguration(
             path=path,
             reason=f"cannot be read: {error.reason}",
             remedy="Make it a file that you can read, or remove it to use the defaults.",
         ) from error
+
+
+def source_of(path: Path, text: bytes | None, type: type[T]) -> Source[T]:
+    """Return what `read_text` has read of `path` as a `type`. Raises InvalidConfiguration."""
+    if text is None:
+        return Source(path=path, exists=False, text=b"", content=type())
     content = type() if _says_nothing(text) else _parse(text, type, path)
     return Source(path=path, exists=True, text=text, content=content)
 

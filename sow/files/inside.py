@@ -39,9 +39,9 @@ def open_folder(folder: Path, *, root: Path | None = None, makes: int | None = N
     `root` is the repository where the path does not tell. `makes` is the mode of the folders to
     make where some are missing. Raises LeadsOut, OSError.
     """
-    roots = _roots_of(folder, root)
-    if roots:
-        return _walk(roots, folder, makes)
+    top_parts = _top_of(folder, root)
+    if top_parts is not None:
+        return _walk(top_parts, folder, makes)
     if makes is not None:
         folder.mkdir(mode=makes, parents=True, exist_ok=True)
     return os.open(folder, PLAIN)
@@ -128,14 +128,26 @@ def _roots_of(path: Path, root: Path | None) -> list[Path]:
     return found
 
 
-def _walk(roots: list[Path], folder: Path, makes: int | None) -> int:
+def _top_of(path: Path, root: Path | None) -> int | None:
+    """Return how many parts the outermost of these repositories has; None where there is none."""
+    parts = path.parts
+    found = parts.index(SOW_FOLDER, 1) if SOW_FOLDER in parts[1:] else None
+    if root is None:
+        return found
+    own = len(parts) - len(path.relative_to(root).parts)
+    return own if found is None else min(found, own)
+
+
+def _walk(top_parts: int, folder: Path, makes: int | None) -> int:
+    parts = folder.parts
+    top = Path(*parts[:top_parts])
     try:
-        return _step_down(roots[0], folder.relative_to(roots[0]).parts, makes)
+        return _step_down(top, parts[top_parts:], makes)
     except OSError as error:
         if error.errno not in NO_FOLDER:
             raise
-        refuse_leading_out(folder, root=roots[0])
-        top, real = Path(os.path.realpath(roots[0])), Path(os.path.realpath(folder))
+        refuse_leading_out(folder, root=top)
+        top, real = Path(os.path.realpath(top)), Path(os.path.realpath(folder))
         if real == folder or not real.is_relative_to(top):  # no link: something else lies there
             raise
         return _step_down(top, real.relative_to(top).parts, makes)

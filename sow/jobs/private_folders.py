@@ -8,6 +8,8 @@ used; one of another user is left as it is, for that user's files are in it.
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sow.errors import QueueError
@@ -25,12 +27,22 @@ def make_private(folder: Path, *, below: Path) -> None:
 
     Raises LeadsOut, OSError.
     """
-    for part in (folder, *folder.parents):
-        if part == below or not part.is_relative_to(below):
-            return
-        if part == folder or _is_open_to_others(os.stat(part)):  # noqa: PTH116
-            with opened_folder(part, root=below, makes=MODE) as descriptor:
-                _close_to_others(descriptor)
+    with opened_private(folder, below=below):
+        pass
+
+
+@contextmanager
+def opened_private(folder: Path, *, below: Path) -> Iterator[int]:
+    """Do as `make_private`, and give the folder, open. Raises LeadsOut, OSError."""
+    with opened_folder(folder, root=below, makes=MODE) as descriptor:
+        _close_to_others(descriptor)
+        for part in folder.parents:
+            if not str(part).startswith(f"{below}/"):
+                break
+            if _is_open_to_others(os.stat(part)):  # noqa: PTH116
+                with opened_folder(part, root=below) as above:
+                    _close_to_others(above)
+        yield descriptor
 
 
 def refuse_foreign_run(workspace: Workspace) -> None:

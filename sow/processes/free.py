@@ -31,15 +31,13 @@ LIMITED = {
 
 def free_disk(folder: Path) -> int | None:
     """Return the bytes that are free for us where a folder lies, or is to lie; None if unknown."""
-    for place in (folder, *folder.parents):
-        try:
-            facts = os.statvfs(place)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return None
-        return facts.f_bavail * facts.f_frsize if facts.f_blocks else None
-    return None
+    try:
+        facts = os.statvfs(folder)
+    except FileNotFoundError:
+        return free_disk(folder.parent) if folder != folder.parent else None
+    except OSError:
+        return None
+    return facts.f_bavail * facts.f_frsize if facts.f_blocks else None
 
 
 def free_memory(proc: Path | None = None) -> int | None:
