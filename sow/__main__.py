@@ -1,12 +1,15 @@
 """`python -P -m sow`: the command line, and how its process begins and ends."""
 
 import sys
-from typing import NoReturn
 
 from sow import quick_start
 
+TYPE_CHECKING = False  # as `typing` has it, which is imported once that is cheap
+if TYPE_CHECKING:
+    from typing import NoReturn
 
-def main() -> NoReturn:
+
+def main() -> "NoReturn":
     """Run the command line, and end the process with its exit code."""
     quick_start.begin()
     from sow.cli.root import run  # what this imports is to be cheap already

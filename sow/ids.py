@@ -37,7 +37,7 @@ TASK_KEY_PATTERN = r"^[A-Za-z][A-Za-z0-9._/-]{0,99}$"
 
 def parse_task_id(text: str) -> TaskId:
     """Return `text` as a task id, or refuse it (paths, signs and spaces among the refused)."""
-    if not re.fullmatch(TASK_ID_PATTERN[1:-1], text):
+    if not re.fullmatch(TASK_ID_PATTERN, text):
         raise StateError(
             f"not a task id: {text!r}",
             hint=f"{_meant(text)}A task id is three or more digits, such as 010."
@@ -53,7 +53,7 @@ def _meant(text: str) -> str:
 
 def parse_phase(text: str) -> PhaseName:
     """Return `text` as a phase name, or refuse it."""
-    if not re.fullmatch(SLUG_PATTERN[1:-1], text):
+    if not re.fullmatch(SLUG_PATTERN, text):
         raise UsageError(
             f"not a phase name: {text!r}",
             hint="A phase is lower-case letters, digits and dashes, such as implementation.",

@@ -1,21 +1,40 @@
 """Puts off modules that others import at their top and that a usual command never uses.
 
-click and msgspec import `inspect`, `gettext` and more at their top; importing those takes a third
-of a short command's time (docs/performance.md). Here such a module's name stands for a `LateModule`
-first: the module itself is imported when something of it is asked for that the importer does not
-need at once. What the importer does need is given here, and equals the module's own answer
-(tests/test_late_modules.py).
+click and msgspec import `inspect`, `gettext` and more at their top, Python's own `typing` and
+`pathlib` as well; importing those takes a third of a short command's time (docs/performance.md).
+Here such a module's name stands for a `LateModule` first: the module itself is imported when
+something of it is asked for that the importer does not need at once. What the importer does need
+is given here, and equals the module's own answer (tests/test_late_modules.py). Imports nothing
+that imports one of them.
 """
 
+import _sre  # type: ignore[import-not-found]  # no stub has it
 import _thread
 import os
 import sys
-import typing
 import urllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # as `typing` has it
+if TYPE_CHECKING:
+    from typing import Any
+
+Known = Callable[[], Mapping[str, object]]
+"""Asked once, when a module is first asked for anything: what its importers need of it."""
+
+
+class LatePattern:
+    """A regular expression that is compiled when it is first used."""
+
+    def __init__(self, pattern: "Any", flags: int = 0) -> None:
+        self._arguments = pattern, flags
+
+    def __getattr__(self, name: str) -> "Any":
+        found = getattr(imported("re").compile(*self._arguments), name)
+        setattr(self, name, found)
+        return found
 
 
 class LateModule(ModuleType):
@@ -24,17 +43,19 @@ class LateModule(ModuleType):
     Whoever holds it goes on holding it: each name that it does not know is the module's own.
     """
 
-    def __init__(self, name: str, known: Mapping[str, object]) -> None:
+    def __init__(self, name: str, known: Known) -> None:
         super().__init__(name)
-        vars(self).update(known)
+        self._known = known
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         if name == "__path__" and self.__name__ not in PACKAGES:  # `from … import` asks
             raise AttributeError(name)
-        return getattr(imported(self.__name__), name)
+        known = vars(self).pop("_known", dict)
+        vars(self).update(known())
+        return vars(self)[name] if name in vars(self) else getattr(imported(self.__name__), name)
 
 
-PACKAGES = frozenset({"multiprocessing"})
+PACKAGES = frozenset({"multiprocessing", "re"})
 """Those of them that have modules of their own."""
 
 _replacing = _thread.allocate_lock()  # `threading` takes long to import
@@ -48,7 +69,7 @@ def imported(name: str) -> ModuleType:
     return import_module(name)
 
 
-def put_off(modules: "Mapping[str, Mapping[str, object]] | None" = None) -> None:
+def put_off(modules: "Mapping[str, Known] | None" = None) -> None:
     """Put off `modules`, `KNOWN` without any, but for what this process has imported already."""
     for name, known in (KNOWN if modules is None else modules).items():
         if name not in sys.modules:
@@ -74,48 +95,84 @@ def one_or_many(singular: str, plural: str, count: int) -> str:
     return singular if count == 1 else plural
 
 
-def _asked_later(module: str, name: str) -> Callable[..., Any]:
+def _asked_later(module: str, name: str) -> "Callable[..., Any]":
     """Return a function that imports its module when it is called."""
 
-    def ask(*arguments: Any, **named: Any) -> Any:
+    def ask(*arguments: "Any", **named: "Any") -> "Any":
         return getattr(imported(module), name)(*arguments, **named)
 
     return ask
 
 
-def _functions(module: str, *names: str) -> dict[str, object]:
-    return {name: _asked_later(module, name) for name in names}
+def _functions(module: str, *names: str) -> Known:
+    return lambda: {name: _asked_later(module, name) for name in names}
 
 
-KNOWN: Mapping[str, Mapping[str, object]] = {
-    "gettext": {"gettext": same, "ngettext": one_or_many},
-    "inspect": {"cleandoc": cleandoc},
+def _of_re() -> Mapping[str, object]:
+    """Return the two types that `typing` names, of a pattern that is made as `re` makes one.
+
+    msgspec compiles the pattern of each field of each form, few of which a command reads.
+    """
+    pattern = _sre.compile("", 0, [1], 0, {}, ())  # 1: it has matched
+    return {"Pattern": type(pattern), "Match": type(pattern.match("")), "compile": LatePattern}
+
+
+def _of_msgspec_utils() -> Mapping[str, object]:
+    """Return all of `msgspec._utils`, imported without the sample that it tries.
+
+    It asks whether ForwardRef takes `is_class`, as since Python 3.11 it does. An answer of typing's
+    own compiles a text, and the first time Python makes a class for each word of its grammar for
+    that: a twentieth of a short command's time.
+    """
+    import typing
+
+    real = typing.ForwardRef
+    setattr(typing, "ForwardRef", lambda *_text, **_options: None)  # noqa: B010 - a class to mypy
+    try:
+        return vars(imported("msgspec._utils"))
+    finally:
+        setattr(typing, "ForwardRef", real)  # noqa: B010
+
+
+def _of_typing() -> Mapping[str, object]:
+    import typing
+
+    return {name: getattr(typing, name) for name in ("NotRequired", "Required", "get_type_hints")}
+
+
+KNOWN: Mapping[str, Known] = {
+    "base64": dict,
+    "gettext": lambda: {"gettext": same, "ngettext": one_or_many},
+    "inspect": lambda: {"cleandoc": cleandoc},
     "msgspec._json_schema": _functions("msgspec._json_schema", "schema", "schema_components"),
-    "msgspec.inspect": {},
-    "msgspec.toml": {},
-    "msgspec.yaml": {},
-    "platform": {"system": lambda: os.uname().sysname},
-    "typing_extensions": {
-        name: getattr(typing, name) for name in ("NotRequired", "Required", "get_type_hints")
-    },
+    "msgspec._utils": _of_msgspec_utils,
+    "msgspec.inspect": dict,
+    "msgspec.toml": dict,
+    "msgspec.yaml": dict,
+    "ntpath": dict,
+    "platform": lambda: {"system": lambda: os.uname().sysname},
+    "re": _of_re,
+    "shlex": _functions("shlex", "quote"),
+    "typing_extensions": _of_typing,
     "urllib.parse": _functions("urllib.parse", "quote", "quote_from_bytes", "unquote"),
 }
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
-pathlib urllib.parse, and msgspec the rest. With Python 3.11 and later, what msgspec takes from
-`typing_extensions` is `typing`'s own."""
+pathlib ntpath and urllib.parse, PyYAML base64, sow itself shlex, typing and msgspec re, and msgspec
+the rest. With Python 3.11 and later, what
+msgspec takes from `typing_extensions` is `typing`'s own."""
 
-OF_WORKER: Mapping[str, Mapping[str, object]] = {
-    "bz2": {},
-    "calendar": {},
-    "gzip": {},
-    "hashlib": {},
-    "hmac": {},
-    "locale": {},
-    "lzma": {},
-    "multiprocessing": {},
-    "pickle": {"HIGHEST_PROTOCOL": 5},
-    "tempfile": {},
-    "zlib": {},
+OF_WORKER: Mapping[str, Known] = {
+    "bz2": dict,
+    "calendar": dict,
+    "gzip": dict,
+    "hashlib": dict,
+    "hmac": dict,
+    "locale": dict,
+    "lzma": dict,
+    "multiprocessing": dict,
+    "pickle": lambda: {"HIGHEST_PROTOCOL": 5},
+    "tempfile": dict,
+    "zlib": dict,
 }
 """What a worker puts off besides: 2 MB of memory. huey imports most of it at its top, for times,
 storages and processes that a worker has none of; `shutil` some for archives, `subprocess` one for

@@ -4,9 +4,12 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
 
 from sow import late_modules, module_finder
+
+TYPE_CHECKING = False  # as `typing` has it, which is imported once that is cheap
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 ALLOCATIONS = 50_000
 """How many new objects make Python look for garbage. Importing makes some ten thousand, none of
@@ -20,7 +23,7 @@ def begin() -> None:
     late_modules.put_off()
 
 
-def leave(code: int) -> NoReturn:
+def leave(code: int) -> "NoReturn":
     """End the process with an exit code, once its standard streams are flushed.
 
     The interpreter is not torn down first: freeing every object one by one takes up to a fifth of

@@ -10,18 +10,7 @@ import re
 import sys
 from typing import Any
 
-
-class LatePattern:
-    """A regular expression that is compiled when it is first used."""
-
-    def __init__(self, pattern: str, flags: int = 0) -> None:
-        self._arguments = pattern, flags
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(*self._arguments), name)
-        setattr(self, name, found)
-        return found
-
+from sow.late_modules import LatePattern
 
 _compile = re.compile
 
