@@ -10,6 +10,8 @@ def in_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:
 
 def behind_circles(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the tasks of circles, and those that wait for one; each edge is looked at once."""
+    if not any(needs.values()):
+        return []
     left = {task: len(set(others) & needs.keys()) for task, others in needs.items()}
     dependents: dict[str, list[str]] = {}
     for task, others in needs.items():

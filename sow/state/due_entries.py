@@ -43,16 +43,16 @@ def owed(folder: Path, entries: Sequence[LogEntry], before: bytes, *, at: str) -
     _write(folder, entries)
 
 
-def settle(folder: Path) -> None:
+def settle(folder: Path | str) -> None:
     """Write the entries that a killed command owes the log of `folder`. Raises nothing.
 
     Where somebody holds the folder's lock, they see to it: nobody waits for that.
     """
-    note = f"{folder}/{NOTE}"
-    if not os.path.lexists(note):
+    if not os.access(f"{folder}/{NOTE}", os.F_OK):
         return
     from sow.files import locked_once
 
+    folder = Path(folder)
     with suppress(StateError, OSError), locked_once(folder, timeout_seconds=0):
         _settle(folder)
 

@@ -24,12 +24,18 @@ class TaskPlace(NamedTuple):
     """The folder of one task and the files in it."""
 
     phase: PhaseName
-    folder: Path
+    at: str
+    """The folder, as a text: a project may have a thousand tasks, and a `Path` takes long."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        return Path(self.at)
 
     @property
     def task_id(self) -> TaskId:
         """The task's id, which is its folder's name."""
-        return TaskId(self.folder.name)
+        return TaskId(self.at.rpartition("/")[2])
 
     @property
     def state(self) -> Path:
@@ -74,7 +80,7 @@ def find_task(workspace: Workspace, task_id: str) -> TaskPlace:
 
 def _find(workspace: Workspace, wanted: TaskId) -> list[TaskPlace]:
     return [
-        TaskPlace(phase, folder)
+        TaskPlace(phase, str(folder))
         for phase in _phases(workspace)
         if holds_files(folder := workspace.task(phase, wanted))
     ]
@@ -101,7 +107,7 @@ def archived_places(archive: Path) -> list[TaskPlace]:
 
 def _places_of(phases: Path, names: Iterable[PhaseName]) -> list[TaskPlace]:
     return [
-        TaskPlace(phase, Path(entry.path))
+        TaskPlace(phase, entry.path)
         for phase in names
         for entry in _entries(phases / phase / TASKS)
         if entry.name.isdecimal() and len(entry.name) >= 3 and holds_files(entry.path)

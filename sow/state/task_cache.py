@@ -70,7 +70,7 @@ class TaskCache:
         cached = self._cached.get(self._name(place))
         if cached is None:
             return None
-        settle(place.folder)
+        settle(place.at)
         return cached.task if facts_at(place) == cached.facts else None
 
     def add(
@@ -102,7 +102,7 @@ class TaskCache:
             copies.write(self._kept, self._path, data)
 
     def _name(self, place: TaskPlace) -> str:
-        return self._kept.name(place.folder)
+        return self._kept.name(place.at)
 
     def _load(self) -> dict[str, Cached]:
         data = copies.read(self._path)
@@ -118,7 +118,7 @@ class TaskCache:
 def facts_at(place: TaskPlace) -> Facts | None:
     """Return what tells a task's file from any other and from what it was; None for a link."""
     try:
-        facts = os.lstat(f"{place.folder}/state.yaml")
+        facts = os.lstat(f"{place.at}/state.yaml")
     except OSError:
         return None
     if not stat.S_ISREG(facts.st_mode):

@@ -253,7 +253,7 @@ def add_task(
         if wanted not in project.phases and not new_phase:
             raise UnknownPhase(wanted, project.phases)
         folder = workspace.task(wanted, chosen)
-        place = TaskPlace(PhaseName(folder.parent.parent.name), folder)
+        place = TaskPlace(PhaseName(folder.parent.parent.name), str(folder))
         files = task_folder.first_files(
             folder,
             task_id=chosen,
