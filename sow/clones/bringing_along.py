@@ -44,11 +44,14 @@ def _foreign_and_unlike_new(
     return tuple(sorted(foreign)), unlike_new
 
 
-def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str, ...]:
+def write_files(
+    view: View, changes: Sequence[Change], draft: Path, *, has_index: bool = False
+) -> tuple[str, ...]:
     """Make the files as the newer commit has them; return what was left as somebody else's.
 
     `draft` is a folder to use, on the same disk if possible; it is gone
-    afterwards. Raises GitRefused, NotDeleted, OSError.
+    afterwards. `has_index`: the view's own index is that of the newer commit.
+    Raises GitRefused, NotDeleted, OSError.
     """
     foreign, differing = _foreign_and_unlike_new(view, changes)
     files = [c for c in changes if not c.is_repository and c.path not in foreign]
@@ -57,7 +60,7 @@ def write_files(view: View, changes: Sequence[Change], draft: Path) -> tuple[str
     delete_folder(draft)  # an agent may have put a link there
     draft.mkdir(parents=True)
     try:
-        _draft_files(view, written, draft)
+        _draft_files(view, written, draft, has_index=has_index)
         for change in wanted:
             if not change.will_be_there:
                 _remove(view.folder, change.path)
@@ -180,14 +183,17 @@ def _in_the_way(folder: Path, path: str, ours: set[str]) -> str | None:
     return next((name for name in below if name not in ours), None)
 
 
-def _draft_files(view: View, changes: Sequence[Change], draft: Path) -> None:
+def _draft_files(view: View, changes: Sequence[Change], draft: Path, *, has_index: bool) -> None:
     if not changes:
+        return
+    words = ("checkout-index", "-q", "-f", "-z", "--stdin", f"--prefix={draft}/")
+    paths = as_records([change.path for change in changes])
+    if has_index:
+        view.text(*words, stdin=paths, seconds=LONG_SECONDS)
         return
     with scratch_folder("index") as scratch:
         index = {"GIT_INDEX_FILE": f"{scratch}/index"}
         _fill(view, [(c.path, c.new_mode, c.new) for c in changes], index)
-        words = ("checkout-index", "-q", "-f", "-z", "--stdin", f"--prefix={draft}/")
-        paths = as_records([change.path for change in changes])
         view.text(*words, stdin=paths, variables=index, seconds=LONG_SECONDS)
 
 

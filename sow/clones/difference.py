@@ -4,10 +4,12 @@ The project's state and what steers sow in `.sow` is no part of it; that a task'
 touch it is told.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from sow.clones.clone_facts import CloneFacts
-from sow.clones.merge_marks import project_side
+from sow.clones.merge_marks import Marks, project_side
 from sow.clones.steering import steering_files
 from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import merge_trees
@@ -34,14 +36,19 @@ class Difference(Struct, frozen=True):
 
 
 def difference(
-    view: View, facts: CloneFacts, commit: str, project: str | None = None
+    view: View,
+    facts: CloneFacts,
+    commit: str,
+    project: str | None = None,
+    marks: Marks | None = None,
 ) -> Difference:
     """Return what the task's commits up to `commit` change.
 
     `project` is the last commit of the project's branch: what the task's branch
-    took from there since it began is not the task's. Raises GitRefused.
+    took from there since it began is not the task's. `marks` are those of `project` since
+    `commit`, where the caller has them. Raises GitRefused.
     """
-    base = own_base(view, facts.base, commit, project)
+    base = own_base(view, facts.base, commit, project, marks)
     words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
     paths = view.records(*words, seconds=LONG_SECONDS)
     files = tuple(path for path in paths if not facts.is_own(path))
@@ -50,7 +57,9 @@ def difference(
     return Difference(base, commit, files, state, steering_files((*files, *records)))
 
 
-def own_base(view: View, base: str, commit: str, project: str | None) -> str:
+def own_base(
+    view: View, base: str, commit: str, project: str | None, marks: Marks | None = None
+) -> str:
     """Return what to compare a task's commit with: where it began, or what it has taken in since.
 
     That is the newest commit on the project's own line that the task's branch
@@ -58,11 +67,14 @@ def own_base(view: View, base: str, commit: str, project: str | None) -> str:
     the task's own commits never lie on that line; where somebody has moved the
     branch to the task's commit, the base stays. Raises GitRefused.
     """
-    newest = project and _newest_contained(view, commit, project)
-    if not newest or newest == base:
+    if project and marks is not None:
+        newest = _below(project, [mark.parents for mark in marks])
+    else:
+        newest = project and _newest_contained(view, commit, project)
+    if not newest or newest in (base, commit):
         return base
     common = view.text("merge-base", newest, base, accepted=(0, 1))
-    if common == newest or view.is_ancestor(commit, newest):
+    if common == newest:
         return base
     if common == base:
         return newest
@@ -77,9 +89,17 @@ def _newest_contained(view: View, commit: str, project: str) -> str | None:
             return None
         raise GitRefused(view.folder, words, code, complaint)
     outside = output.decode().splitlines()
+    return _below(project, [line.partition(" ")[2] for line in outside])
+
+
+def _below(project: str, outside: Sequence[str]) -> str | None:
+    """Return the newest commit of the project's line that the task's branch has.
+
+    `outside` are the parents of each commit of that line that it has not, the newest first.
+    """
     if not outside:
         return project
-    _, *parents = outside[-1].split()
+    parents = outside[-1].split()
     return parents[0] if parents else None
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sow.clones.ignored_files import Ignored, ignored_files
 from sow.clones.inner_work import InnerWork, ignored_paths, inner_work
-from sow.clones.kept_commits import lost_from_logs, not_in
+from sow.clones.kept_commits import lost_from_logs, not_in, types_of
 from sow.clones.place import Place
 from sow.clones.record import SetupMade
 from sow.clones.work_tree import COPIED, RECORDS, STATE, work_tree
@@ -144,15 +144,17 @@ def inventory(
     named = named_commits(git_dir)
     head = read_head(git_dir)
     with private_view(place.path, main) as view:
-        here = view.commit_of(head.commit) if head.commit else None
-        if here is None:
+        logged = logged_commits(git_dir)
+        known = {*named.values(), *remote_commits(git_dir)}
+        there = types_of(view, {*known, *logged.commits, *([head.commit] if head.commit else ())})
+        here = head.commit
+        if here is None or there.get(here) != "commit":
             raise UnsafeClone(git_dir, "has no commit checked out")
         found = work_tree(view, place.since(here), here, withheld)
         ignored = ignored_paths(view, found.links)
         kept = view_of(main.top)
         lost = not_in(kept, set(named.values()))
-        known = {*named.values(), *remote_commits(git_dir)}
-        logs = lost_from_logs(view, logged_commits(git_dir), known, [kept])
+        logs = lost_from_logs(view, logged, known, [kept], there)
     not_taken = [
         path
         for untaken in found.untaken

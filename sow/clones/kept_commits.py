@@ -89,14 +89,19 @@ class LostFromLogs(NamedTuple):
 
 
 def lost_from_logs(
-    view: View, logged: Logged, named: Collection[str], kept: Iterable[View]
+    view: View,
+    logged: Logged,
+    named: Collection[str],
+    kept: Iterable[View],
+    there: Mapping[str, str] | None = None,
 ) -> LostFromLogs:
     """Return the commits that only a reflog names. Raises GitRefused.
 
-    What an amended commit or a rebase has replaced, and what has the same files
-    as a commit that has a name, is not among them.
+    `there` are the types of all of them that are there, where the caller has asked. What an
+    amended commit or a rebase has replaced, and what has the same files as a commit that has a
+    name, is not among them.
     """
-    there = types_of(view, logged.commits | set(named))
+    there = types_of(view, logged.commits | set(named)) if there is None else there
     asked = sorted(logged.commits & there.keys())
     hidden = [f"^{name}" for name in (set(named) | logged.replaced) & there.keys()]
     below = _parents(view, asked, hidden) if asked else {}

@@ -18,7 +18,9 @@ from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.update import refuse_update
 from sow.errors import SowError
 from sow.faults import passing_fault
+from sow.git.merge_tree import changes_between
 from sow.git.repository import branch_commit
+from sow.git.view import view_of
 from sow.schema.task import Task
 
 
@@ -60,9 +62,11 @@ def _try(main: MainCheckout, task: Task) -> None:
             refuse_update(place, main.repository, copied_to(main, place))
         raise MergeConflict(task, branch, merge.conflicts, ())
     if merge.commit != onto:
+        changes = changes_between(view_of(main.repository.top), onto, merge.commit)
         if last_commit(main, place) == commit:  # what came since may have put it right
-            refuse_lost_links(main.repository, Candidate(task, place, commit), onto, merge.commit)
-        refuse_dirty(main.repository, branch, onto, merge.commit)
+            candidate = Candidate(task, place, commit)
+            refuse_lost_links(main.repository, candidate, merge.commit, changes)
+        refuse_dirty(main.repository, branch, changes)
 
 
 def refuse_to_bring(main: MainCheckout, task: Task, place: Place) -> None:

@@ -12,6 +12,7 @@ the same lines. Writes objects alone.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from sow.git.git_errors import GitRefused
 from sow.git.merge_tree import scratch_commit
@@ -25,12 +26,24 @@ COMMIT_MARK = "Sow-Commit"
 """The task's commit, which a squash does not hold as a parent."""
 MARKS = "%x00".join(
     (
-        "%H",
+        *("%H", "%P"),
         *(f"%(trailers:key={mark},valueonly,separator=%x2C)" for mark in (TASK_MARK, COMMIT_MARK)),
     )
 )
 FALSE = re.compile(rf"\W*(?:{TASK_MARK}|{COMMIT_MARK})\b|.*-{{20,}} >8 -{{20,}}", re.IGNORECASE)
 """A line that git could take for one of ours, or for the end of a message, which hides ours."""
+
+
+class Mark(NamedTuple):
+    """A commit of the project's own line, and what its message says."""
+
+    commit: str
+    parents: str
+    """With a blank between two."""
+    task: str
+    """Empty where the message names none."""
+    brought: str
+    """The task's commit."""
 
 
 def mark_lines(mark: str, commit: str) -> str:
@@ -44,14 +57,15 @@ def marked(message: str, mark: str, commit: str) -> str:
     return "\n".join(kept).rstrip() + f"\n\n{mark_lines(mark, commit)}"
 
 
-def marks_since(view: View, tip: str, commit: str) -> list[tuple[str, str, str]]:
-    """Return the project's own commits since `commit` went apart: each with task and commit.
+def marks_since(view: View, tip: str, commit: str) -> list[Mark]:
+    """Return the project's own commits since `commit` went apart, the newest first.
 
     Raises GitRefused.
     """
     words = ("log", "-z", "--first-parent", f"--format={MARKS}", tip, f"^{commit}")
     records = view.records(*words, seconds=LONG_SECONDS)
-    return list(zip(records[::3], records[1::3], records[2::3], strict=True))
+    count = len(Mark._fields)
+    return [Mark(*records[at : at + count]) for at in range(0, len(records), count)]
 
 
 def brought_by(view: View, project: str, commit: str) -> str:
@@ -63,10 +77,10 @@ def brought_by(view: View, project: str, commit: str) -> str:
     fixed = ("--fixed-strings", f"--grep={COMMIT_MARK}: {commit}")
     words = ("log", "-z", "--first-parent", "--max-count=1", *fixed, format_, project)
     records = view.records(*words, seconds=LONG_SECONDS)
-    return records[0] if records and records[2] == commit else commit
+    return records[0] if records and Mark(*records).brought == commit else commit
 
 
-Marks = Sequence[tuple[str, str, str]]
+Marks = Sequence[Mark]
 """What `marks_since` returns."""
 
 
@@ -84,7 +98,7 @@ def project_side(view: View, project: str, other: str, marks: Marks | None = Non
 
 def is_named(marks: Marks, commit: str) -> bool:
     """Whether one of the messages names the commit."""
-    return any(marked == commit for _, _, marked in marks)
+    return any(mark.brought == commit for mark in marks)
 
 
 def lost_results(folder: Path, project: str, merges: Sequence[TaskMerge]) -> Iterator[str]:
@@ -118,12 +132,14 @@ def _brought_otherwise(
     """Return the newest such commit of each task."""
     if marks is None:
         marks = marks_since(view, project, other)
-    if not marks:
+    # What a merge has for a parent came as it is: git need not be asked about it.
+    otherwise = [mark for mark in marks if mark.brought not in ("", *mark.parents.split())]
+    if not otherwise:
         return ()
     words = ("rev-list", other, f"^{project}")
     apart = set(view.text(*words, seconds=LONG_SECONDS).splitlines())
     newest: dict[str, str] = {}
-    for _, task, commit in marks:
-        if commit in apart:
-            newest.setdefault(task, commit)
+    for mark in otherwise:
+        if mark.brought in apart:
+            newest.setdefault(mark.task, mark.brought)
     return tuple(dict.fromkeys(newest.values()))

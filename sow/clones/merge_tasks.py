@@ -18,7 +18,7 @@ from sow.clones.difference import difference
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
-from sow.clones.merging import ConflictingFile, TaskCommit, compute_merge
+from sow.clones.merging import ConflictingFile, Merge, TaskCommit, compute_merge
 from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
 from sow.clones.own_locks import clear_own_locks
 from sow.clones.place import Place
@@ -27,7 +27,8 @@ from sow.clones.steps import no_step, note_path
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotWritten, locked_folder
-from sow.git.identity import note_of_nobody
+from sow.git.identity import note_of_committer, note_of_nobody
+from sow.git.merge_tree import Change, changes_between
 from sow.git.promised import fetch_promised
 from sow.git.view import view_of
 from sow.lifecycle.refusal_steps import after
@@ -103,6 +104,10 @@ class _Part(Struct, frozen=True):
     """The commit of the project's branch that brings it."""
     onto: str
     """The commit that it was merged onto."""
+    changes: tuple[Change, ...] = ()
+    """What the result changes."""
+    merge: Merge | None = None
+    """How it was computed, where that made a commit."""
 
 
 def merge_tasks(
@@ -148,6 +153,7 @@ def merge_tasks(
                     reason=reason,
                     step=step,
                     patience=patience,
+                    changes=parts[0].changes if len(parts) == 1 else None,
                 )
         except BranchMoved:
             if number == MOST_TRIES:
@@ -158,7 +164,7 @@ def merge_tasks(
     step("moved")
     notes = [f"{path} was changed there in the meantime, so it was kept" for path in left]
     if parts:
-        notes += note_of_nobody(view_of(main.repository.top), result)
+        notes += _note_of_nobody(main, parts, result)
     for part in parts:
         notes += _left_out(main, part)
         _record(main, branch, part, now)
@@ -212,14 +218,23 @@ def _computed(
         if merge.commit is None:
             before = [part.candidate.task.id for part in parts]
             raise MergeConflict(task, branch, merge.conflicts, before, resumes=task.id not in fresh)
-        result = merge.commit
-        if result != onto:
-            refuse_lost_links(main.repository, candidate, onto, result)
+        view = view_of(main.repository.top)
+        if merge.commit != onto:
+            changes = changes_between(view, onto, merge.commit)
+            refuse_lost_links(main.repository, candidate, merge.commit, changes)
+            parts.append(_Part(candidate, merge.commit, onto, changes, merge))
         else:
-            result = brought_by(view_of(main.repository.top), onto, candidate.commit)
-        parts.append(_Part(candidate, result, onto))
+            parts.append(_Part(candidate, brought_by(view, onto, candidate.commit), onto))
         onto = merge.commit
     return parts, onto
+
+
+def _note_of_nobody(main: MainCheckout, parts: Sequence[_Part], result: str) -> tuple[str, ...]:
+    """Return that the last commit is by nobody whom git knows, in a sentence; else nothing."""
+    made = [part.merge.committer for part in parts if part.merge is not None]
+    if made and made[-1] is not None:
+        return note_of_committer(made[-1])
+    return note_of_nobody(view_of(main.repository.top), result)
 
 
 def _left_out(main: MainCheckout, part: _Part) -> list[str]:
@@ -227,7 +242,8 @@ def _left_out(main: MainCheckout, part: _Part) -> list[str]:
     commit, place, view = part.candidate.commit, part.candidate.place, view_of(main.repository.top)
     base = place.base or view.text("merge-base", commit, part.onto, accepted=(0, 1)) or commit
     facts = place.since(base)
-    found = difference(view, facts, commit, part.onto)
+    marks = part.merge.marks if part.merge is not None else None
+    found = difference(view, facts, commit, part.onto, marks)
     if not found.state_files:
         return []
     return [f"task {part.candidate.task.id}: {left_out_words(facts, found.state_files, commit)}"]

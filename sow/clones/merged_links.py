@@ -5,7 +5,7 @@ that the project's branch never comes to name one that nobody has, and what
 helps then, as commands.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -18,7 +18,7 @@ from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.git.inert_refs import read_text
 from sow.git.inner_view import InnerRepository, inner_repository, inner_view
-from sow.git.merge_tree import GITLINK, changes_between
+from sow.git.merge_tree import GITLINK, Change
 from sow.git.repository import Repository
 from sow.git.settings_text import settings_in
 from sow.git.view import View, view_of
@@ -28,14 +28,18 @@ ADDRESS = "ADDRESS"
 """Stands in a command for what only the reader knows."""
 
 
-def refuse_lost_links(main: Repository, candidate: Candidate, onto: str, result: str) -> None:
-    """Raise NotMergeable where a merge would bring a pointer to a commit that nobody else has."""
-    view = view_of(main.top)
-    changes = [each for each in changes_between(view, onto, result) if each.new_mode == GITLINK]
-    if not changes:
+def refuse_lost_links(
+    main: Repository, candidate: Candidate, result: str, changes: Sequence[Change]
+) -> None:
+    """Raise NotMergeable where a merge would bring a pointer to a commit that nobody else has.
+
+    `changes` are those that its result brings.
+    """
+    links = [change for change in changes if change.new_mode == GITLINK]
+    if not links:
         return
-    names = _registered(view, result)
-    for change in changes:
+    names = _registered(view_of(main.top), result)
+    for change in links:
         path, module = change.path, names.get(change.path)
         if path not in names and change.old_mode != GITLINK:
             raise _unregistered(candidate, path, change.new)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from sow.clones.clone_facts import CloneFacts, text_of
 from sow.clones.merge_marks import (
+    Marks,
     is_named,
     mark_lines,
     marked,
@@ -19,7 +20,7 @@ from sow.clones.merge_marks import (
 )
 from sow.errors import StateError
 from sow.git.git_errors import GitRefused
-from sow.git.identity import identity_of
+from sow.git.identity import COMMITTER, identity_of
 from sow.git.merge_tree import merge_trees, scratch_commit, side_of, with_paths_of
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS
@@ -139,7 +140,7 @@ def _commits(view: View, onto: str, wanted: TaskCommit) -> list[Commit]:
 
     What an earlier merge has brought counts as had, whatever it was made of.
     """
-    had = (commit for *_, commit in marks_since(view, onto, wanted.facts.base))
+    had = (mark.brought for mark in marks_since(view, onto, wanted.facts.base))
     names = [f"{onto}...{wanted.commit}", *(f"^{name}" for name in had if NAME.fullmatch(name))]
     records = view.records(
         *("log", "-z", "--reverse", "--topo-order", "--no-merges", "--no-show-signature"),
@@ -177,6 +178,10 @@ class Merge(Struct, frozen=True):
     conflicts: tuple[ConflictingFile, ...] = ()
     words: str = ""
     """What git says of the conflicts."""
+    marks: Marks | None = None
+    """Those of `onto` since the task's commit; None where it has that."""
+    committer: str | None = None
+    """The address of whoever made the commit; None where none was made."""
 
 
 def compute_merge(
@@ -199,15 +204,16 @@ def compute_merge(
     if merged.conflicts:
         files = _with_tasks(view, onto, wanted.commit, merged.conflicts)
         return Merge(onto, None, files, merged.words)
+    committer = author[COMMITTER]
     if way is MergeWay.REBASE:
         rebased = rebase(view, onto, wanted, merged.tree, author)
         if rebased is not None:
-            return Merge(onto, rebased)
+            return Merge(onto, rebased, marks=marks, committer=committer)
     parents = [onto, wanted.commit] if way is MergeWay.MERGE else [onto]
     words = [word for parent in parents for word in ("-p", parent)]
     stdin = _message(wanted, way).encode("utf-8", "replace")
     commit = view.text("commit-tree", merged.tree, *words, stdin=stdin, variables=author)
-    return Merge(onto, commit)
+    return Merge(onto, commit, marks=marks, committer=committer)
 
 
 def is_merged(main: Repository, project: str, commit: str, remembered: str | None = None) -> bool:
@@ -238,11 +244,12 @@ def _with_tasks(
     commits are of the same second (seen with git 2.39).
     """
     brought: dict[str, dict[str, None]] = {path: {} for path in paths}
-    for merge, mark, _ in marks_since(view, onto, commit):
-        if mark:
-            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{merge}^1", merge)
+    for mark in marks_since(view, onto, commit):
+        if mark.task:
+            commits = (f"{mark.commit}^1", mark.commit)
+            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *commits)
             for path in brought.keys() & set(view.records(*words, seconds=LONG_SECONDS)):
-                brought[path][_task_of(mark)] = None
+                brought[path][_task_of(mark.task)] = None
     return tuple(ConflictingFile(path, tuple(tasks)) for path, tasks in brought.items())
 
 

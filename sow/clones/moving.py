@@ -99,17 +99,21 @@ def move_branch(
     reason: str = "sow: merge",
     step: Callable[[str], None] = no_step,
     patience: float = 0.0,
+    changes: Sequence[Change] | None = None,
 ) -> Moved:
     """Move `branch` from `old` to `new`, and the working tree that has it checked out, if any.
 
-    The caller holds the lock of the project's merges. Another git that is at work in the working
-    tree is waited for, at most `patience` seconds. Raises DirtyFiles, BranchMoved,
-    IndexInUse, StateError (nothing changed), GitRefused.
+    `changes` are those between the two, where the caller has them. The caller holds the lock of
+    the project's merges. Another git that is at work in the working tree is waited for, at most
+    `patience` seconds. Raises DirtyFiles, BranchMoved, IndexInUse, StateError (nothing changed),
+    GitRefused.
     """
     complete_move(main, branch)
     if branch_commit(main, branch) != old:
         raise BranchMoved(branch, old)
-    tree = refuse_dirty(main, branch, old, new, patience)
+    if changes is None:
+        changes = changes_between(view_of(main.top), old, new)
+    tree = refuse_dirty(main, branch, changes, patience)
     write_json(note_path(main, KIND, branch), MoveNote(old, new))
     step("noted")
     try:
@@ -119,7 +123,7 @@ def move_branch(
     except GitRefused as error:
         _refuse_unless_moved(main, branch, old, new, error)
     step("branch moved")
-    left = _bring_along(main, tree.folder, tree.changes, step) if tree else ()
+    left = _bring_along(main, tree.folder, changes, step, tree) if tree else ()
     remove_note(main, KIND, branch)
     return Moved(new, left)
 
@@ -165,12 +169,19 @@ def complete_move(main: Repository, branch: str, *, patience: float = 0.0) -> tu
 
 
 def _bring_along(
-    main: Repository, folder: Path, changes: Sequence[Change], step: Callable[[str], None]
+    main: Repository,
+    folder: Path,
+    changes: Sequence[Change],
+    step: Callable[[str], None],
+    ready: "ReadyTree | None" = None,
 ) -> tuple[str, ...]:
-    """Make some changes in the files and the index of a working tree."""
+    """Make some changes in the files and the index of a working tree, which was `ready` before."""
     view = view_of(folder)
     _wait_for_index(main, folder, 0.0)
-    index = index_entries(view)
+    if ready is not None and ready.version == _index_version(main, folder) is not None:
+        index = ready.index
+    else:
+        index = index_entries(view)
     own = set(staged_paths(index, changes))
     changes = [change for change in changes if change.path not in own]
     draft = _git_path(main, folder, "sow/draft")
@@ -186,29 +197,39 @@ class ReadyTree(Struct, frozen=True):
     """A working tree that a branch's move can bring along."""
 
     folder: Path
-    changes: tuple[Change, ...]
-    """What the move changes."""
+    index: IndexEntries
+    version: tuple[int, ...] | None
+    """What tells that index from a later one."""
 
 
 def refuse_dirty(
-    main: Repository, branch: str, old: str, new: str, patience: float = 0.0
+    main: Repository, branch: str, changes: Sequence[Change], patience: float = 0.0
 ) -> ReadyTree | None:
     """Return the working tree that has a branch, where nothing in it is in the way of a move.
 
-    `patience` is that of `move_branch`. Raises DirtyFiles, IndexInUse, StateError,
-    GitRefused.
+    `changes` are what the move changes. `patience` is that of `move_branch`. Raises DirtyFiles,
+    IndexInUse, StateError, GitRefused.
     """
     folder = working_tree_of(main, branch)
     if folder is None:
         return None
     view = view_of(folder)
     _wait_for_index(main, folder, patience)
-    changes = changes_between(view, old, new)
+    version = _index_version(main, folder)
     index = index_entries(view)
     foreign = foreign_paths(view, _written(folder, index, changes))
     if dirty := sorted({*foreign, *staged_paths(index, changes)}):
         raise DirtyFiles(folder, dirty)
-    return ReadyTree(folder, changes)
+    return ReadyTree(folder, index, version)
+
+
+def _index_version(main: Repository, folder: Path) -> tuple[int, ...] | None:
+    """Return what tells the index of a working tree from a later one; None where git has to."""
+    try:
+        facts = _git_path(main, folder, "index").stat() if folder == main.top else None
+    except OSError:
+        return None
+    return facts and (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
 
 
 def _written(folder: Path, index: IndexEntries, changes: Sequence[Change]) -> list[Change]:

@@ -57,10 +57,11 @@ def _plainly_merged(
     for _ in range(MOST_MERGES):
         if commit == judged:
             return tuple(merged)
-        parents = view.text("rev-list", "--parents", "--max-count=1", commit).split()[1:]
+        words = ("rev-list", "--max-count=1", "--no-commit-header", "--format=%T %P", commit)
+        tree, *parents = view.text(*words).split()
         if len(parents) != 2:
             return None
-        if not _is_plain_merge(main.top, facts.own_paths, commit, parents[0], parents[1]):
+        if not _is_plain_merge(main.top, facts.own_paths, tree, parents[0], parents[1]):
             return None
         commit = parents[0]
         merged.append(parents[1])
@@ -68,12 +69,12 @@ def _plainly_merged(
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _is_plain_merge(top: Path, own: tuple[str, ...], commit: str, ours: str, theirs: str) -> bool:
-    """Whether a merge has no conflict and holds what merging its parents comes to.
+def _is_plain_merge(top: Path, own: tuple[str, ...], tree: str, ours: str, theirs: str) -> bool:
+    """Whether merging two commits has no conflict and comes to a tree.
 
     Commits never change, so this is computed once: a worker asks it at each look at a batch.
     """
     view = view_of(top)
     side = side_of(view, ours, theirs, own)
     merged = merge_trees(view, side, project_side(view, theirs, ours))
-    return not merged.conflicts and merged.tree == view.text("rev-parse", f"{commit}^{{tree}}")
+    return not merged.conflicts and merged.tree == tree

@@ -5,7 +5,7 @@ network is asked and nothing of the clone or of a submodule acts: commits come
 from the project's own submodule. What cannot be moved is said.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 
@@ -35,11 +35,19 @@ class Link(Struct, frozen=True):
 
 
 def links_between(
-    view: View, old: str, new: str, conflicts: Collection[str] = ()
+    view: View,
+    old: str,
+    conflicts: Collection[str] = (),
+    after: Mapping[str, str] | None = None,
 ) -> tuple[Link, ...]:
-    """Return the entries of a commit or tree that are not in conflict. Raises GitRefused."""
-    after = links_of(view, new)
-    before = links_of(view, old) if after and old != new else after
+    """Return entries that are not in conflict, with what a commit or tree has there before.
+
+    `after` are the entries with their commits; those of `old` itself, if not given. Raises
+    GitRefused.
+    """
+    before = links_of(view, old) if after is None or after else {}
+    if after is None:
+        after = before
     return tuple(
         Link(path, before.get(path, commit), commit)
         for path, commit in after.items()
@@ -88,7 +96,7 @@ def _move(
             if why is not None:
                 return why, ()
         before = link.before if types_of(view, [link.before]) else link.after
-        return "", links_between(view, before, link.after)
+        return "", links_between(view, before, after=links_of(view, link.after))
 
 
 def _moved(

@@ -14,10 +14,11 @@ from msgspec.structs import astuple
 from sow.clones.bringing_along import foreign_paths, write_files
 from sow.clones.clone_facts import CloneFacts, left_out_words, text_of
 from sow.clones.difference import difference
-from sow.clones.merge_marks import project_side
+from sow.clones.kept_commits import types_of
+from sow.clones.merge_marks import Marks, marks_since, project_side
 from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
 from sow.clones.submodules import Link, links_between
-from sow.clones.work_tree import absent_paths, hide_absent, work_tree
+from sow.clones.work_tree import absent_paths, hide_absent, links_and_missing, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
@@ -108,22 +109,24 @@ def update_clone(
         raise CannotUpdate(facts, f"there is no branch {project}")
     fetch_promised(main, [wanted])
     with private_view(facts.path, main) as view:
-        here = _here(view, facts)
-        if view.commit_of(wanted) and view.is_ancestor(wanted, here):
-            return Updated(here, None, links=links_between(view, here, here))
+        here, has_wanted = _here(view, facts, wanted)
+        if has_wanted and view.is_ancestor(wanted, here):
+            return Updated(here, None, links=links_between(view, here))
         _refuse_dirty(view, facts, here, withheld)
         _fetch(view, main, project, here)
         step("objects fetched")
-        left_out = difference(view, facts, here, wanted).state_files
-        note = _merge(view, facts, main, project, here, wanted)
+        marks = marks_since(view, wanted, here)
+        left_out = difference(view, facts, here, wanted, marks).state_files
+        note = _merge(view, facts, main, project, here, wanted, marks)
         changes = _visible(view, facts, note)
         in_the_way = foreign_paths(view, changes)
         if in_the_way:
             raise CannotUpdate(facts, "these files would be overwritten by new ones", in_the_way)
         write_json(note_path(main, KIND, facts.branch), note)
         step("noted")
-        _carry_out(view, facts, note, changes, step)
-        links = links_between(view, here, note.tree, note.conflicts)
+        links = links_between(
+            view, here, note.conflicts, _carry_out(view, facts, note, changes, step)
+        )
     remove_note(main, KIND, facts.branch)
     notes = (left_out_words(facts, left_out, here),) if left_out else ()
     return Updated(note.commit or here, wanted, note.conflicts, note.words, links, notes)
@@ -136,7 +139,7 @@ def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) 
     """
     _refuse_unfinished(facts)
     with private_view(facts.path, main) as view:
-        _refuse_dirty(view, facts, _here(view, facts), withheld)
+        _refuse_dirty(view, facts, _here(view, facts)[0], withheld)
 
 
 def _refuse_dirty(view: View, facts: CloneFacts, here: str, withheld: Sequence[str]) -> None:
@@ -185,12 +188,14 @@ def _refuse_unfinished(facts: CloneFacts, solved_by: str = "") -> None:
         raise CannotUpdate(facts, "a merge is in progress in it", hint=hint)
 
 
-def _here(view: View, facts: CloneFacts) -> str:
+def _here(view: View, facts: CloneFacts, wanted: str = "") -> tuple[str, bool]:
+    """Return the clone's last commit, and whether the clone has a commit that is wanted there."""
     head = read_head(real_git_dir(facts.path))
-    here = view.commit_of(head.commit) if head.commit else None
-    if head.branch != facts.branch or here is None:
+    there = types_of(view, [commit for commit in (head.commit, wanted) if commit])
+    if head.branch != facts.branch or there.get(head.commit or "") != "commit":
         raise CannotUpdate(facts, f"{head.branch or 'no branch'} is checked out there")
-    return here
+    assert head.commit is not None  # noqa: S101 - nothing has no type
+    return head.commit, wanted in there
 
 
 def _fetch(view: View, main: Repository, project: str, here: str) -> None:
@@ -200,16 +205,22 @@ def _fetch(view: View, main: Repository, project: str, here: str) -> None:
 
 
 def _merge(
-    view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
+    view: View,
+    facts: CloneFacts,
+    main: Repository,
+    project: str,
+    here: str,
+    wanted: str,
+    marks: Marks,
 ) -> UpdateNote:
-    """Return what is to be done: only objects are made.
+    """Return what is to be done: only objects are made. `marks` are those of `wanted`.
 
     What is sow's own is as the project has it: no conflict is there. The marks of a conflict name
     the branches.
     """
     sides = {
         f"heads/{facts.branch}": side_of(view, here, wanted, facts.own_paths),
-        f"heads/{project}": project_side(view, wanted, here),
+        f"heads/{project}": project_side(view, wanted, here, marks),
     }
     for name, commit in sides.items():
         name_commit(view, f"refs/{name}", commit)
@@ -234,18 +245,18 @@ def _carry_out(
     note: UpdateNote,
     changes: Sequence[Change],
     step: Callable[[str], None],
-) -> None:
+) -> dict[str, str]:
     """Make files, index and branch as the note says: done twice, it changes nothing more.
 
-    `changes` are the note's own that are visible.
+    `changes` are the note's own that are visible. Return the note's entries for other repositories.
     """
     git_dir = real_git_dir(facts.path)
-    write_files(view, changes, git_dir / "sow-draft")
-    step("files written")
     view.text("read-tree", note.tree, seconds=LONG_SECONDS)
+    write_files(view, changes, git_dir / "sow-draft", has_index=True)
+    step("files written")
     _lay_stages(view, note)
-    missing = view.records("ls-files", "-z", "--deleted", seconds=LONG_SECONDS)
-    hide_absent(view, absent_paths(view, facts, set(missing)))
+    links, missing = links_and_missing(view)
+    hide_absent(view, absent_paths(view, facts, missing))
     write_file(git_dir, "index", index_of(view).read_bytes())
     remove_file(git_dir, "index.lock")
     step("index written")
@@ -259,6 +270,7 @@ def _carry_out(
         step("merge begun")
         write_file(git_dir, "MERGE_HEAD", f"{note.wanted}\n".encode())
     step("branch moved")
+    return links
 
 
 def _lay_stages(view: View, note: UpdateNote) -> None:

@@ -136,6 +136,20 @@ def _listed(view: View) -> _Listed:
     return _Listed(links, heads, gone, found - gone)
 
 
+def links_and_missing(view: View) -> tuple[dict[str, str], set[str]]:
+    """Return the index's entries for other repositories, with the commits, and missing files."""
+    words = ("ls-files", "-z", "-t", "--stage", "--deleted")
+    links, missing = dict[str, str](), set[str]()
+    for record in view.records(*words, seconds=LONG_SECONDS):
+        mark, rest = record[0], record[2:]
+        facts, _, path = rest.partition("\t")
+        if mark == MISSING:
+            missing.add(path)
+        elif facts.startswith(GITLINK):
+            links[path] = facts.split()[1]
+    return links, missing
+
+
 def take(view: View, found: WorkTree) -> str:
     """Put all that can be taken into the view's index, and return the tree. Raises GitRefused."""
     removals = [f"0 {'0' * len(found.commit)}\t{path}" for path in found.removed]

@@ -8,6 +8,7 @@ from sow.git.settings_text import settings_named
 from sow.git.view import View
 from sow.surrounding_programs import users_environment
 
+COMMITTER = "GIT_COMMITTER_EMAIL"
 FALLBACK = ("sow", "sow@localhost")
 """Where the user has told git no name: a commit must not fail for that."""
 
@@ -22,7 +23,7 @@ def _variables(author: tuple[str, str], committer: tuple[str, str]) -> Mapping[s
         "GIT_AUTHOR_NAME": author[0],
         "GIT_AUTHOR_EMAIL": author[1],
         "GIT_COMMITTER_NAME": committer[0],
-        "GIT_COMMITTER_EMAIL": committer[1],
+        COMMITTER: committer[1],
     }
 
 
@@ -48,8 +49,12 @@ def is_unknown(folder: Path, environ: Mapping[str, str]) -> bool:
 
 def note_of_nobody(view: View, commit: str) -> tuple[str, ...]:
     """Return that a commit of ours is by nobody whom git knows, in a sentence; else nothing."""
-    committer = view.text("log", "-1", "--format=%ce", commit)
-    return (BY_NOBODY,) if committer == FALLBACK[1] else ()
+    return note_of_committer(view.text("log", "-1", "--format=%ce", commit))
+
+
+def note_of_committer(address: str) -> tuple[str, ...]:
+    """Return the same of a commit whose committer's address is known."""
+    return (BY_NOBODY,) if address == FALLBACK[1] else ()
 
 
 def _people(

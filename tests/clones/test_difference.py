@@ -24,7 +24,9 @@ def site(tmp_path):
 def found(site, facts=None):
     bring_back(site.facts, site.repository)
     view = view_of(site.main)
-    return difference(view, facts or site.facts, site.facts.branch, "main")
+    commit, project = map(view.commit_of, (site.facts.branch, "main"))
+    assert commit is not None
+    return difference(view, facts or site.facts, commit, project)
 
 
 def test_the_change_is_from_the_base_to_the_last_commit(site):
