@@ -105,10 +105,15 @@ class BroughtBack(Struct, frozen=True):
 
 
 def bring_back(
-    facts: CloneFacts, main: Repository, *, step: Callable[[str], None] = no_step
+    facts: CloneFacts,
+    main: Repository,
+    *,
+    step: Callable[[str], None] = no_step,
+    made: tuple[str, str] | None = None,
 ) -> BroughtBack | None:
     """Fetch the clone's branch into the main repository; None where the clone has none.
 
+    `made` are a commit of the branch and one that the main repository has just made of it.
     A commit that somebody has put on the branch in the main repository is never
     lost: BranchInTheWay. Raises BranchInPlaceOfFolder, UnsafeClone, GitRefused (also for
     objects that `git fsck` refuses).
@@ -125,12 +130,14 @@ def bring_back(
     if former is None:  # a branch that is there has nothing in its way
         refuse_branch_in_the_way(main, facts.branch)
     _refuse_checked_out(main, facts.branch)
-    with private_view(facts.path, main) as clone:
-        fetch_objects(view, clone, commit)
+    is_here = made == (former, commit)
+    if not is_here:
+        with private_view(facts.path, main) as clone:
+            fetch_objects(view, clone, commit)
     step("objects fetched")
     bring_large_files(facts, main)
     step("large files brought")
-    rewritten = former is not None and not view.is_ancestor(former, commit)
+    rewritten = not is_here and former is not None and not view.is_ancestor(former, commit)
     if rewritten and former is not None:
         _refuse_foreign(facts, main, former)
     _note(main, facts.branch, [commit] if former is None else [former, commit])

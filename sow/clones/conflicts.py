@@ -86,7 +86,8 @@ def update_of_clone(
             place, main.repository, branch, withheld=withheld, step=step, solved_by=solved_by
         )
         if not updated.conflicts:  # also where it had all: an update may have been killed here
-            bring_back(place, main.repository, step=step)
+            made = (updated.made_on, updated.commit) if updated.made_on is not None else None
+            bring_back(place, main.repository, step=step, made=made)
         step("submodules next")
         notes = move_along(place.path, main.repository, updated.links)
     return replace(updated, notes=(*updated.notes, *notes))

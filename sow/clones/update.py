@@ -7,6 +7,7 @@ next call, and by whoever commits the clone's leftovers.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -24,10 +25,10 @@ from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
 from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees, side_of
 from sow.git.private_view import index_of, name_commit, private_view, real_git_dir
-from sow.git.promised import fetch_promised
+from sow.git.promised import fetch_promised, is_partial
 from sow.git.repository import Repository, branch_commit
 from sow.git.run import FETCH, LONG_SECONDS
-from sow.git.view import View, as_records
+from sow.git.view import View, as_records, view_of
 
 KIND = "updating"
 UNFINISHED = {
@@ -40,6 +41,7 @@ UNFINISHED = {
 """What git leaves in its folder while an operation of several steps is under way."""
 SHOWN = 12
 TEXT_LIMIT = 1 << 20
+UTF_8 = ("-c", "i18n.commitEncoding=UTF-8")
 
 
 class CannotUpdate(StateError):
@@ -85,6 +87,16 @@ class Updated(Struct, frozen=True):
     """The entries of submodules that have no conflict."""
     notes: tuple[str, ...] = ()
     """What a person should know, in sentences."""
+    made_on: str | None = None
+    """The commit of the task's branch before, where the main repository has made the merge: it
+    need not be brought there. Else None."""
+
+
+class _Computed(NamedTuple):
+    """What a merge comes to, and what the project's own commits of it say."""
+
+    note: UpdateNote
+    marks: Marks
 
 
 def update_clone(
@@ -113,11 +125,17 @@ def update_clone(
         if has_wanted and view.is_ancestor(wanted, here):
             return Updated(here, None, links=links_between(view, here))
         _refuse_dirty(view, facts, here, withheld)
-        _fetch(view, main, project, here)
+        computed = _computed_in_main(facts, main, project, here, wanted)
+        if computed is None:
+            _fetch(view, main, f"refs/heads/{project}", here)
+            computed = _merge(view, facts, main, project, here, wanted)
+            made_on = None
+        else:
+            made_on = here
+            _fetch(view, main, computed.note.commit or wanted, here)
         step("objects fetched")
-        marks = marks_since(view, wanted, here)
-        left_out = difference(view, facts, here, wanted, marks).state_files
-        note = _merge(view, facts, main, project, here, wanted, marks)
+        note = computed.note
+        left_out = difference(view, facts, here, wanted, computed.marks).state_files
         changes = _visible(view, facts, note)
         in_the_way = foreign_paths(view, changes)
         if in_the_way:
@@ -129,7 +147,9 @@ def update_clone(
         )
     remove_note(main, KIND, facts.branch)
     notes = (left_out_words(facts, left_out, here),) if left_out else ()
-    return Updated(note.commit or here, wanted, note.conflicts, note.words, links, notes)
+    return Updated(
+        note.commit or here, wanted, note.conflicts, note.words, links, notes, made_on=made_on
+    )
 
 
 def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) -> None:
@@ -198,39 +218,50 @@ def _here(view: View, facts: CloneFacts, wanted: str = "") -> tuple[str, bool]:
     return head.commit, wanted in there
 
 
-def _fetch(view: View, main: Repository, project: str, here: str) -> None:
-    """Bring the objects of the project's branch into the clone itself."""
+def _fetch(view: View, main: Repository, name: str, here: str) -> None:
+    """Bring a commit, or a branch, of the main repository into the clone itself."""
     name_commit(view, "refs/sow/have", here)
-    view.text(*FETCH, str(main.common_dir), f"refs/heads/{project}", seconds=LONG_SECONDS)
+    view.text(*FETCH, str(main.common_dir), name, seconds=LONG_SECONDS)
+
+
+def _computed_in_main(
+    facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
+) -> _Computed | None:
+    """Return a merge without conflicts as the main repository makes it; None where it cannot.
+
+    It has to have all of the clone's branch. The clone then gets the merge with one fetch, and
+    nothing of it has to be brought back.
+    """
+    if branch_commit(main, facts.branch) != here or main.is_shallow or is_partial(main):
+        return None
+    computed = _merge(view_of(main.top), facts, main, project, here, wanted)
+    return computed if computed.note.commit is not None else None
 
 
 def _merge(
-    view: View,
-    facts: CloneFacts,
-    main: Repository,
-    project: str,
-    here: str,
-    wanted: str,
-    marks: Marks,
-) -> UpdateNote:
-    """Return what is to be done: only objects are made. `marks` are those of `wanted`.
+    view: View, facts: CloneFacts, main: Repository, project: str, here: str, wanted: str
+) -> _Computed:
+    """Return what is to be done: only objects are made.
 
-    What is sow's own is as the project has it: no conflict is there. The marks of a conflict name
-    the branches.
+    What is sow's own is as the project has it: no conflict is there.
     """
-    sides = {
-        f"heads/{facts.branch}": side_of(view, here, wanted, facts.own_paths),
-        f"heads/{project}": project_side(view, wanted, here, marks),
-    }
-    for name, commit in sides.items():
-        name_commit(view, f"refs/{name}", commit)
-    merged = merge_trees(view, *sides)
+    marks = marks_since(view, wanted, here)
+    ours = side_of(view, here, wanted, facts.own_paths)
+    theirs = project_side(view, wanted, here, marks)
+    if view.folder == facts.path:  # the marks of a conflict name the branches
+        sides = {f"heads/{facts.branch}": ours, f"heads/{project}": theirs}
+        for name, commit in sides.items():
+            name_commit(view, f"refs/{name}", commit)
+        ours, theirs = sides
+    merged = merge_trees(view, ours, theirs)
     made = None
     title = f"Merge branch '{project}' into {facts.branch}\n"
     if not merged.conflicts:
         words = ("commit-tree", merged.tree, "-p", here, "-p", wanted)
-        made = view.text(*words, stdin=title.encode(), variables=identity_of(main.top))
-    return UpdateNote(*astuple(merged), here=here, wanted=wanted, commit=made, title=title)
+        variables = identity_of(main.top)
+        made = view.text(*UTF_8, *words, stdin=title.encode(), variables=variables)
+    note = UpdateNote(*astuple(merged), here=here, wanted=wanted, commit=made, title=title)
+    return _Computed(note, marks)
 
 
 def _visible(view: View, facts: CloneFacts, note: UpdateNote) -> list[Change]:

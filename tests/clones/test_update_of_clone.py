@@ -9,8 +9,11 @@ from clones.making_site import commit
 from clones.merge_site import MergeSite, make_merge_site
 from proving import one_in
 
+from sow.clones import bring_back as bringing
+from sow.clones.bring_back import bring_back
 from sow.clones.conflicts import conflict_in, update_of_clone
 from sow.clones.steps import no_step
+from sow.git.view import View
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -19,12 +22,63 @@ def update(site: MergeSite, step=no_step) -> None:
     update_of_clone(site.main, site.home.place("010"), step=step)
 
 
-def begun(folder: Path) -> MergeSite:
-    """Return a site whose task has work, and so has the project's branch since."""
+def begun(folder: Path, theirs: str = "theirs", *, is_brought: bool = True) -> MergeSite:
+    """Return a site whose task has work, and so has the project's branch since.
+
+    `is_brought`: the main repository has the task's, as after the run of an agent.
+    """
     site = make_merge_site(folder, tasks=1)
     site.work("mine", "x\n")
-    commit(site.top, "theirs", "x\n", "Theirs")
+    if is_brought:
+        bring_back(site.home.place("010"), site.main.repository)
+    commit(site.top, theirs, "y\n", "Theirs")
     return site
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the commits which are fetched out of a clone."""
+    commits: list[str] = []
+    fetch = bringing.fetch_objects
+
+    def noting(view: View, clone: View, name: str) -> None:
+        commits.append(name)
+        fetch(view, clone, name)
+
+    monkeypatch.setattr(bringing, "fetch_objects", noting)
+    return commits
+
+
+def test_what_the_main_repository_has_merged_is_not_fetched_out_of_the_clone(
+    tmp_path: Path, fetched: list[str]
+) -> None:
+    site = begun(tmp_path)
+    del fetched[:]
+    update(site)
+    assert is_whole(site)
+    assert fetched == []
+    plain(site.home.place("010").path, "fsck", "--strict", "--connectivity-only")
+
+
+def test_a_branch_that_the_main_repository_lacks_is_merged_in_its_clone(
+    tmp_path: Path, fetched: list[str]
+) -> None:
+    site = begun(tmp_path, is_brought=False)
+    update(site)
+    assert is_whole(site)
+    assert fetched == [site.tip(site.branch())]
+
+
+def test_a_conflict_that_the_main_repository_finds_is_laid_into_the_clone(tmp_path: Path) -> None:
+    site = begun(tmp_path, "mine")
+    place = site.home.place("010")
+    assert update_of_clone(site.main, place).conflicts == ("mine",)
+    marks = (place.path / "mine").read_text()
+    assert f"<<<<<<< heads/{place.branch}" in marks
+    assert ">>>>>>> heads/main" in marks
+    conflict = conflict_in(site.main, place)
+    assert conflict is not None
+    assert conflict.unsolved == ("mine",)
 
 
 def is_whole(site: MergeSite) -> bool:
