@@ -10,10 +10,9 @@ from sow.calls.live_jobs import refuse_while_live
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.place import Place
 from sow.clones.taken_up import is_untaken, take_up
-from sow.clones.task_branches import TaskBranches
+from sow.git.repository import branch_commit
 from sow.ids import TaskId
 from sow.jobs.database import open_existing_queue
-from sow.jobs.unrecorded_agents import refuse_strays
 from sow.schema.task import Task, TaskStatus
 
 
@@ -24,11 +23,14 @@ def take_up_unseen(main: MainCheckout, place: Place, task: Task, *, now: float) 
     """
     if task.status is not TaskStatus.NEEDS_REVIEW:
         return None  # its agent goes on, or a merge brings it
-    if TaskBranches(main.workspace, {}).tip(task) is not None:
+    if branch_commit(main.repository, place.branch) is not None:
         return None
     if not is_untaken(main, task, None, was_prevented=False):
         return None
     refuse_while_live(main.workspace, TaskId(task.id), has_option=False)
+    # Few clones hold work that nobody has brought here.
+    from sow.jobs.unrecorded_agents import refuse_strays
+
     queue = open_existing_queue(main.workspace)
     with closing(queue) if queue is not None else nullcontext() as database:
         refuse_strays(main.workspace, database, TaskId(task.id))

@@ -1,12 +1,12 @@
 """`sow clone list` and `path`, and what `sow clone` shows of all projects of a checkout."""
 
-from collections.abc import Callable
 from contextlib import closing, suppress
 
 from msgspec import UNSET
 
 from sow.cli import late_click as click
 from sow.cli.arguments import task_argument, this_caller
+from sow.cli.clone_here import this_checkout
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.review import steering_note
 from sow.clones.clone_facts import text_of
@@ -76,20 +76,6 @@ def show_kept(here: Checkout) -> None:
     """Print where results of clones were kept."""
     if folders := [str(display_path(path)) for path in kept_results(here)]:
         click.echo(f"Results that were kept: {printable(text_of(folders, 12))}", err=True)
-
-
-def this_checkout() -> MainCheckout:
-    """Return the main checkout that the working folder belongs to. Raises StateError."""
-    caller = this_caller()
-    return main_checkout(caller.workspace, caller.load_configuration().clones)
-
-
-def refuse_live(main: MainCheckout) -> Callable[[str], None]:
-    """Return what refuses a task whose job lives."""
-    # A list asks nothing of the queue.
-    from sow.calls.live_jobs import refuse_while_live
-
-    return lambda task: refuse_while_live(main.workspace, TaskId(task), has_option=False)
 
 
 @click.command("list")

@@ -4,14 +4,13 @@ from sow.calls.live_jobs import lives
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import about_tasks
+from sow.cli.clone_here import refuse_live, this_checkout
 from sow.cli.clone_list import (
     all_projects_option,
     branch_view,
     here_and_now,
     is_idle,
-    refuse_live,
     show_branches,
-    this_checkout,
 )
 from sow.cli.output import echo_json, json_option
 from sow.clones.clone_facts import text_of

@@ -1,22 +1,21 @@
 """`sow clone update`."""
 
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
 from sow.calls.taking_up import take_up_unseen
 from sow.cli import late_click as click
 from sow.cli.arguments import task_argument, this_caller
-from sow.cli.clone_list import refuse_live, this_checkout
+from sow.cli.clone_here import refuse_live, this_checkout
 from sow.cli.output import echo_json, json_option
 from sow.clock import utc_now
 from sow.clones.conflicts import update_of_clone
 from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ConfigurationError, ExitCode
-from sow.executors.registry import can_resume
 from sow.ids import TaskId
-from sow.lifecycle.task_ways import solving
 from sow.schema.output.clones import CloneUpdated
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
@@ -46,15 +45,16 @@ def update(task_id: TaskId, as_json: bool) -> int:
     found = read_task(main.workspace, task_id)
     place = main.place(found)
 
-    solve = _solving(found)
     taken_up = take_up_unseen(main, place, found, now=utc_now())
-    updated = update_of_clone(main, place, ask=refuse_live(main), solved_by=solve)
+    updated = update_of_clone(
+        main, place, ask=refuse_live(main), solved_by=partial(_solving, found)
+    )
     if taken_up is not None:
         updated = replace(updated, notes=(taken_up, *updated.notes))
     if as_json:
         echo_json(_view(place, updated))
     else:
-        _print(place, updated, solve)
+        _print(place, updated, found)
     return int(ExitCode.STATE if updated.conflicts else ExitCode.OK)
 
 
@@ -72,13 +72,17 @@ def _view(place: Place, updated: Updated) -> CloneUpdated:
 
 def _solving(task: Task) -> str:
     """Return in words by which commands the task's agent solves a conflict."""
+    # Needed where there is a conflict.
+    from sow.executors.registry import can_resume
+    from sow.lifecycle.task_ways import solving
+
     resumes = True
     with suppress(ConfigurationError):  # an update needs no executor
         resumes = can_resume(this_caller().load_configuration(), task)
     return solving(task.id, is_completed=task.status is TaskStatus.COMPLETED, resumes=resumes)
 
 
-def _print(place: Place, updated: Updated, solve: str) -> None:
+def _print(place: Place, updated: Updated, task: Task) -> None:
     for note in updated.notes:
         click.echo(f"Note: {printable(note)}", err=True)
     if updated.merged is None:
@@ -91,6 +95,6 @@ def _print(place: Place, updated: Updated, solve: str) -> None:
             click.echo(f"  {printable(path)}")
         click.echo(
             f"Solve them in {printable(str(place.path))} and commit, or let the task's agent do"
-            f" it: {solve}",
+            f" it: {_solving(task)}",
             err=True,
         )

@@ -14,11 +14,10 @@ from sow.clones.bring_back import bring_back
 from sow.clones.candidates import project_branch
 from sow.clones.clone_facts import CloneFacts
 from sow.clones.listing import CloneState, NoClone, copied_to, state_of
-from sow.clones.locks import locked_place
+from sow.clones.locks import SHORT_SECONDS, Ask, locked_place
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.merge_marks import project_side
 from sow.clones.place import Place
-from sow.clones.removal import LOCK_SECONDS, Ask
 from sow.clones.steps import no_step
 from sow.clones.submodules import move_along
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
@@ -70,12 +69,12 @@ def update_of_clone(
     *,
     ask: Ask = lambda _: None,
     step: Callable[[str], None] = no_step,
-    solved_by: str = "",
+    solved_by: Callable[[], str] = str,
 ) -> Updated:
     """Bring the project's branch into the clone at a place.
 
     `ask` is called under the clone's lock, and raises where a job is at work
-    there; `solved_by` is told of a conflict that is there already. Raises NoClone,
+    there; `solved_by` tells of a conflict that is there already. Raises NoClone,
     CannotUpdate, NoProjectBranch, CloneLocked, BranchInTheWay, UnsafeClone, GitRefused,
     and what `ask` raises.
     """
@@ -120,7 +119,7 @@ def _held(main: MainCheckout, place: Place, ask: Ask = lambda _: None) -> Iterat
     Where nothing lies there, nothing is made beside it.
     """
     _refuse_none(main, place)
-    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+    with locked_place(place, timeout_seconds=SHORT_SECONDS):
         ask(place.task)
         _refuse_none(main, place)
         found = state_of(place)

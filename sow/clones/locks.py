@@ -5,7 +5,7 @@ that lies there only while it is held: drafts, and what is being removed.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS = 600.0
 """How long a second maker waits for the first: a clone and its setup take minutes."""
+SHORT_SECONDS = 10.0
+"""How long others wait."""
+Ask = Callable[[str], None]
+"""Called with a task's id under its clone's lock; raises where a job is at work there."""
 DRAFT = ".draft-"
 GONE = ".gone-"
 FOLDER_MODE = 0o700

@@ -16,7 +16,7 @@ from msgspec import Struct
 from sow.clones.deleting import NotDeleted, delete_clone, delete_folder
 from sow.clones.keeping import Kept, keep, kept_folder, results_of
 from sow.clones.listing import ENDED, all_clone_places, removal_risks_of
-from sow.clones.locks import CloneLocked, lock_file, locked_place, unfinished
+from sow.clones.locks import SHORT_SECONDS, Ask, CloneLocked, lock_file, locked_place, unfinished
 from sow.clones.main_checkout import Checkout, MainCheckout
 from sow.clones.make import sweep
 from sow.clones.place import ID_DIGITS, Place
@@ -24,11 +24,6 @@ from sow.clones.removal_risks import RemovalRisks
 from sow.clones.throw_away_clone import sweep_reviews
 from sow.errors import StateError
 from sow.schema.task import Task
-
-LOCK_SECONDS = 10.0
-
-Ask = Callable[[str], None]
-"""Called with a task's id under its clone's lock; raises where a job is at work there."""
 
 
 class Removed(Struct, frozen=True):
@@ -81,7 +76,7 @@ def remove_clone_at(
     """Remove the clone at a place as `remove_clone` does; `judge` says what stands against it."""
     if not os.path.lexists(place.path.parent):
         return None
-    with locked_place(place, timeout_seconds=LOCK_SECONDS):
+    with locked_place(place, timeout_seconds=SHORT_SECONDS):
         sweep(place.path)
         if not os.path.lexists(place.path):
             forget_lock(place.path)

@@ -12,8 +12,9 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.clones.listing import all_clone_places
+from sow.clones.locks import Ask
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.removal import Ask, Pruned, prune_clones
+from sow.clones.removal import Pruned, prune_clones
 from sow.errors import StateError
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task

@@ -4,12 +4,12 @@ For work that nobody has brought into the repository: the records of its agent w
 lost before that was done, or something prevented it. Done again, it changes nothing.
 """
 
+from typing import TYPE_CHECKING
+
 from msgspec import UNSET
 
 from sow.clones.bring_back import bring_back
-from sow.clones.clearing import clear_special_files
 from sow.clones.clone_facts import text_of
-from sow.clones.leftovers import Leftovers, commit_leftovers
 from sow.clones.listing import CloneState, copied_to, removal_risks_of, state_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
@@ -20,6 +20,9 @@ from sow.errors import StateError
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import real_git_dir
 from sow.schema.task import Task
+
+if TYPE_CHECKING:
+    from sow.clones.leftovers import Leftovers
 
 LOCK_SECONDS = 10.0
 SHOWN = 5
@@ -58,6 +61,10 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
     No process may be at work in the clone. Return the branch's commit. Raises NothingToTakeUp,
     CloneLocked, BranchInTheWay, UnsafeClone, CannotUpdate, GitRefused.
     """
+    # An update passes through this module, and seldom comes here.
+    from sow.clones.clearing import clear_special_files
+    from sow.clones.leftovers import commit_leftovers
+
     place = main.place(task)
     with locked_place(place, timeout_seconds=LOCK_SECONDS):
         mark = own_mark(place)
@@ -84,7 +91,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
     return brought.commit
 
 
-def _refuse_rest(main: MainCheckout, place: Place, left: Leftovers | None) -> None:
+def _refuse_rest(main: MainCheckout, place: Place, left: "Leftovers | None") -> None:
     """Raise NothingToTakeUp where all there is was taken, and something is left that cannot be."""
     rest = removal_risks_of(main, place).uncommitted
     if rest:

@@ -106,11 +106,11 @@ def update_clone(
     *,
     withheld: Sequence[str] = (),
     step: Callable[[str], None] = no_step,
-    solved_by: str = "",
+    solved_by: Callable[[], str] = str,
 ) -> Updated:
     """Merge the branch `project` of the main repository into the task's branch, in its clone.
 
-    Nothing may be uncommitted there, and no process be at work. `solved_by` is, in words, how the
+    Nothing may be uncommitted there, and no process be at work. `solved_by` tells in words how the
     task's agent solves a conflict that is there already. Raises CannotUpdate, UnsafeClone,
     GitRefused.
     """
@@ -197,13 +197,14 @@ def _is_laid(facts: CloneFacts, note: UpdateNote) -> bool:
     return read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) == f"{note.wanted}\n"
 
 
-def _refuse_unfinished(facts: CloneFacts, solved_by: str = "") -> None:
+def _refuse_unfinished(facts: CloneFacts, solved_by: Callable[[], str] = str) -> None:
     git_dir = real_git_dir(facts.path)
     for name, what in UNFINISHED.items():
         if (git_dir / name).exists():
             raise CannotUpdate(facts, f"{what} is in progress in it")
     if (git_dir / "MERGE_HEAD").exists():
-        by_agent = f"; or let the task's agent do it: {solved_by}" if solved_by else ""
+        solve = solved_by()
+        by_agent = f"; or let the task's agent do it: {solve}" if solve else ""
         hint = f"Solve its conflicts there and commit{by_agent}."
         raise CannotUpdate(facts, "a merge is in progress in it", hint=hint)
 
