@@ -12,19 +12,21 @@ from proving import drawn
 
 PROGRAM = Path(__file__).with_name("streams.py")
 SECONDS = 600.0
+"""How long all commands may take with the streams of one name, and with open ones."""
 NOBODY_LISTENS = [name for name in STREAMS if name != "open"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the runner reads /proc")
 def test_no_command_needs_anybody_who_listens() -> None:
+    names = drawn(*NOBODY_LISTENS)
     with tempfile.TemporaryDirectory(prefix="sow-fuzz-") as folder:
         done = subprocess.run(
-            [sys.executable, "-P", str(PROGRAM), folder, "open", *drawn(*NOBODY_LISTENS)],
+            [sys.executable, "-P", str(PROGRAM), folder, "open", *names],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=SECONDS * len(names),
             check=False,
         )
     assert done.returncode == 0, done.stderr
