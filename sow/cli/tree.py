@@ -78,7 +78,7 @@ def complete() -> int:
 
 def _show_usage(error: click.ClickException, *, as_json: bool) -> int:
     """Show click's own complaint in the form of all our errors."""
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # not in click 8.1
         click.echo(error.format_message())
         return 0
     message = " ".join(error.format_message().split())

@@ -36,6 +36,14 @@ def test_an_option_without_its_value_names_the_help_of_its_own_command(begun: So
     assert begun("next", "--nope").err.endswith("See `sow next --help`.\n")
 
 
+def test_the_oldest_click_that_is_allowed_refuses_as_well(
+    begun: Sow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("click.exceptions.NoArgsIsHelpError", raising=False)
+    done = begun("next", "--nope")
+    assert (done.code, done.err.splitlines()[-1]) == (2, "See `sow next --help`.")
+
+
 def test_a_shortage_of_memory_is_no_bug(begun: Sow, monkeypatch: pytest.MonkeyPatch) -> None:
     def short(*_: object, **__: object) -> None:
         raise MemoryError
