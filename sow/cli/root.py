@@ -21,7 +21,7 @@ LACKS_MEMORY = (
 def run(line: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are shown on stderr."""
     have_streams()
-    if completing.VARIABLE in os.environ:
+    if os.environ.get(completing.VARIABLE):
         # The answer to a shell is click's.
         from sow.cli.tree import complete
 

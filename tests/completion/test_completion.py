@@ -252,6 +252,11 @@ def test_the_script_is_the_shells_own(site: Site, shell: str) -> None:
     assert (record["shell"], record["script"].strip()) == (shell, script.strip())
 
 
+def test_a_variable_without_a_value_asks_for_nothing(site: Site) -> None:
+    done = run_in_process("schema", env=site.environment({"_SOW_COMPLETE": ""}), cwd=site.root)
+    assert done == run(site, "schema")
+
+
 def test_another_shell_is_refused_with_the_choices(site: Site) -> None:
     refused = run(site, "completion", "tcsh", code=2)
     assert "'bash', 'zsh', 'fish'" in refused.err
