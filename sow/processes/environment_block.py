@@ -37,14 +37,15 @@ def block_for(environ: Mapping[bytes, bytes]) -> Block | None:
     if ctypes.string_at(start, end - start) != procfs.variables(os.getpid()):
         return None
     ours = env_vars.PREFIX.encode()
-    shown = b""
+    shown, room = [], end - start
     for name, value in sorted(environ.items(), key=lambda item: not item[0].startswith(ours)):
         variable = name + b"=" + value + b"\0"
-        if len(shown) + len(variable) <= end - start:
-            shown += variable
+        if len(variable) <= room:
+            shown.append(variable)
+            room -= len(variable)
         elif name.startswith(ours):
             return None
-    return Block(start, shown.ljust(end - start, b"\0"))
+    return Block(start, b"".join(shown).ljust(end - start, b"\0"))
 
 
 def take(environ: Mapping[bytes, bytes], block: Block) -> None:
