@@ -104,6 +104,13 @@ def looked_at(server: ForkServer, attempt: AttemptSite, **more: str) -> dict[str
     }
 
 
+def is_reading(pid: int) -> bool:
+    """Whether a step sleeps, and Python has its handler of SIGINT: it reads its orders."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    status = dict(line.split(":\t", 1) for line in lines)
+    return status["State"][0] == "S" and bool(int(status["SigCgt"], 16) & 1 << signal.SIGINT - 1)
+
+
 def test_a_forked_step_is_like_a_new_interpreter(attempt: AttemptSite) -> None:
     forked = looked_at(step_server(FEW), attempt)
     assert "worker.steps.server" in attempt.file("cmdline").read_text()
@@ -143,7 +150,11 @@ def test_an_interrupt_ends_a_step_by_that_signal(attempt: AttemptSite, kind: str
     with server.forked() as waiting:
         waiting.give(attempt.orders(*own_process("worker.steps", "check")))
     with attempt.paths.prompt.open("w"):
-        os.kill(attempt.agent_pid(), signal.SIGINT)
+        pid = attempt.agent_pid()
+        wait_until(
+            lambda: is_reading(pid), "Python has begun: before, an interrupt may end it by 1"
+        )
+        os.kill(pid, signal.SIGINT)
         wait_until(attempt.paths.exit.exists, "it has ended")
     server.close()
     assert attempt.exit()["signal"] == signal.SIGINT
