@@ -14,7 +14,7 @@ from attempt_cases import PROJECT, SECONDS, AttemptSite, wait_until
 
 from sow.config.checks import CheckCommand
 from sow.environment import own_process
-from sow.processes import environment_block, process_facts
+from sow.processes import environment_block, process_facts, procfs
 from sow.processes.fork_server import ForkServer, Waiting
 from sow.processes.life import Life
 from worker.fork_servers import fork_servers, step_server, supervisor_server
@@ -157,6 +157,17 @@ def test_an_interrupt_ends_a_step_by_that_signal(attempt: AttemptSite, kind: str
         os.kill(pid, signal.SIGINT)
         wait_until(attempt.paths.exit.exists, "it has ended")
     server.close()
+    assert attempt.exit()["signal"] == signal.SIGINT
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_an_interrupt_ends_a_step_at_once_while_its_command_line_runs(
+    attempt: AttemptSite, kind: str
+) -> None:
+    with checking(SERVERS[kind](os.environ), attempt, WAIT):
+        pid = attempt.pid_in("step")
+        wait_until(lambda: (found := procfs.read_stat(pid)) and found.state == "S", "it waits")
+        os.kill(pid, signal.SIGINT)
     assert attempt.exit()["signal"] == signal.SIGINT
 
 

@@ -52,9 +52,17 @@ class Runner:
         return self.follow(pid, begun, seconds=seconds)
 
     def follow(self, pid: int, begun: float, *, seconds: float) -> Ended:
-        """Wait for a shell, at most `seconds` from `begun`; end what it has left running."""
+        """Wait for a shell, at most `seconds` from `begun`; end what it has left running.
+
+        An interrupt ends this process meanwhile, as any other request does: whoever ends its
+        tree need not wait for it. Python's own handler would not run before the shell has ended.
+        """
         agent = Agent(pid)
-        timed_out = not self._await_end(agent, begun + seconds)
+        handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            timed_out = not self._await_end(agent, begun + seconds)
+        finally:
+            signal.signal(signal.SIGINT, handler)
         end_tree(agent, self._own_processes, LEFTOVER_GRACES)
         took = time.monotonic() - begun
         status = agent.status
