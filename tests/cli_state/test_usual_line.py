@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,22 @@ FREQUENT = (
     "task list",
     "task set",
     "worker",
+)
+ODD = (
+    "",
+    "-",
+    "--",
+    "-x",
+    "--id",
+    "--id=010",
+    "=",
+    "1_000",
+    " 5 ",
+    "\u0663",
+    "\udcff",
+    "a\nb",
+    "\x00",
+    "True",
 )
 NAMES = ([], ["010"], ["010", "020"], ["010", "status", "needs_review"], ["a b"], [""])
 
@@ -68,6 +85,19 @@ def test_what_is_read_is_what_click_reads(words: str) -> None:
         assert dict(usual.values) == context.params, line
         read += 1
     assert read or words not in FREQUENT
+
+
+@pytest.mark.parametrize("words", [words for words, row in COMMANDS.items() if row.code])
+def test_what_is_read_of_odd_words_is_what_click_reads(words: str) -> None:
+    command, drawn = _click_command(words.split()), random.Random(words)
+    options = [name for option in command.params for name in option.opts if name[0] == "-"]
+    pool = [*ODD, *options, *options, *(name[:-1] for name in options), "x", "010"]
+    for _ in range(60):
+        rest = drawn.choices(pool, k=drawn.randint(1, 5))
+        usual = read_usual([*words.split(), *rest])
+        if usual is not None:
+            context = command.make_context(words, [*rest])
+            assert dict(usual.values) == context.params, rest
 
 
 @pytest.mark.parametrize(
