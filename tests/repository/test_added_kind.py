@@ -108,6 +108,11 @@ from sow.schema.causes import Cause
 from sow.schema.job import Verb
 from worker.kinds.count.program import run
 from worker.kinds import worker_kind
+from worker.steps.server import programs
+
+
+def test_the_fork_server_for_steps_imports_its_program():
+    assert "worker.kinds.count.program" in programs()
 
 
 def test_a_worker_prepares_its_program_which_does_what_its_orders_say(site):

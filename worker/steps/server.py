@@ -6,6 +6,7 @@ comes to be: this server has imported what steps import, and a supervisor forks 
 """
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 from sow import quick_start
@@ -14,14 +15,19 @@ IMPORTED = (
     "sow.yamlfile.editing",
     "sow.yamlfile.loader",
     "sow.yamlfile.rendering",
-    "worker.kinds.check.program",
-    "worker.kinds.merge.program",
-    "worker.kinds.update.program",
     "worker.steps.clone",
     "worker.steps.frame",
     "worker.steps.review",
 )
-"""What most steps need. Whatever else one needs, it imports itself."""
+"""What most steps need beside the programs of the kinds. Whatever else one needs, it imports."""
+
+
+def programs() -> Sequence[str]:
+    """Return the module of each kind's program."""
+    from sow.schema.kinds import KINDS
+
+    packages = sorted(kind.package for kind in KINDS.values() if not kind.is_agents)
+    return [f"worker.kinds.{package}.program" for package in packages]
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +35,7 @@ def main(arguments: list[str]) -> int:
     from worker.steps.forked import start
     from worker.supervisor import forking
 
-    for name in IMPORTED:
+    for name in (*IMPORTED, *programs()):
         import_module(name)
     return forking.main(arguments, start)
 
