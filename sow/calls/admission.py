@@ -152,11 +152,12 @@ def admit_spawn(
     if task.status is TaskStatus.PENDING or fresh:
         return
     if task.session_started and not _always_respawns(task, executor):
+        asks = task.status is TaskStatus.PAUSED
+        go_on = "Answer its question: `sow agent answer" if asks else "Resume it: `sow agent resume"
         raise RefusedCall(
             task,
             "spawned, because its session has started",
-            f'Resume it: `sow agent resume {task.id} "…"`. '
-            "To start over with a new session, spawn with --fresh.",
+            f'{go_on} {task.id} "…"`. To start over with a new session, spawn with --fresh.',
         )
 
 

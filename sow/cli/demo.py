@@ -45,7 +45,7 @@ task add 'Review the greeting' --agent reviewer
 # Two agents side by side. The second one has a question.
 agent spawn implementer 010 020
 # Its question is answered: the same session goes on.
-agent resume 020 'Translate it into Esperanto.'
+agent answer 020 'Translate it into Esperanto.'
 # A reviewer looks at the first one's work and finds something.
 agent spawn reviewer 030
 # The first agent is resumed with the correction: a second iteration.

@@ -94,6 +94,14 @@ def test_terminal_statuses_name_reopen(status: TaskStatus) -> None:
         assert status in refusal.message
 
 
+@pytest.mark.parametrize(("status", "verb"), [("paused", "answer"), ("needs_review", "resume")])
+def test_a_refused_spawn_names_the_command_that_goes_on(status: str, verb: str) -> None:
+    task = make_task(TaskStatus(status), SessionState.STARTED)
+    with pytest.raises(RefusedCall) as refusal:
+        admit_spawn(task, "implementer", EXECUTORS["claude-code"], fresh=False)
+    assert f"`sow agent {verb} 010 " in refusal.value.hint
+
+
 @pytest.mark.parametrize("executor", ["windsurf", "script"])
 def test_a_session_of_another_executor_is_not_dropped_silently(executor: str) -> None:
     """Never silently a fresh session: it was claude's, and the role is bound to another by now."""
