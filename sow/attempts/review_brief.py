@@ -64,4 +64,4 @@ def _check_words(task: Task, commit: str | None) -> str:
         return ""
     of = " (files differed from the commit)" if check.dirty else ""
     red = [f"{found.name}: {found.reason}" for found in check.results if not found.passed]
-    return f"red{of}: {'; '.join(red)}" if not check.passed else f"passed{of}"
+    return f"failed{of}: {'; '.join(red)}" if not check.passed else f"passed{of}"

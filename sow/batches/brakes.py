@@ -116,8 +116,8 @@ def _of_checks(ended: Sequence[JobInBatch]) -> Brake:
 
 def _red_on_base(job: JobInBatch) -> str:
     detail = job.reason.strip().partition("\n")[0]
-    base = f"also red on the commit from which task {job.task_id} started"
-    return f"the checks of {IN_A_ROW} tasks in a row are red, and {base}: {detail}"
+    base = f"they also fail on the commit from which task {job.task_id} started"
+    return f"the checks of {IN_A_ROW} tasks in a row failed, and {base}: {detail}"
 
 
 def _is_red(job: JobInBatch) -> bool:

@@ -234,7 +234,7 @@ def completed(item: ItemFacts, policy: BatchPolicy) -> Standing:
         return advance(item, ItemState.MERGING, Action.CHECK, in_turn=True)
     if (policy.check and not item.check_passed) or _merge_is_red(item):
         return needs_person(
-            item, "it is completed, and a check is red", f"sow task reopen {item.task}"
+            item, "it is completed, but a check failed", f"sow task reopen {item.task}"
         )
     return _to_be_merged(item)
 
@@ -338,7 +338,7 @@ def _given_back(item: ItemFacts, policy: BatchPolicy, action: Action) -> Standin
     if item.returns < policy.max_iterations:
         return advance(item, ItemState.CORRECTING, action)
     red = action is Action.MEND
-    what = "a check is still red" if red else "its reviewer still asks for corrections"
+    what = "a check still fails" if red else "its reviewer still asks for corrections"
     times = f"{item.returns} return{'' if item.returns == 1 else 's'} to its author"
     command = resume(item) if red else f"sow review show {item.task}"
     return needs_person(item, f"{what} after {times}", command)

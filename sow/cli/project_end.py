@@ -124,8 +124,8 @@ def _show_left(left: LeftOver) -> None:
         noun = "branch" if len(left.branches) == 1 else "branches"
         click.echo(f"Left: {len(left.branches)} {noun} of its tasks: {names}")
     click.echo(
-        "See what is in them: sow clone list --all-projects. Remove those that hold nothing more:"
-        " sow clone prune --all-projects"
+        "To see what they hold: sow clone list --all-projects. To remove those whose work is in"
+        " other branches: sow clone prune --all-projects"
     )
 
 

@@ -228,7 +228,7 @@ def _event(status: Status) -> Iterator[str]:
     if status.event is None:
         return
     if not status.unmet:
-        yield f"To come:  {status.target}, and all conditions are met"
+        yield f"To come:  {status.target}: all conditions are met"
     for number, unmet in enumerate(status.unmet):
         label = f"{'':10}and " if number else f"To come:  {status.target}, once "
         yield f"{label}{unmet.sentence}"

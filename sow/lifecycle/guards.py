@@ -107,8 +107,8 @@ def _checks_green(facts: Facts) -> Sequence[Remedy]:
             return left
     if not facts.check_is_red:
         return (Remedy(CHECK, _why_unchecked(facts)),)
-    shown = f"; `sow job logs {facts.check_job}` shows its output" if facts.check_job else ""
-    red = f"a check is red on the current work{shown}"
+    shown = f"; `sow job logs {facts.check_job}` prints its output" if facts.check_job else ""
+    red = f"the current work failed a check{shown}"
     again = Remedy(CHECK, "or check again if the machine was the cause")
     if facts.type == ProjectType.QUICK:
         return Remedy(MEND_TASK, red), again

@@ -75,7 +75,7 @@ def _made_mergeable(task: TaskFacts) -> Remedy:
     why = {
         "gone": "is in no branch here; it must be done again",
         "conflict": "conflicts with the project's branch",
-    }.get(task.clone, f"makes a check red{because(task)}{log_of(task)}")
+    }.get(task.clone, f"fails a check{because(task)}{log_of(task)}")
     return Remedy(f"sow task reopen {task.id}", f"the work of task {task.id} {why}")
 
 
@@ -143,7 +143,7 @@ def circle_broken(task: str) -> Remedy:
 def log_of(task: TaskFacts) -> str:
     """Return what shows why a check was red that a task's last job has run, as a sentence's end."""
     is_check = task.ended == RED and task.ended_job
-    return f"; `sow job logs {task.ended_job}` shows all of it" if is_check else ""
+    return f"; `sow job logs {task.ended_job}` prints its whole output" if is_check else ""
 
 
 def because(task: TaskFacts) -> str:

@@ -18,10 +18,7 @@ ENOUGH = 2
 def review_accepts(facts: Facts) -> Sequence[Remedy]:
     """Return what is missing until the whole is accepted, by somebody who may, as it is now."""
     if facts.verdict == "accepted" and facts.verdict_holds:
-        why = (
-            "an agent without this right has accepted the project; somebody who has it must"
-            " still accept it"
-        )
+        why = "an agent has accepted the project, but a person must accept it too"
         return () if facts.verdict_counts else (Remedy(ACCEPT, why),)
     if facts.verdict and not facts.verdict_holds:
         return _judged(facts, "the work has changed since the project review")

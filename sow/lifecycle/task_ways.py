@@ -188,8 +188,8 @@ def _checked(task: TaskFacts) -> Remedy | None:
         why = f"task {task.id} is done, but not checked in its current form"
         return Remedy(f"sow task check {task.id}", why)
     if task.check == "red":
-        shown = log_of(task) or f"; `sow task show {task.id}` shows its last lines"
-        return _given(task, PRINTED, f"a check of task {task.id} is red{because(task)}{shown}")
+        shown = log_of(task) or f"; `sow task show {task.id}` prints its last lines"
+        return _given(task, PRINTED, f"task {task.id} failed a check{because(task)}{shown}")
     return None
 
 
@@ -253,7 +253,7 @@ def _accepted(task: TaskFacts) -> Remedy:
     if not task.has_clone:
         return Remedy(f"sow task set {task.id} status completed", f"task {task.id} is accepted")
     if task.ended == RED:
-        why = f"the check of merging task {task.id} is red{because(task)}{log_of(task)}"
+        why = f"the merge of task {task.id} failed its check{because(task)}{log_of(task)}"
         return _given(task, PRINTED, why)
     return updated(task)
 

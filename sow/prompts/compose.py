@@ -151,7 +151,7 @@ def check_message(red: Sequence[str]) -> str:
     """Return the message that hands over a red check: what each command line has said."""
     lines = "\n\n".join(quoted(words) for words in red)
     ask = "Mend what they are right about, and run them yourself before you report again."
-    return _join("These checks of your work are red.", lines, ask)
+    return _join("These checks of your work failed.", lines, ask)
 
 
 def why_again(cause: Cause, detail: str = "") -> str:

@@ -228,7 +228,7 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
     event = obvious_event(facts)
     if event is not None and not now.errors and not now.queue.live:
         yield from merge_ways.merges(facts.tasks)
-        yield Remedy("sow advance", f"all is ready for {event.target} ({event.name})")
+        yield Remedy("sow advance", f"all conditions for {event.target} are met")
     unmet = _unmet(facts)
     yield from answers_about_whole(now)
     yield from _of_tasks(facts, unmet)

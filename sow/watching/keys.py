@@ -16,10 +16,10 @@ from sow.watching.snapshot import Crew, Row
 Words = tuple[str, ...]
 MOVES = (
     ("↑ ↓", "Choose a row; PgUp, PgDn, Home and End go further."),
-    ("Enter", "Follow the chosen row in the pane below; again, close the pane."),
+    ("Enter", "Follow the agent of the chosen row in a pane below; again: close the pane."),
     ("1 … 5", "The pane's tabs; ← and → go to the next one."),
-    ("Tab", "Go from the list to the pane, to scroll there, and back."),
-    ("v", "Unfold what tools were told and have answered, or fold it again."),
+    ("Tab", "Go from the list to the pane, where you can scroll, and back."),
+    ("v", "Show or hide the input and output of tools."),
     ("/", "Show only rows with these words; Esc shows all again."),
 )
 """The keys that run no command."""
@@ -91,8 +91,8 @@ def _has_ended_badly(row: Row) -> bool:
 KEY_COMMANDS: Sequence[KeyCommand] = (
     KeyCommand(
         key="s",
-        name="spawn",
-        about="Have a pending task begun by its agent.",
+        name="start",
+        about="Start a pending task.",
         fits=lambda row: _rests(row) and row.status is TaskStatus.PENDING and bool(row.who),
         argv=lambda row, _: ("agent", "spawn", row.who, row.task, "--detach"),
     ),
@@ -107,9 +107,9 @@ KEY_COMMANDS: Sequence[KeyCommand] = (
     KeyCommand(
         key="r",
         name="resume",
-        about="Have a task's agent go on, with words of yours.",
+        about="Resume a task's agent with your words.",
         fits=_can_go_on,
-        asks_words="What its agent is to do next",
+        asks_words="What its agent should do next",
         argv=lambda row, words: ("agent", "resume", "--id", row.task, "--detach", "--", words),
     ),
     KeyCommand(
@@ -126,22 +126,22 @@ KEY_COMMANDS: Sequence[KeyCommand] = (
     KeyCommand(
         key="c",
         name="cancel",
-        about="End the job, with all that its agent has started.",
+        about="Cancel the job, and end all processes of its agent.",
         fits=lambda row: row.is_live,
-        asks="End it? What its agent has not written down is lost.",
+        asks="Cancel it? Unsaved work of its agent is lost.",
         argv=lambda row, _: ("job", "cancel", str(row.job)),
     ),
     KeyCommand(
         key="t",
         name="retry",
-        about="Make a job again that failed or was cancelled.",
+        about="Repeat a job that failed or was cancelled.",
         fits=_has_ended_badly,
         argv=lambda row, _: ("job", "retry", str(row.job), "--detach"),
     ),
     KeyCommand(
         key="o",
         name="open",
-        about="Take the agent's session over, on this terminal.",
+        about="Open the agent's session on this terminal, and come back.",
         fits=lambda row: _rests(row) and row.has_agent and row.status not in OVER,
         argv=lambda row, _: ("agent", "open", row.task),
         takes_terminal=True,
@@ -158,5 +158,5 @@ def help_lines(row: Row | None, crew: Crew) -> Iterator[tuple[str, str, str]]:
         fits = row is not None and command.fits(row)
         words = command_line(command.argv(row, "…")) if row and fits else ""
         yield command.key, command.about, words
-    yield "p", "Pause the queue, or let it go on.", command_line(queue_argv(crew))
+    yield "p", "Pause the queue, or continue it.", command_line(queue_argv(crew))
     yield "q", "Leave. Agents, workers and commands go on.", ""

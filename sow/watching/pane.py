@@ -54,7 +54,7 @@ FOLLOW_SECONDS = 0.5
 """How often an agent's output is read on."""
 TAB_SECONDS = 2.0
 """How often a tab's files are read again while it is shown."""
-NO_AGENT = Piece(Look.NOTE, "It has had no agent yet.")
+NO_AGENT = Piece(Look.NOTE, "No agent has worked on it yet.")
 NO_RECORD = Piece(Look.NOTE, "No record of it is left.")
 NO_TASK = Piece(Look.NOTE, "It has no task.")
 NOTHING_YET = Piece(Look.NOTE, "Nothing is there to read yet.")

@@ -33,7 +33,7 @@ def test_a_check_that_is_red_on_the_base_as_well_pauses_the_batch(site: Site) ->
         site.script([author(f"echo {task} >file")], task)
     done = site.sow("batch", "run", "--check", "--accept", "check", "--json", expect=1).json
     assert done["state"] == "paused"
-    assert "red on the commit from which task" in done["reason"]
+    assert "they also fail on the commit from which task" in done["reason"]
     on_base = [job for job in of_batch(site) if job.batch_deed == "check_base"]
     assert len(on_base) == 1
     assert site.task(on_base[0].task_id)["check"]["passed"] is False

@@ -101,7 +101,7 @@ def test_after_so_many_returns_a_person_is_asked_and_puts_it_back_to_work(site: 
     site.script([author("echo bad >>file")] * 3 + [author("echo good >file")], "010")
     words = ("batch", "run", "--check", "--accept", "check", "--max-iterations", "2")
     first = site.sow(*words, expect=1)
-    assert "010 needs_person: a check is still red after 2 returns to its author" in first.out
+    assert "010 needs_person: a check still fails after 2 returns to its author" in first.out
     assert site.task("010")["status"] == "needs_review"
     site.sow("agent", "resume", "010", "Say good.")
     done = site.sow("batch", "wait")

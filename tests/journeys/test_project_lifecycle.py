@@ -83,7 +83,7 @@ def test_by_default_an_agents_verdict_waits_for_a_persons(site: Site) -> None:
     site.script([[accepts]], task="020")
     assert site.sow("agent", "review", "--project").code == 0
     refused = site.sow("advance", "finalize", expect=4)
-    assert "an agent without this right has accepted the project" in refused.err
+    assert "an agent has accepted the project, but a person must accept it too" in refused.err
 
 
 def test_a_reviewer_that_changes_the_work_gives_no_verdict(site: Site) -> None:

@@ -54,7 +54,7 @@ def test_a_red_check_is_given_back_before_anybody_judges(quick: Site) -> None:
         *("agent spawn", "task check", "agent resume", "task check", "agent review"),
         *("task set", "project check", "advance", "project finish"),
     ]
-    assert "`sow job logs 2` shows all of it" in steps[2].why
+    assert "`sow job logs 2` prints its whole output" in steps[2].why
 
 
 def test_a_project_over_a_red_check_is_not_completed(quick: Site) -> None:
@@ -64,12 +64,15 @@ def test_a_project_over_a_red_check_is_not_completed(quick: Site) -> None:
     assert "sow project check" in refused.err
     quick.sow("project", "check", expect=1)
     refused = quick.sow("advance", expect=4)
-    assert "`sow job logs 2` shows its output" in refused.err + refused.out
+    assert "`sow job logs 2` prints its output" in refused.err + refused.out
     assert "`sow job logs 2`" in quick.sow("next").out.splitlines()[0]
 
 
-@pytest.mark.parametrize("status", ["needs_review", "completed"])
-def test_a_red_merge_names_the_log_of_its_check(status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("needs_review", "failed its check"), ("completed", "fails a check")],
+)
+def test_a_red_merge_names_the_log_of_its_check(status: str, words: str) -> None:
     task = TaskFacts(
         "010",
         status,
@@ -84,4 +87,6 @@ def test_a_red_merge_names_the_log_of_its_check(status: str) -> None:
         ended_words="check unit failed (exit 1)",
     )
     first = ways_on([task])[0]
-    assert first.why.endswith("red: check unit failed (exit 1); `sow job logs 7` shows all of it")
+    assert first.why.endswith(
+        f"{words}: check unit failed (exit 1); `sow job logs 7` prints its whole output"
+    )

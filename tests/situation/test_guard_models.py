@@ -76,7 +76,7 @@ UNIT = {"unit": LINE}
             World(STANDARD, "finalizing", checks=UNIT, checked=("unit",), passed=False),
             "checks_green",
             'sow review correct --project --file "<file>"',
-            "a check is red",
+            "failed a check",
         ),
         (World(STANDARD, "finalizing", checks=UNIT), "checks_green", CHECK, "have not passed"),
         (

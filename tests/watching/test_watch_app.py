@@ -78,7 +78,7 @@ def test_the_pane_goes_through_its_tabs_and_closes(caller: Caller) -> None:
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
         pane = app.query_one(Pane)
         await pilot.press("enter")
-        await until(pilot, lambda: "It has had no agent yet." in text_of(app))
+        await until(pilot, lambda: "No agent has worked on it yet." in text_of(app))
         await pilot.press("right", "right")
         await until(pilot, lambda: "Nothing is in its log yet." in text_of(app))
         assert pane.tab is Tab.LOG
@@ -108,7 +108,11 @@ def test_each_part_is_drawn_in_the_palette_of_the_terminal(caller: Caller) -> No
     """A colour of Textual's own would be unreadable on one background or the other."""
 
     async def steps(app: WatchApp, pilot: Pilot[None]) -> None:
-        for key, words in {"enter": "had no agent", "2": "The end", "question_mark": "Esc"}.items():
+        for key, words in {
+            "enter": "No agent has worked",
+            "2": "The end",
+            "question_mark": "Esc",
+        }.items():
             await pilot.press(key)
             await until(pilot, lambda words=words: words in text_of(app))
             assert colours_of(app) <= PALETTE
