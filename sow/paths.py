@@ -71,7 +71,7 @@ class Workspace:
 
     def task(self, phase: PhaseName, task_id: TaskId) -> Path:
         """Return the folder of one task."""
-        return self.tasks(phase) / task_id
+        return Path(f"{self.phases}/{phase}/{TASKS}/{task_id}")
 
     def worker_lock(self, worker_id: WorkerId) -> Path:
         """Return the file whose `flock` is a worker's life."""

@@ -10,6 +10,7 @@ agent's own `sow` calls started are left alone (`own_processes`).
 import os
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 from sow import env_vars
@@ -28,18 +29,40 @@ END_SECONDS, END_LOOK_SECONDS = 1.0, 0.001
 """How long a killed supervisor may take to be gone, and how often that is looked at."""
 
 
-def has_ended(running: Running) -> bool:
+class LookAtEnded:
+    """One look for the processes of attempts that had left a record of their end before it.
+
+    It is made when the first of them is asked about, and serves all: none of them begins anything
+    any more, unless a process of it is still there.
+    """
+
+    def __init__(self, ended: Iterable[Running]) -> None:
+        self._ids = {running.attempt.id for running in ended}
+        self._are_gone: bool | None = None
+
+    def is_carried(self, running: Running) -> bool:
+        """Whether any process of an attempt carries its id; of any other, by a look of its own."""
+        if running.attempt.id in self._ids:
+            if self._are_gone is None:
+                self._are_gone = not process_facts.carriers(env_vars.ATTEMPT_ID, *self._ids)
+            if self._are_gone:
+                return False
+        return is_carried(running)
+
+
+def has_ended(running: Running, look: LookAtEnded | None = None) -> bool:
     """Whether an attempt is over: its supervisor has gone, and nothing of the agent is left.
 
     A supervisor that was killed leaves its agent behind; such an agent is left
     to run, and has ended when no process carries the attempt's id. One that
     cannot be verified is over when a person has given it up. A record of the
     end proves nothing while the agent is seen at work: it may have made that
-    file itself, and a second agent would be started beside it.
+    file itself, and a second agent would be started beside it. `look` may be shared.
     """
     paths, attempt = running.paths, running.attempt.id
-    if has_exit(paths, attempt) or is_given_up(paths, attempt):
-        return not is_carried(running)
+    is_recorded = running.over_since is not None or has_exit(paths, attempt)
+    if is_recorded or is_given_up(paths, attempt):
+        return not (look.is_carried(running) if look is not None else is_carried(running))
     if supervisor_lives(running):
         return False
     return not pids_of(running) and declare_void(paths, attempt)

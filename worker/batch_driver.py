@@ -64,13 +64,16 @@ class BatchDriver:
 
     def _drive(self) -> None:
         database, workspace = self._context.database, self._context.workspace
-        project = project_id_at(workspace.root)
         with database.reading():
             has_notes = statuses.has_notes(workspace, database)
+            is_any_open = batch_summaries.is_any_open(database)
             upto = changes.newest(database).seq
         if has_notes:
             statuses.take_notes(workspace, database, now=self._context.now())
             upto = changes.newest(database).seq
+        if not is_any_open:
+            return
+        project = project_id_at(workspace.root)
         if (upto, project) == (self._looked_up_to, self._project):
             return
         for _ in range(MOST_ROUNDS):

@@ -78,8 +78,8 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
 
     Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
-    is asked before each claim. `look_round` is called where nothing may run, and returns after how
-    many seconds it is to be called again.
+    is asked before each claim, and told whether anything waits. `look_round` is called where
+    nothing may run, and returns after how many seconds it is to be called again.
     """
 
     blocking = True
@@ -93,7 +93,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         claims: Claims | None = None,
         bell: Bell | None = None,
         look_round: Callable[[], float] | None = None,
-        may_take: Callable[[], bool] | None = None,
+        may_take: Callable[[bool], bool] | None = None,
         on_change: Callable[[QueueChanged], None] | None = None,
     ) -> None:
         self.database = database
@@ -173,7 +173,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
             if mended := leases.mend_waits(self.database, now=now):
                 logger.warning("the clock was set back; the waits of %d jobs start again", mended)
             is_anything_queued = leases.is_anything_queued(self.database)
-        if self.may_take is not None and not self.may_take():
+        if self.may_take is not None and not self.may_take(is_anything_queued):
             return None
         if not is_anything_queued:
             return None

@@ -16,7 +16,7 @@ from sow.clones.place import clones_folder
 from sow.config.units import round_size, write_size
 from sow.errors import QueueError, SowError
 from sow.git.repository import repository_of
-from sow.jobs import leases, workers
+from sow.jobs import workers
 from sow.jobs.faults import QueueChanged
 from sow.processes.free import free_disk, free_memory
 from worker.broker import Claims
@@ -36,12 +36,12 @@ class Reserve:
         self._short_of = ""
         self._on_record = ""
 
-    def allows_another(self) -> bool:
+    def allows_another(self, *, is_anything_queued: bool) -> bool:
         """Whether a job may be taken now. Raises QueueChanged.
 
         Nothing is looked at, or told, while nothing waits.
         """
-        if not self._short_of and not leases.is_anything_queued(self._context.database):
+        if not self._short_of and not is_anything_queued:
             return True
         found, free = next(self._shortages(), ("", 0))
         if found != self._short_of:

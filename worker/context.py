@@ -11,7 +11,7 @@ from functools import cached_property
 
 from sow.clock import utc_now
 from sow.config.configuration import Configuration
-from sow.ids import WorkerId
+from sow.ids import JobId, WorkerId
 from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
 from sow.jobs.unrecorded_agents import StrayLooks
@@ -64,6 +64,11 @@ class WorkerContext:
     def strays(self) -> StrayLooks:
         """Its looks for agents that are on no record."""
         return StrayLooks()
+
+    @cached_property
+    def told_ends(self) -> set[JobId]:
+        """The jobs of whose end this worker has told in a log since recovery looked there last."""
+        return set()
 
     @cached_property
     def reported_once(self) -> ReportedOnce:

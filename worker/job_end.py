@@ -173,10 +173,13 @@ def end_unwritten(
 
 def tell_of_end(context: WorkerContext, job: Job) -> None:
     """Say how a job has ended, in a log too, and ring those who wait; after the commit."""
-    ended = jobs.get_job(context.database, job.id)
-    log_end(context.workspace, context.database, ended)
+    with context.database.reading():
+        ended = jobs.get_job(context.database, job.id)
+        waiting = waiters.of_job(context.database, job.id)
+    if log_end(context.workspace, context.database, ended):
+        context.told_ends.add(job.id)
     tell(job, _story(ended))
-    waiters.ring_job(context.database, context.workspace, job.id)
+    waiters.ring(context.workspace, waiting)
 
 
 def _story(job: Job) -> str:

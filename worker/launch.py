@@ -112,8 +112,10 @@ def start(context: WorkerContext, servers: ForkServers, job_id: JobId) -> Runnin
         if lease is None or lease.worker_id != context.worker_id:
             return None
         job = jobs.get_job(context.database, job_id)
+        history = jobs.attempts(context.database, job_id)
+        is_asked = leases.end_is_asked(context.database, job_id)
     try:
-        result = _try_to_start(context, servers, job, lease)
+        result = _try_to_start(context, servers, job, lease, history, is_asked=is_asked)
         try:
             _put_on_record(context, job, lease, result)
         except leases.EndIsAsked:
@@ -124,17 +126,23 @@ def start(context: WorkerContext, servers: ForkServers, job_id: JobId) -> Runnin
     return result.running if isinstance(result, Started) else None
 
 
-def _try_to_start(context: WorkerContext, servers: ForkServers, job: Job, lease: Lease) -> Start:
+def _try_to_start(
+    context: WorkerContext,
+    servers: ForkServers,
+    job: Job,
+    lease: Lease,
+    history: Sequence[Attempt],
+    *,
+    is_asked: bool,
+) -> Start:
     """Start the next attempt, or return why not; the job itself is written afterwards.
 
+    `history` are the attempts so far, `is_asked` tells whether the job's end was asked for.
     Raises Fenced, QueueChanged, and what prevents a start just now.
     """
     try:
         if not context.state.opens_before_start(job.project_id, job.task_id):
             return Postponed(wait_for_project, "its project is not checked out")
-        with context.database.reading():
-            history = jobs.attempts(context.database, job.id)
-            is_asked = leases.end_is_asked(context.database, job.id)
         if history and history[-1].number > job.settled:
             return Started(adopt(context, lease))
         if is_asked:

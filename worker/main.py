@@ -207,10 +207,11 @@ class WorkerProcess:
     def _look_round(self) -> float:
         return self.housekeeping.look_round()
 
-    def _may_take(self) -> bool:
+    def _may_take(self, is_anything_queued: bool) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one."""
-        self.housekeeping.advance_failed_batches()
-        return self.reserve.allows_another()
+        if is_anything_queued:
+            self.housekeeping.advance_failed_batches()
+        return self.reserve.allows_another(is_anything_queued=is_anything_queued)
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
         self.departure.without_queue(error)

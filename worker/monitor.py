@@ -28,6 +28,7 @@ from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.schema.causes import CAUSES, Cause
 from worker.attempt_processes import (
+    LookAtEnded,
     ask_to_end,
     end_supervisor,
     has_ended,
@@ -199,9 +200,10 @@ class Monitor:
         self._take_incoming()
         due = [running for running in self._due(ready) if not running.is_postponed]
         _note_ends(due, ready)
+        look = LookAtEnded(running for running in due if running.over_since is not None)
         # Whose output waits comes last: the ends of others are seen first.
         for running in sorted(due, key=lambda running: running.output.is_behind):
-            self._look_at(running)
+            self._look_at(running, look)
         self._guard_state()
 
     def _guard_state(self) -> None:
@@ -255,11 +257,11 @@ class Monitor:
             if running.pidfd is None:
                 self._asked = True  # it may have ended already
 
-    def _look_at(self, running: Running) -> None:
+    def _look_at(self, running: Running, look: LookAtEnded) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
         try:
             running.is_over = False  # until this very look proves it
-            running.is_over = has_ended(running)
+            running.is_over = has_ended(running, look)
             if running.is_over:
                 self._wakeups.close_pidfd(running)
                 running.output.ends_here()

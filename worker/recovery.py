@@ -60,7 +60,7 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
     for job in jobs.without_row(context.database, context.reported_once.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
-    log_ends(context.workspace, context.database)
+    log_ends(context.workspace, context.database, context.told_ends)
     end_recorded(context)
     clear_drafts(context.workspace)
 

@@ -288,9 +288,11 @@ class Running:
 
     def usage(self, database: Database, *, ended: bool) -> RunUsage:
         """Return what it has used, as far as its output has been read."""
-        job = self.job
+        job, meter = self.job, self.output.seen.meter
+        if not meter.is_told:  # neither earlier runs nor prices say anything of it
+            return usage_of(meter, (), {}, ended=ended)
         return usage_of(
-            self.output.seen.meter,
+            meter,
             spending.totals_before(database, self.attempt, self.session_id),
             read_prices(Path(job.config_file)) if job.config_file else {},
             model=job.agents_executor.model or "",

@@ -39,6 +39,8 @@ def change_under_lease(
     lease: Lease,
     change: Change,
     record: Callable[[Task], None] = lambda _: None,
+    *,
+    attempt: int | None = None,
 ) -> Task:
     """Change the task's state while the lease is ours; `record` writes what that means of the job.
 
@@ -47,7 +49,8 @@ def change_under_lease(
     sets a status, asks for the job's end or takes the lease over in between.
     The state is on disk first; a death before the commit leaves the job as it
     was. In the same commit the task's status goes on record. Whoever needs
-    both takes the lock before the transaction, never after.
+    both takes the lock before the transaction, never after. `attempt` is the number of the job's
+    last one, where that is known.
     """
     with ExitStack() as transaction:
 
@@ -66,7 +69,7 @@ def change_under_lease(
             guarded,
             now=context.now(),
             then=then,
-            by=author_of_job(job, attempt=_attempt_of(context, job)),
+            by=author_of_job(job, attempt=attempt or _attempt_of(context, job)),
         )
 
 

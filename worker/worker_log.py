@@ -52,7 +52,8 @@ def configure_logging(*, as_json: bool) -> None:
     logger.propagate = False
     logging.getLogger("huey").addHandler(handler)
     logging.getLogger("huey").setLevel(logging.WARNING)
-    # No line tells them, and `multiprocessing` would be imported for a name.
+    # No line tells where it was said, nor who said it: that would import `multiprocessing`.
+    logging._srcfile = None  # as logging's own guide says
     logging.logMultiprocessing = logging.logProcesses = logging.logThreads = False
     threading.excepthook = _log_thread_failure
     logging.raiseExceptions = False  # nowhere to say it: a full disk, a terminal that is gone

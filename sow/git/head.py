@@ -28,7 +28,7 @@ def find_git(folder: str) -> tuple[str, str, str]:
     while True:
         git = _git_at(top)
         head = head_of(git) if git else ""
-        above = os.path.dirname(top)  # noqa: PTH120
+        above = top.rpartition("/")[0] or "/"
         if head:
             return git, top, head
         if above == top:

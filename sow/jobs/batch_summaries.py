@@ -37,6 +37,15 @@ def note_rest(database: Database, batch_id: BatchId, *, rests: bool) -> None:
     database.run("update batch set rests = ? where id = ? and rests is not ?", key)
 
 
+def is_any_open(database: Database) -> bool:
+    """Whether any batch goes on, or has ended without a word on its items."""
+    sql = f"""
+        select exists (select 1 from batch where ended_at is null)
+            or exists (select 1 from batch_item where {UNSETTLED})
+    """  # noqa: S608 - words of ours
+    return bool(database.value(sql))
+
+
 def unsettled(
     database: Database,
     project_id: ProjectId,

@@ -67,7 +67,7 @@ def parse_cursor(text: str) -> Cursor:
 
 def file_id(database: Database) -> str:
     """Return the id that was made with the queue's file."""
-    return database.noted("file_id") or "0" * 12
+    return database.noted_for_good("file_id") or "0" * 12
 
 
 def newest(database: Database) -> Cursor:

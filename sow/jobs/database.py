@@ -95,6 +95,7 @@ class Database:
         self._name = name
         self._is_looked_at = False
         self._waits_for_disk = True
+        self._for_good: dict[str, str | None] = {}
         self._read_in: Marks | None = None  # as they were when the format was looked at last
 
     @contextmanager
@@ -163,6 +164,12 @@ class Database:
         """Return what `note` has put under a name; None for nothing. Raises QueueError."""
         value: str | None = self.value("select value from control where name = ?", (name,))
         return value
+
+    def noted_for_good(self, name: str) -> str | None:
+        """Return what `noted` does, of a value that never changes: it is read once."""
+        if name not in self._for_good:
+            self._for_good[name] = self.noted(name)
+        return self._for_good[name]
 
     def note(self, name: str, value: object) -> None:
         """Put a value under a name that stands for the queue as a whole. Raises QueueError."""

@@ -49,20 +49,23 @@ class Logged(NamedTuple):
     """Whether all of that survives a loss of power already."""
 
 
-def log_ends(workspace: Workspace, database: Database) -> None:
+def log_ends(workspace: Workspace, database: Database, written: set[JobId] | None = None) -> None:
     """Tell in the logs of each job of this project that has ended since the last look.
 
-    Nothing is told of a task that is gone. What cannot be written now is left to the next look.
-    Raises nothing.
+    `written` are jobs for which this process has done `log_end`: their logs are not searched, and
+    those that the look has passed are taken out. Nothing is told of a task that is gone. What
+    cannot be written now is left to the next look. Raises nothing.
     """
     with suppress(SowError, OSError):
-        logged = _write_ends(workspace, database)
+        logged = _write_ends(workspace, database, set() if written is None else written)
         if logged is not None:
             _remember(workspace, database, logged)
 
 
-def log_end(workspace: Workspace, database: Database, job: Job) -> None:
-    """Tell in its log how a job has just ended, before anybody is rung. Raises nothing.
+def log_end(workspace: Workspace, database: Database, job: Job) -> bool:
+    """Tell in its log how a job has just ended, before anybody is rung; return whether it says so.
+
+    Raises nothing.
 
     The entry may be lost with the power until the next `log_ends`, which writes again what is
     missing; that a log tells of this end does not go on record here.
@@ -71,18 +74,26 @@ def log_end(workspace: Workspace, database: Database, job: Job) -> None:
         if project_id_at(workspace.root) == job.project_id:
             at = job.ended_at or job.created_at
             _write(workspace, database, job, job.state, job.reason, at=at, durable=False)
+            return True
+    return False
 
 
-def _write_ends(workspace: Workspace, database: Database) -> Logged | None:
+def _write_ends(workspace: Workspace, database: Database, written: set[JobId]) -> Logged | None:
     """Write the entries that are missing; None where no end is news."""
     logged, is_safe = None, True
     project = ProjectId(project_id_at(workspace.root))
     if not project or not _ends_after(database, project):
+        written.clear()
         return None
     with locked_once(workspace.project):
         for row in _ends_after(database, project):
             if project_id_at(workspace.root) != project:
                 break  # another branch was checked out meanwhile
+            if row["job"] in written:
+                is_safe = False
+                written.discard(row["job"])
+                logged = Logged(project, row["seq"], is_safe)
+                continue
             with suppress(DamagedRecord):  # it keeps no other end from being told
                 is_safe &= _log_end(workspace, database, change_of(row))
             logged = Logged(project, row["seq"], is_safe)

@@ -17,7 +17,7 @@ against the limits: `leases.CLAIMABLE` leaves it out of every count.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sow import env_vars
@@ -105,7 +105,12 @@ def of_job(database: Database, job_id: JobId) -> list[str]:
 
 def ring_job(database: Database, workspace: Workspace, job_id: JobId) -> None:
     """Wake everyone who waits for a job; call it after the final commit."""
-    for waiter_id in of_job(database, job_id):
+    ring(workspace, of_job(database, job_id))
+
+
+def ring(workspace: Workspace, waiter_ids: Iterable[str]) -> None:
+    """Wake some waiters. Whoever comes later looks at the job, which has ended by then."""
+    for waiter_id in waiter_ids:
         doorbell.ring(bell_path(workspace, waiter_id))
 
 

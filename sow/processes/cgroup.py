@@ -90,8 +90,19 @@ def _own_folder() -> str:
     return ""
 
 
+_mount: str | None = None
+
+
 def _mount_point() -> str:
-    """Return where the whole tree of version 2 is mounted (proc_pid_mountinfo(5))."""
+    """Return where the whole tree of version 2 is mounted; found once, by a fork server for all."""
+    global _mount  # noqa: PLW0603
+    if _mount is None:
+        _mount = _found_mount_point()
+    return _mount
+
+
+def _found_mount_point() -> str:
+    """Look for the mount (proc_pid_mountinfo(5))."""
     for line in _read("/proc/self/mountinfo").splitlines():
         fields, _, kind = line.partition(" - ")
         words = fields.split()

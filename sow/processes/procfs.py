@@ -32,8 +32,10 @@ def _read(path: str, *, ends_short: bool = False) -> bytes:
             raise
         return b""
     try:
-        parts = []
+        parts: list[bytes] = []
         while part := os.read(fd, AT_ONCE):
+            if ends_short and len(part) < AT_ONCE and not parts:
+                return part
             parts.append(part)
             if ends_short and len(part) < AT_ONCE:
                 break
@@ -134,10 +136,14 @@ def carriers(name: str, *values: str) -> list[int]:
 
     Without `values`, to anything.
     """
-    assigned = [_assigned(name, value) for value in values] or [f"\0{name}=".encode()]
+    named = f"{name}=".encode()
+    assigned = [_assigned(name, value) for value in values] or [b"\0" + named]
     found = []
     for pid in all_pids():
-        environ = b"\0" + variables(pid)
+        environ = variables(pid)
+        if named not in environ:
+            continue
+        environ = b"\0" + environ
         if any(each in environ for each in assigned):
             stat = read_stat(pid)
             if stat is not None and not stat.is_dead:

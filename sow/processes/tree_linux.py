@@ -46,6 +46,11 @@ def end_with_parent() -> None:
     _prctl(PR_SET_PDEATHSIG, SIGKILL)
 
 
+def look_ahead() -> None:
+    """Find what does not change before others are forked from us, once for all of them."""
+    cgroup.own_home()
+
+
 def _set_subreaper(value: int) -> None:
     _prctl(PR_SET_CHILD_SUBREAPER, value)
 

@@ -37,6 +37,10 @@ def end_with_parent() -> None:
     """Do nothing: only Linux kills a process with its parent."""
 
 
+def look_ahead() -> None:
+    """Do nothing: there are no groups to find."""
+
+
 def fence() -> str:
     """Do nothing: only Linux keeps groups that nobody leaves by a fork."""
     return ""

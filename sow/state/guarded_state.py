@@ -134,7 +134,8 @@ class GuardedState:
         chosen = choose(differing)
         if chosen:
             sweep(kept, sorted(chosen))
-        adopt(kept, (name for folder in changed for name in names_in(kept.sow, folder)))
+        there = (name for folder in changed for name in names_in(kept.sow, folder))
+        adopt(kept, (name for name in there if name not in names))
         again = {name.rpartition("/")[0] for name in differing}
         seen = {folder: facts for folder, facts in signatures.items() if folder not in again}
         if task_id is None:

@@ -97,7 +97,7 @@ def test_an_end_that_a_loss_of_power_has_torn_is_told_anew(
     assert entry.job == failed.id
     for length in range(len(whole)):
         log.write_bytes(whole[:length])
-        end_entries._write_ends(workspace, database)
+        end_entries._write_ends(workspace, database, set())
         [again] = read_entries(log)
         assert again._replace(timestamp=entry.timestamp) == entry, whole[:length]
 

@@ -45,6 +45,7 @@ def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
     tree = load_tree(options.get(PACKAGES_OPTION))
     limit_open_files(options.get(OPEN_FILES_OPTION))
     tree.end_with_parent()
+    tree.look_ahead()
     signal.signal(signal.SIGCHLD, collect)
     gc.freeze()  # a collection in a supervisor would copy the memory that all of them share
     requests = socket.socket(fileno=os.dup(STDIN))

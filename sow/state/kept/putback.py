@@ -221,7 +221,8 @@ def _restore_file(kept: Kept, name: str, alive: str) -> bool:
     folder = Path(f"{kept.sow}/{name}").parent
     try:
         if alive:
-            make_folder(folder)
+            if not folder.is_dir():
+                make_folder(folder)
         elif not folder.is_dir():
             if os.path.lexists(f"{kept.sow}/project/state.yaml"):
                 forget(kept, name)  # the copies of a project that is gone as a whole stay

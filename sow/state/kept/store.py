@@ -30,7 +30,7 @@ class Checkout:
         self.root = root
         self.real = _real(str(root))
         git, top, head = find_git(self.real)
-        if not _is_ours(git):  # what lies there is not to be trusted
+        if git and not _is_ours(git):  # what lies there is not to be trusted
             git = top = head = ""
         self.git, self.head = git, head
         self.inside = os.path.relpath(self.real, top) if top and self.real != top else ""

@@ -141,7 +141,7 @@ def _follow(
     if is_done and result is None and job.started_at is not None:
         # Before the task's lock is taken: in a large tree it takes a moment.
         is_old = tree_is_old(context.workspace.root, job.started_at)
-    is_final = False
+    is_final, number = False, running.attempt.number
 
     def change(task: Task) -> Mapping[str, Any]:
         _refuse_outdated(context, job, verdict, next_step.step, task)
@@ -166,9 +166,9 @@ def _follow(
         is_final = follow(context, job, running.lease, verdict, next_step, task.status, spent)
 
     if next_step.step is Step.FAIL:
-        change_under_lease(context, job, running.lease, change)
+        change_under_lease(context, job, running.lease, change, attempt=number)
         log_failure(context, job, verdict.reason)
-    change_under_lease(context, job, running.lease, change, record)
+    change_under_lease(context, job, running.lease, change, record, attempt=number)
     if is_final:
         tell_of_end(context, job)
 
