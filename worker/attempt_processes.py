@@ -10,7 +10,7 @@ agent's own `sow` calls started are left alone (`own_processes`).
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 
 from sow import env_vars
@@ -30,24 +30,39 @@ END_SECONDS, END_LOOK_SECONDS = 1.0, 0.001
 
 
 class LookAtEnded:
-    """One look for the processes of attempts that had left a record of their end before it.
+    """A look for the processes of all that have ended among some attempts: one serves many.
 
-    It is made when the first of them is asked about, and serves all: none of them begins anything
-    any more, unless a process of it is still there.
+    Those are the ones that had left a record of their end before it. None of them begins anything
+    any more, unless a process of it is still there. It is made when one is asked about, and again
+    for those that have ended since.
     """
 
-    def __init__(self, ended: Iterable[Running]) -> None:
-        self._ids = {running.attempt.id for running in ended}
-        self._are_gone: bool | None = None
+    def __init__(self, attempts: Sequence[Running]) -> None:
+        self._attempts = attempts
+        self._gone: set[str] = set()
 
     def is_carried(self, running: Running) -> bool:
-        """Whether any process of an attempt carries its id; of any other, by a look of its own."""
-        if running.attempt.id in self._ids:
-            if self._are_gone is None:
-                self._are_gone = not process_facts.carriers(env_vars.ATTEMPT_ID, *self._ids)
-            if self._are_gone:
-                return False
-        return is_carried(running)
+        """Whether any process of an attempt that has left such a record carries its id."""
+        if running.attempt.id not in self._gone:
+            self._look()
+        return running.attempt.id not in self._gone and is_carried(running)
+
+    def _look(self) -> None:
+        left = (each for each in self._attempts if each.attempt.id not in self._gone)
+        ended = {each.attempt.id for each in left if is_end_recorded(each)}
+        if ended and not process_facts.carriers(env_vars.ATTEMPT_ID, *ended):
+            self._gone |= ended
+
+
+def is_end_recorded(running: Running) -> bool:
+    """Whether a supervisor has left a record of the end.
+
+    A folder that cannot be looked into is told of where its own attempt is looked at.
+    """
+    try:
+        return running.over_since is not None or has_exit(running.paths, running.attempt.id)
+    except OSError:
+        return False
 
 
 def has_ended(running: Running, look: LookAtEnded | None = None) -> bool:

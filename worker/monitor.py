@@ -21,7 +21,6 @@ from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
-from sow.jobs.attempt_evidence import has_exit
 from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.processes import process_facts
@@ -32,6 +31,7 @@ from worker.attempt_processes import (
     ask_to_end,
     end_supervisor,
     has_ended,
+    is_end_recorded,
     remove_fence,
     supervisor_lives,
 )
@@ -200,7 +200,7 @@ class Monitor:
         self._take_incoming()
         due = [running for running in self._due(ready) if not running.is_postponed]
         _note_ends(due, ready)
-        look = LookAtEnded(running for running in due if running.over_since is not None)
+        look = LookAtEnded(due)
         # Whose output waits comes last: the ends of others are seen first.
         for running in sorted(due, key=lambda running: running.output.is_behind):
             self._look_at(running, look)
@@ -350,16 +350,5 @@ def _note_ends(due: Sequence[Running], ready: Collection[int]) -> None:
     """Note of all that have ended when that was: one look at the state serves all of them."""
     now = time.monotonic()
     for running in due:
-        if running.over_since is None and running.pidfd in ready and _is_end_recorded(running):
+        if running.over_since is None and running.pidfd in ready and is_end_recorded(running):
             running.over_since = now
-
-
-def _is_end_recorded(running: Running) -> bool:
-    """Whether a supervisor has left a record of the end.
-
-    A folder that cannot be looked into is told of where its own attempt is looked at.
-    """
-    try:
-        return has_exit(running.paths, running.attempt.id)
-    except OSError:
-        return False

@@ -1,0 +1,63 @@
+"""One look for processes serves all attempts whose end was on record before it."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sow.processes import process_facts
+from worker import attempt_processes
+from worker.attempt_processes import LookAtEnded
+from worker.running import Running
+
+
+def attempt(attempt_id: str, *, ended: bool = True) -> Any:
+    """Return what stands for an attempt under watch."""
+    over_since = 1.0 if ended else None
+    paths = SimpleNamespace(exit=SimpleNamespace(exists=lambda: False))
+    return SimpleNamespace(
+        attempt=SimpleNamespace(id=attempt_id), over_since=over_since, paths=paths
+    )
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """Have no process carry any id but `stays`; give the ids of each look at all processes."""
+    made: list[set[str]] = []
+
+    def carriers(_name: str, *values: str) -> list[int]:
+        made.append(set(values))
+        return [1] if "stays" in values else []
+
+    def is_carried(running: Running) -> bool:
+        return bool(carriers("", running.attempt.id))
+
+    monkeypatch.setattr(process_facts, "carriers", carriers)
+    monkeypatch.setattr(attempt_processes, "is_carried", is_carried)
+    return made
+
+
+def test_one_look_serves_all_that_have_ended(looks: list[set[str]]) -> None:
+    first, second, runs = attempt("first"), attempt("second"), attempt("runs", ended=False)
+    look = LookAtEnded([first, second, runs])
+    assert not look.is_carried(first)
+    assert not look.is_carried(second)
+    assert looks == [{"first", "second"}]
+
+
+def test_what_ends_after_a_look_is_looked_for_anew(looks: list[set[str]]) -> None:
+    first, later = attempt("first"), attempt("later", ended=False)
+    look = LookAtEnded([first, later])
+    assert not look.is_carried(first)
+    later.over_since = 2.0
+    assert not look.is_carried(later)
+    assert looks == [{"first"}, {"later"}]
+
+
+def test_where_a_process_is_left_each_is_asked_about_alone(looks: list[set[str]]) -> None:
+    first, stays = cast(Running, attempt("first")), attempt("stays")
+    look = LookAtEnded([first, stays])
+    assert not look.is_carried(first)
+    assert look.is_carried(stays)
+    assert {"first"} in looks
+    assert {"stays"} in looks
