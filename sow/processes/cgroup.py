@@ -10,6 +10,7 @@ is none, and nothing is said. Light: the supervisor runs on it.
 
 import os
 
+AT_ONCE = 8192
 PREFIX = "sow-"
 """What our folders' names begin with; a worker below an agent makes none inside of that agent's."""
 
@@ -120,8 +121,16 @@ def _move_to(folder: str) -> None:
 
 
 def _read(path: str) -> str:
+    data = b""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        while part := os.read(descriptor, AT_ONCE):
+            data += part
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return data.decode("utf-8", "replace")

@@ -80,12 +80,12 @@ def try_to_put_in_place(folder: str, name: str, record: dict[str, object]) -> bo
     """
     draft, target = f"{folder}/.{name}", f"{folder}/{name}"
     try:
-        clear_away(draft)
-        with open(draft, "x", encoding="utf-8", opener=for_its_owner) as file:
-            file.write(as_json(record))
-        if os.path.isdir(target):  # noqa: PTH112
+        write_new(draft, as_json(record).encode())
+        try:
+            os.rename(draft, target)  # noqa: PTH104
+        except IsADirectoryError:
             clear_away(target)
-        os.rename(draft, target)  # noqa: PTH104
+            os.rename(draft, target)  # noqa: PTH104
     except OSError as error:
         say(f"cannot write {name}: {error.strerror}")
         return False
@@ -107,6 +107,21 @@ def _value(value: object) -> str:
     if value is None:
         return "null"
     return repr(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def write_new(path: str, data: bytes) -> None:
+    """Write a file of ours anew, whatever has its name. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = for_its_owner(path, flags)
+    except FileExistsError:
+        clear_away(path)
+        descriptor = for_its_owner(path, flags)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def for_its_owner(path: str, flags: int) -> int:
