@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sow.yamlfile.library import yaml
+from sow.yamlfile.library import SafeLoader, yaml
 
 STRING, LIST, MAPPING = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 NUMBER, MOMENT = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "timestamp"))
@@ -35,9 +35,9 @@ class QuickTags:
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """Return the tag of a node that has none in the text."""
-        if kind is yaml.MappingNode:
+        if kind is yaml.nodes.MappingNode:
             return MAPPING
-        if kind is yaml.ScalarNode and implicit[0]:
+        if kind is yaml.nodes.ScalarNode and implicit[0]:
             return tag_of_plain(value)
         return _tag_of(kind, value, implicit)
 
@@ -48,14 +48,33 @@ class QuickTags:
         """Do nothing, as above."""
 
 
-class Loader(QuickTags, yaml.CSafeLoader):
+class Loader(QuickTags, SafeLoader):  # type: ignore[misc]
     """PyYAML's safe C loader, strict and quick."""
+
+    @classmethod
+    def data_of(cls, source: str) -> object:
+        """Return what a text says. Raises YAMLError and ValueError."""
+        loader = cls(source)
+        try:
+            data: object = loader.get_single_data()
+        finally:
+            loader.dispose()
+        return data
+
+    @classmethod
+    def tree_of(cls, source: str) -> Any:
+        """Return the tree of nodes of a text. Raises YAMLError."""
+        loader = cls(source)
+        try:
+            return loader.get_single_node()
+        finally:
+            loader.dispose()
 
     def construct_document(self, node: Any) -> Any:
         """Return what a whole document says."""
         try:
             return self._usual(node)
-        except (_Unusual, ValueError, yaml.YAMLError):
+        except (_Unusual, ValueError, yaml.error.YAMLError):
             _refuse_twice(node)
             return super().construct_document(node)
 
@@ -120,7 +139,7 @@ def _constructor(tag: str) -> Callable[[Loader, Any], Any]:
 
     PyYAML's own takes for granted that a text has the form of its tag, which `!!bool x` need not.
     """
-    construct = yaml.CSafeLoader.yaml_constructors[tag]
+    construct = SafeLoader.yaml_constructors[tag]
     name = tag.rpartition(":")[2]
 
     def value_of(loader: Loader, node: Any) -> Any:
@@ -143,7 +162,7 @@ def tag_of_plain(value: str) -> Any:
     """Return the tag of a scalar without quotes, which follows from its text alone."""
     if len(value) <= SHORT:
         return _tag_of_short(value)
-    return _tag_of(yaml.ScalarNode, value, (True, False))
+    return _tag_of(yaml.nodes.ScalarNode, value, (True, False))
 
 
 @lru_cache(maxsize=1024)
@@ -159,7 +178,7 @@ def _tag_of_short(value: str) -> Any:
         return NUMBER
     if _is_moment(value):
         return MOMENT
-    return _tag_of(yaml.ScalarNode, value, (True, False))
+    return _tag_of(yaml.nodes.ScalarNode, value, (True, False))
 
 
 def _is_word(value: str) -> bool:

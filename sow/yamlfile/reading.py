@@ -77,9 +77,9 @@ def load(source: str, path: Path) -> object:
         if "&" in source and _expands_too_far(compose(source)):
             raise YamlProblem("its aliases refer to themselves, or expand too far", path=path)
         data = unshared(_data_of(source)) if len(source) <= SMALL else _data_of.__wrapped__(source)
-    except yaml.MarkedYAMLError as error:
+    except yaml.error.MarkedYAMLError as error:
         raise problem_at(_syntax_reason(error), source, error.problem_mark, path=path) from None
-    except yaml.YAMLError as error:
+    except yaml.error.YAMLError as error:
         raise YamlProblem(str(error).partition("\n")[0], path=path) from None
     except ValueError as error:
         raise _unreadable_value(source, str(error), path) from None
@@ -92,9 +92,7 @@ def _data_of(source: str) -> object:
 
     Settling a job reads its task's and its project's state some eighteen times, 0.6 ms each.
     """
-    from sow.yamlfile.library import yaml  # heavy: see there
-
-    data: object = yaml.load(source, Loader=_loader())
+    data: object = _loader().data_of(source)
     return data
 
 
@@ -124,7 +122,7 @@ def _is_too_deep(source: str) -> bool:
                 depth -= 1
             if depth > MAX_DEPTH:
                 return True
-    except yaml.MarkedYAMLError as error:
+    except yaml.error.MarkedYAMLError as error:
         # PyYAML 6.0.4 brings a libyaml with a limit of its own (1,000 levels, measured). Its
         # scanner reads ahead, so that it may raise before the first event.
         return "maximum nesting depth" in f"{error.problem} {error.context}"
@@ -160,7 +158,9 @@ def _unreadable_value(source: str, reason: str, path: Path) -> YamlProblem:
     loader = _loader()("")
     for keys, node in _scalars(compose(source)):
         try:
-            with suppress(yaml.YAMLError):  # a tag of nobody's, say: one fault is told at a time
+            with suppress(
+                yaml.error.YAMLError
+            ):  # a tag of nobody's, say: one fault is told at a time
                 loader.construct_object(node)
         except ValueError as error:
             return problem_at(
@@ -187,9 +187,7 @@ def _scalars(node: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 def compose(source: str) -> Any:
     """Return the tree of nodes, with their places, of text that loads."""
-    from sow.yamlfile.library import yaml  # heavy: see there
-
-    return yaml.compose(source, Loader=_loader())
+    return _loader().tree_of(source)
 
 
 def reads_as_string(text: str) -> bool:

@@ -82,7 +82,7 @@ def _dumper() -> Any:
     from sow.yamlfile.library import yaml  # heavy: see there
     from sow.yamlfile.loader import QuickTags  # heavy, as the library is
 
-    class Dumper(QuickTags, yaml.CSafeDumper):
+    class Dumper(QuickTags, yaml.CSafeDumper):  # type: ignore[misc]
         def ignore_aliases(self, _: Any) -> bool:
             return True
 
