@@ -26,6 +26,7 @@ from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
 from sow.executors.base import Session, SessionSource
+from sow.features import parts
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
@@ -125,9 +126,11 @@ def _place_all(
     waiter: Waiter | None,
 ) -> list[Placed | SowError]:
     """Do as `place_together`, without a look for agents that are not on record."""
-    # What marks a task. It is imported here, for from the first commit on its agent waits.
+    # What marks a task. It is imported here, for from the first commit on its agent waits; what
+    # features ask too, for others wait for the queue while a job is inserted.
     import sow.yamlfile.editing  # noqa: F401
 
+    parts("admission")
     mark = _draft_mark(caller, admitted[0]) if len(admitted) == 1 else None
     inserted = _insert_all(caller, database, config, admitted, waiter)
     pairs = list(zip(admitted, inserted, strict=True))
