@@ -5,7 +5,6 @@ the process, and by `--dry-run`, which shows it. Starts nothing.
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError
 from sow.executors.base import Executor, Launch, LaunchRequest
+from sow.executors.programs import find_program
 from sow.ids import AttemptId, PhaseName, TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job, Verb
@@ -161,7 +161,7 @@ def executor_variables(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
 
 def path_with_sow(path: str) -> str:
     """Return the caller's PATH, ended by our own folder where it does not lead to `sow`."""
-    if shutil.which("sow", path=path):
+    if find_program("sow", path):
         return path
     ours = str(Path(sys.executable).parent)
     return f"{path}{os.pathsep}{ours}" if path else ours

@@ -25,7 +25,7 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.schema.task import TaskStatus
 from sow.state.kept.guard import restore
-from sow.state.kept.store import kept_at
+from sow.state.kept.store import kept_at, project_id_at
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
@@ -218,7 +218,11 @@ def _keep_what_stands(caller: Caller, database: Database) -> None:
     has taken is put back. This compares every file of the project, so only a call's first task
     does it: with the second one a job lives, and each reader compares what it reads.
     """
-    kept = kept_at(caller.workspace.root)
+    root = caller.workspace.root
+    project_id = project_id_at(root)
+    if project_id and jobs.any_live_job(database, ProjectId(project_id)) is not None:
+        return
+    kept = kept_at(root)
     if kept is not None and jobs.any_live_job(database, ProjectId(kept.project_id)) is None:
         restore(kept)
 
