@@ -8,9 +8,12 @@ and a bare one has no tree. Reads only.
 import os
 import re
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from shutil import which
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sow.errors import StateError
 from sow.git.git_errors import (
@@ -20,6 +23,7 @@ from sow.git.git_errors import (
     GitTooOld,
     NoRepository,
 )
+from sow.git.head import find_git
 from sow.git.inert_refs import UnsafeClone, is_symbolic, read_head, read_ref
 from sow.git.run import git, git_answer
 from sow.git.view import view_of
@@ -40,6 +44,8 @@ HEAD = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
 """A commit, then the branch; `HEAD` itself where it is detached."""
 
 
+SAYING = ("config", "config.worktree", "commondir", "shallow")
+"""The files in git's folder that decide what else git answers."""
 SHA1, SHA256 = "sha1", "sha256"
 """The two ways in which git names objects. A repository has one of them for good."""
 SHA256_DIGITS = 64
@@ -70,6 +76,13 @@ def format_of(commit: str) -> str:
 
 def git_version() -> tuple[int, ...]:
     """Return git's version, such as (2, 39, 5). Raises GitMissing."""
+    program = which("git")
+    return _version_of(program, _version(os.path.realpath(program)) if program else None)
+
+
+@lru_cache(maxsize=4)
+def _version_of(_program: str | None, _file: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Return the version of a program that lies at a path, and of what its file is like."""
     text = git(Path("/"), "version")
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     if found is None:
@@ -87,9 +100,75 @@ def refuse_old_git() -> None:
 def repository_of(folder: Path) -> Repository:
     """Return the repository that `folder` lies in. Raises NoRepository, GitMissing, GitRefused.
 
-    Git is asked once: each job and each look at a batch asks this. What it has answered before
-    it refuses says what kind of folder it is.
+    A process that asks again, as a worker does at each look at a batch, is told by git's files as
+    long as they say that nothing but the branch or its commit can have changed.
     """
+    marks = _marks(folder)
+    known = _known.get(folder)
+    if known is not None and known[0] == marks and (again := _as_it_is(known[1])) is not None:
+        return again
+    repository = _asked(folder)
+    if marks is not None and _is_plain(repository):
+        _known[folder] = marks, repository
+    return repository
+
+
+_known: dict[Path, tuple[tuple[object, ...], Repository]] = {}
+"""What git has said of a folder, and what its files were like before."""
+
+
+def _marks(folder: Path) -> tuple[object, ...] | None:
+    """Return what tells that git would answer as before, but for the branch and its commit.
+
+    None where git has to be asked.
+    """
+    try:
+        git, _, _ = find_git(os.path.realpath(folder))
+        if not git.endswith("/.git"):
+            return None
+        there = [path.stat() for path in (folder, Path(git))]
+        owners = [(facts.st_dev, facts.st_ino, facts.st_uid) for facts in there]
+        return (git, *owners, *(_version(f"{git}/{name}") for name in SAYING))
+    except OSError:
+        return None
+
+
+def _version(path: str) -> tuple[int, ...] | None:
+    try:
+        facts = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return None
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _is_plain(repository: Repository) -> bool:
+    """Whether all that says where a repository lies stands in its one file of settings."""
+    if not repository.git_dir == repository.common_dir == repository.top / ".git":
+        return False
+    try:
+        text = (repository.git_dir / "config").read_bytes().lower()
+    except OSError:
+        return False
+    return not any(word in text for word in (b"include", b"worktree"))
+
+
+def _as_it_is(repository: Repository) -> Repository | None:
+    """Return a repository with the branch and the commit that it has now.
+
+    None where git has to be asked.
+    """
+    with suppress(UnsafeClone, OSError):
+        git_dir = repository.git_dir
+        head = read_head(git_dir)
+        path = f"{git_dir}/refs/heads/{head.branch}"
+        is_plain = os.path.realpath(path) == path and not is_symbolic(git_dir, head.branch)
+        if head.branch and head.commit and is_plain:
+            return replace(repository, branch=head.branch, commit=head.commit)
+    return None
+
+
+def _asked(folder: Path) -> Repository:
+    """Return what git says: asked once. What it has answered before it refuses says why."""
     code, output, complaint = git_answer(folder, *PATHS, "--is-inside-work-tree", *QUESTIONS, *HEAD)
     inside, *answers = output.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
     if not inside:

@@ -9,6 +9,7 @@ import pytest
 
 from sow.clones.bringing_along import unlike
 from sow.git.checked_out import branch_at, lacks_branch
+from sow.git.repository import _known as known_repositories
 from sow.git.repository import branch_commit, repository_of, working_tree_of
 from sow.git.run import git
 from sow.git.view import view_of
@@ -100,14 +101,14 @@ def plain(_top: Path) -> None:
     pass
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        *(plain, packed, stale_pack_behind_a_link, another_name, detached, several_trees),
-        *(ends_with_a_blank_of_unicode, linked_head, odd_blanks, nested_names),
-        *(a_circle_of_links, remote_branch),
-    ],
+FORMS = (
+    *(plain, packed, stale_pack_behind_a_link, another_name, detached, several_trees),
+    *(ends_with_a_blank_of_unicode, linked_head, odd_blanks, nested_names),
+    *(a_circle_of_links, remote_branch),
 )
+
+
+@pytest.mark.parametrize("change", FORMS)
 def test_a_branch_is_what_git_says(top: Path, change: Callable[[Path], None]) -> None:
     change(top)
     main = repository_of(top)
@@ -120,6 +121,17 @@ def test_a_branch_is_what_git_says(top: Path, change: Callable[[Path], None]) ->
         folder = working_tree_of(main, branch)
         assert (folder is not None) == (f"branch {ref}\n" in f"{listed}\n")
         assert folder in (None, top, top.with_name("second"))
+
+
+@pytest.mark.parametrize("change", FORMS)
+def test_a_repository_that_was_asked_about_is_what_git_says(
+    top: Path, change: Callable[[Path], None]
+) -> None:
+    repository_of(top)
+    change(top)
+    again = repository_of(top)
+    known_repositories.clear()
+    assert repository_of(top) == again
 
 
 @pytest.mark.parametrize(
