@@ -28,6 +28,7 @@ from sow.schema.job import Job
 from sow.state.projects import read_project
 
 if TYPE_CHECKING:
+    from sow.calls.held_jobs import HeldLook
     from sow.schema.output.jobs import Outcome
 
 NO_TASK = TaskId("")
@@ -197,17 +198,33 @@ def _wait(
     """Wait for the placed jobs and deliver their outcomes; return those, and what still runs."""
     if not placed:
         return Result(())
-    # They take as long as a fifth of the placing, and the jobs are queued by now.
-    from sow.calls import delivery, held_jobs
+    # It takes as long as a fifth of the placing, and the jobs are queued by now.
+    from sow.calls import delivery
 
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
-    held = held_jobs.HeldLook(waiter.caller, database)
+    look: HeldLook | None = None
+
+    def held_look() -> "HeldLook | None":
+        """Return what looks at held jobs; None as long as no job is held."""
+        nonlocal look
+        if look is None and jobs.is_one_held(database):
+            # Few calls see a held job.
+            from sow.calls.held_jobs import HeldLook
+
+            look = HeldLook(waiter.caller, database)
+        return look
+
+    def leads_on(job_ids: Sequence[JobId]) -> str:
+        held = held_look()
+        return "" if held is None else held.leads_on(job_ids)
 
     def tick(progress: Progress) -> None:
-        held.look()
-        if not jobs.are_held(database, progress.job_ids):  # no worker could do anything for them
-            staffing.ensure()
+        held = held_look()
+        if held is not None:
+            held.look()
+        if held is None or not jobs.are_held(database, progress.job_ids):
+            staffing.ensure()  # no worker could do anything for those that are held
         listener.progress(progress)
 
     def deliver(jobs_ended: Sequence[Job]) -> None:
@@ -234,13 +251,13 @@ def _wait(
         any_one=terms.any_one,
         on_tick=tick,
         on_end=deliver,
-        is_in_vain=lambda job_ids: bool(held.leads_on(job_ids)),
+        is_in_vain=lambda job_ids: bool(leads_on(job_ids)),
     )
     return Result(
         tuple(placed),
         tuple(ended),
         tuple(delivery.as_it_stands(waiter.caller, database, job) for job in left),
-        first=held.leads_on([job.id for job in left]) if left else "",
+        first=leads_on([job.id for job in left]) if left else "",
     )
 
 

@@ -330,6 +330,12 @@ def is_any_held(database: Database, held_for: HeldFor) -> bool:
     return database.row(sql, (held_for.value,)) is not None
 
 
+def is_one_held(database: Database) -> bool:
+    """Whether any job is held, for whatever it is."""
+    sql = f"select 1 from job where {ACTIVE} and state = 'held' limit 1"  # noqa: S608
+    return database.row(sql) is not None
+
+
 def are_held(database: Database, job_ids: Sequence[JobId]) -> bool:
     """Whether all of some jobs are held, for whatever it is."""
     rows = database.rows(f"select id from job where {ACTIVE} and state = 'held'")  # noqa: S608

@@ -71,6 +71,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "held_jobs": lambda db, _: jobs.held_jobs(db, HeldFor.TRUST),
     "is_any_held": lambda db, _: jobs.is_any_held(db, HeldFor.TRUST),
     "are_held": lambda db, _: jobs.are_held(db, [JOB]),
+    "is_one_held": lambda db, _: jobs.is_one_held(db),
     "release": lambda db, _: leases.release(db, JOB, now=1.0),
     "newest_change": lambda db, _: changes.newest(db),
     "release_held": lambda db, _: leases.release_held(db, [JobId(1)], now=1.0),
