@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -133,7 +134,7 @@ def test_every_command_is_declared_without_click() -> None:
     for row in COMMANDS.values():
         if row.code:
             module, name = row.code.split(":")
-            found = getattr(sys.modules[f"sow.cli.{module}"], name)
+            found = getattr(import_module(f"sow.cli.{module}"), name)
             assert isinstance(found, Declared), row.words
 
 
