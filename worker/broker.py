@@ -23,7 +23,7 @@ from huey.storage import EmptyData, SqliteStorage
 from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
-from sow.jobs import leases, waiters, workers
+from sow.jobs import batch_news, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged
@@ -78,8 +78,9 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
 
     Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
-    is asked before each claim, and told whether anything waits. `look_round` is called where
-    nothing may run, and returns after how many seconds it is to be called again.
+    is asked before each claim, and told whether anything waits, and whether anything has failed in
+    a batch meanwhile. `look_round` is called where nothing may run, and returns after how many
+    seconds it is to be called again.
     """
 
     blocking = True
@@ -93,7 +94,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         claims: Claims | None = None,
         bell: Bell | None = None,
         look_round: Callable[[], float] | None = None,
-        may_take: Callable[[bool], bool] | None = None,
+        may_take: Callable[[bool, bool], bool] | None = None,
         on_change: Callable[[QueueChanged], None] | None = None,
     ) -> None:
         self.database = database
@@ -173,7 +174,8 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
             if mended := leases.mend_waits(self.database, now=now):
                 logger.warning("the clock was set back; the waits of %d jobs start again", mended)
             is_anything_queued = leases.is_anything_queued(self.database)
-        if self.may_take is not None and not self.may_take(is_anything_queued):
+            has_failed = is_anything_queued and batch_news.has_new_failure(self.database)
+        if self.may_take is not None and not self.may_take(is_anything_queued, has_failed):
             return None
         if not is_anything_queued:
             return None

@@ -11,7 +11,7 @@ from sow.calls.held_jobs import ReadyLook
 from sow.errors import QueueError, SowError
 from sow.faults import reason_of
 from sow.ids import ProjectId
-from sow.jobs import batch_news, statuses, workers
+from sow.jobs import statuses, workers
 from sow.jobs.faults import QueueChanged
 from sow.jobs.pruning import Limits, prune
 from sow.state.kept.store import project_id_at
@@ -122,11 +122,6 @@ class Housekeeping:
             self._batches.drive()
         except QueueChanged as error:
             self._departure.without_queue(error)
-
-    def advance_failed_batches(self) -> None:
-        """Take the turns of batches in which a job has failed; elsewhere there is no hurry."""
-        if batch_news.has_new_failure(self._context.database):
-            self.drive_batches()
 
     def recover_if_due(self) -> None:
         """Look for what the dead left behind, unless that was done a moment ago."""

@@ -207,10 +207,10 @@ class WorkerProcess:
     def _look_round(self) -> float:
         return self.housekeeping.look_round()
 
-    def _may_take(self, is_anything_queued: bool) -> bool:
+    def _may_take(self, is_anything_queued: bool, has_failed: bool) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one."""
-        if is_anything_queued:
-            self.housekeeping.advance_failed_batches()
+        if has_failed:
+            self.housekeeping.drive_batches()
         return self.reserve.allows_another(is_anything_queued=is_anything_queued)
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
