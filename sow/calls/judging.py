@@ -13,7 +13,6 @@ from msgspec import UNSET
 from sow import env_vars
 from sow.calls.caller import Caller
 from sow.calls.live_jobs import TaskIsRunning, find_live_job
-from sow.clones.judged import judged_change, judged_commit
 from sow.errors import SowError, StateError
 from sow.ids import TaskId
 from sow.jobs import jobs
@@ -108,6 +107,8 @@ def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:
     """
     if job is not None and job.task_id == task.id and kind_of(job).judges:
         return job.judged_commit
+    from sow.clones.judged import judged_commit  # a merge asks for the author alone
+
     try:
         return judged_commit(caller.workspace, task)
     except SowError:
@@ -123,5 +124,7 @@ def _steers(caller: Caller, task: Task, commit: str | None) -> Sequence[str]:
     """
     if task.clone is UNSET or commit is None:
         return ()
+    from sow.clones.judged import judged_change  # as above
+
     steers = judged_change(caller.workspace, task, commit).steers
     return [readable(path) for path in steers]

@@ -10,8 +10,9 @@ from sow.cli.clone_here import this_checkout
 from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.review import steering_note
 from sow.clones.clone_facts import text_of
-from sow.clones.listing import CloneState, FoundClone, NoClone, found_clones, state_of
+from sow.clones.listing import FoundClone, NoClone, found_clones
 from sow.clones.main_checkout import Checkout, MainCheckout, checkout_of, main_checkout
+from sow.clones.mark import CloneState, state_of
 from sow.clones.past_projects import PastBranch, kept_results, past_branches, past_clones
 from sow.clones.place import ID_DIGITS
 from sow.ids import ProjectId, TaskId

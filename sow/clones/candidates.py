@@ -11,8 +11,8 @@ from msgspec import UNSET, Struct
 
 from sow.clones.base import ProjectBranchGone
 from sow.clones.bring_back import BranchInTheWay, bring_back
-from sow.clones.listing import CloneState, state_of
 from sow.clones.main_checkout import MainCheckout
+from sow.clones.mark import CloneState, state_of
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
 from sow.clones.record import refuse_cloned_elsewhere

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from sow.clones.bring_back import bring_back
 from sow.clones.candidates import project_branch
 from sow.clones.clone_facts import CloneFacts
-from sow.clones.listing import CloneState, NoClone, copied_to, state_of
+from sow.clones.listing import NoClone, copied_to
 from sow.clones.locks import SHORT_SECONDS, Ask, locked_place
 from sow.clones.main_checkout import MainCheckout
+from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_marks import project_side
 from sow.clones.place import Place
 from sow.clones.steps import no_step

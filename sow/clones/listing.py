@@ -6,7 +6,6 @@ Reads only.
 import os
 import re
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 
 from msgspec import UNSET, Struct
@@ -14,7 +13,7 @@ from msgspec import UNSET, Struct
 from sow.clones.copying import files_to_copy
 from sow.clones.locks import DRAFT, GONE
 from sow.clones.main_checkout import Checkout, MainCheckout
-from sow.clones.mark import Stage, mark_at, own_mark
+from sow.clones.mark import CloneState, mark_at, own_mark, state_of
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.record import noted_clone
 from sow.clones.removal_risks import RemovalRisks, removal_risks, unmerged
@@ -50,18 +49,6 @@ def _way_back(task: Task) -> str:
     return f'The next `sow agent resume {task.id} "…"` {again}.'
 
 
-class CloneState(StrEnum):
-    """What lies in a clone's place."""
-
-    WHOLE = "whole"
-    UNFINISHED = "unfinished"
-    """It is being made or set up, or whoever did that has died."""
-    MISSING = "missing"
-    """A task that goes on had one; the next spawn or resume makes it again."""
-    STRANGE = "strange"
-    """Something that is not the clone that sow has made."""
-
-
 class FoundClone(Struct, frozen=True):
     """A task's clone, and what stands against removing it."""
 
@@ -91,19 +78,14 @@ def found_clones(main: MainCheckout, tasks: Sequence[Task]) -> list[FoundClone]:
     return found
 
 
-def state_of(place: Place) -> CloneState:
-    """Return what lies in a clone's place."""
-    mark = own_mark(place)
-    if mark is not None:
-        return CloneState.WHOLE if mark.stage == Stage.WHOLE else CloneState.UNFINISHED
-    return CloneState.STRANGE if os.path.lexists(place.path) else CloneState.MISSING
+def removal_risks_of(main: MainCheckout, place: Place, merged: str | None = None) -> RemovalRisks:
+    """Return what stands against removing the clone of a task. Raises ProjectBranchGone.
 
-
-def removal_risks_of(main: MainCheckout, place: Place) -> RemovalRisks:
-    """Return what stands against removing the clone of a task. Raises ProjectBranchGone."""
-    return removal_risks(
-        place, main.repository, main.project_commit, withheld=copied_to(main, place)
-    )
+    `merged` is a commit that `main.project_commit` is known to hold.
+    """
+    withheld = copied_to(main, place)
+    project = main.project_commit
+    return removal_risks(place, main.repository, project, withheld=withheld, known=merged)
 
 
 def copied_to(main: MainCheckout, place: Place) -> list[str]:

@@ -1,6 +1,7 @@
 """The mark in a clone's git folder, written: whose clone it is, and how far it is made.
 
-The form of a mark and its light reading are `sow.clone_mark`. Owns the stages.
+The form of a mark and its light reading are `sow.clone_mark`. Owns the stages, and what lies in a
+clone's place.
 """
 
 import json
@@ -74,3 +75,23 @@ def is_real_folder(path: Path) -> bool:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
         return False
+
+
+class CloneState(StrEnum):
+    """What lies in a clone's place."""
+
+    WHOLE = "whole"
+    UNFINISHED = "unfinished"
+    """It is being made or set up, or whoever did that has died."""
+    MISSING = "missing"
+    """A task that goes on had one; the next spawn or resume makes it again."""
+    STRANGE = "strange"
+    """Something that is not the clone that sow has made."""
+
+
+def state_of(place: Place) -> CloneState:
+    """Return what lies in a clone's place."""
+    mark = own_mark(place)
+    if mark is not None:
+        return CloneState.WHOLE if mark.stage == Stage.WHOLE else CloneState.UNFINISHED
+    return CloneState.STRANGE if os.path.lexists(place.path) else CloneState.MISSING

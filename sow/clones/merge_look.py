@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
 from sow.clones.candidates import Candidate, branch_tip, last_commit, project_branch
-from sow.clones.listing import CloneState, copied_to, state_of
+from sow.clones.listing import copied_to
 from sow.clones.main_checkout import MainCheckout
+from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge

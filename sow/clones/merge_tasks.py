@@ -171,7 +171,7 @@ def merge_tasks(
         step(f"task {part.candidate.task.id} recorded")
     after = _at(main, branch, result)
     for part in parts:
-        notes += _removed(after, part.candidate)
+        notes += _removed(after, part, is_merge=way is MergeWay.MERGE and after is not main)
         step(f"clone {part.candidate.task.id} removed")
     return Merged(branch, result, tuple(task_ids), tuple(notes))
 
@@ -266,10 +266,14 @@ def _record(main: MainCheckout, branch: str, part: _Part, now: float) -> None:
     change_task(main.workspace, part.candidate.task.id, change, now=now)
 
 
-def _removed(main: MainCheckout, candidate: Candidate) -> list[str]:
-    """Remove a merged task's clone; say why it stays, if it does."""
+def _removed(main: MainCheckout, part: _Part, *, is_merge: bool) -> list[str]:
+    """Remove a merged task's clone; say why it stays, if it does.
+
+    `is_merge`: the project's commit in `main` is that of the merge, with the task's below it.
+    """
+    place, commit = part.candidate.place, part.candidate.commit
     try:
-        gone = remove_clone(main, candidate.place, discard=False)
+        gone = remove_clone(main, place, discard=False, merged=commit if is_merge else None)
     except StateError as error:
         if passing_fault(error) is not None:
             raise  # begun again, the merge finds itself done, and the clone still there

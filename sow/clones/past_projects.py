@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.keeping import FOLDER as KEPT
-from sow.clones.listing import FoundClone, place_at, put_there, state_of, task_ids_in
+from sow.clones.listing import FoundClone, place_at, put_there, task_ids_in
 from sow.clones.main_checkout import Checkout
-from sow.clones.mark import is_real_folder, mark_at
+from sow.clones.mark import is_real_folder, mark_at, state_of
 from sow.clones.place import ID_DIGITS, Place, clones_folder
 from sow.clones.record import FOLDER as RECORDS
 from sow.clones.removal import Pruned, Removed, prune_places

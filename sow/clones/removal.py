@@ -52,15 +52,20 @@ class Pruned(Struct, frozen=True):
 
 
 def remove_clone(
-    main: MainCheckout, place: Place, *, discard: bool, ask: Ask = lambda _: None
+    main: MainCheckout,
+    place: Place,
+    *,
+    discard: bool,
+    ask: Ask = lambda _: None,
+    merged: str | None = None,
 ) -> Removed | None:
     """Remove the clone of a task; None where there is none.
 
     With `discard` whatever lies in the clone's place is removed, and nothing
-    outside of it. Raises StateError, NotDeleted, CloneLocked, and what
-    `ask` raises.
+    outside of it. `merged` is a commit that `main.project_commit` is known to hold. Raises
+    StateError, NotDeleted, CloneLocked, and what `ask` raises.
     """
-    judge = partial(removal_risks_of, main, place)
+    judge = partial(removal_risks_of, main, place, merged)
     return remove_clone_at(main, place, judge, discard=discard, ask=ask)
 
 

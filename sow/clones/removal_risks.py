@@ -107,12 +107,17 @@ def _words_of(work: InnerWork, most: int) -> list[str]:
 
 
 def removal_risks(
-    place: Place, main: Repository, project: str, *, withheld: Sequence[str] = ()
+    place: Place,
+    main: Repository,
+    project: str,
+    *,
+    withheld: Sequence[str] = (),
+    known: str | None = None,
 ) -> RemovalRisks:
     """Return what stands against removing the clone at a place.
 
-    `project` is the commit of the project's branch, `withheld` what sow has
-    copied into the clone. Nothing of the clone acts.
+    `project` is the commit of the project's branch, and `known` one that it is known to hold.
+    `withheld` is what sow has copied into the clone. Nothing of the clone acts.
     Raises nothing for what it holds, and GitRefused or OSError for a fault that passes.
     """
     noted = noted_clone(main, place.project, place.task)
@@ -132,7 +137,7 @@ def removal_risks(
         if passing_fault(error) is not None:
             raise
         return RemovalRisks(unknown=f"{error.filename} cannot be read ({error.strerror})")
-    merged = tip is None or is_merged(main, project, tip)
+    merged = tip in (None, known) or (tip is not None and is_merged(main, project, tip))
     return RemovalRisks(found, None if merged else tip)
 
 

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from sow.clones.bring_back import bring_back
 from sow.clones.clone_facts import text_of
-from sow.clones.listing import CloneState, copied_to, removal_risks_of, state_of
+from sow.clones.listing import copied_to, removal_risks_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
-from sow.clones.mark import own_mark
+from sow.clones.mark import CloneState, own_mark, state_of
 from sow.clones.place import Place
 from sow.clones.record import record_clone
 from sow.errors import StateError
