@@ -73,7 +73,7 @@ class Action(StrEnum):
     CORRECT = "correct"
     """A review's corrections go back to the author."""
     MEND = "mend"
-    """A red check goes back to the author."""
+    """A failed check goes back to the author."""
     ASK_FOR_CHANGE = "ask_for_change"
     """Its author has reported work and changed nothing: it is asked once before anybody judges."""
     SOLVE = "solve"
@@ -84,7 +84,7 @@ class Action(StrEnum):
     """What lies whole in its clone, and not in the repository, is brought there without a run."""
     MERGE = "merge"
     CHECK_BASE = "check_base"
-    """A check that is red for several tasks is run on the commit that one of them began at."""
+    """A check that fails for several tasks is run on the commit that one of them began at."""
     ACCEPT = "accept"
     """The verdict of a green check is put on record."""
     COMPLETE = "complete"
@@ -126,7 +126,7 @@ class BatchPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Whether a reviewing agent judges it."""
     reviewer: str = "reviewer"
     max_iterations: Annotated[int, Meta(ge=0)] = 3
-    """How often the work is given back to its author, red checks and corrections together."""
+    """How often the work is given back to its author, failed checks and corrections together."""
     merge: bool = False
     """Whether accepted work is merged into the project's branch."""
     accept: Accept = Accept.PERSON
