@@ -108,6 +108,10 @@ def _functions(module: str, *names: str) -> Known:
     return lambda: {name: _asked_later(module, name) for name in names}
 
 
+MAGICS = (20220615, 20221023, 20230612)
+"""The forms of compiled patterns in Python 3.11, 3.12 and 3.13, of which `_of_re` makes one."""
+
+
 def _of_re() -> Mapping[str, object]:
     """Return the two types that `typing` names, of a pattern that is made as `re` makes one.
 
@@ -140,7 +144,7 @@ def _of_typing() -> Mapping[str, object]:
     return {name: getattr(typing, name) for name in ("NotRequired", "Required", "get_type_hints")}
 
 
-KNOWN: Mapping[str, Known] = {
+KNOWN: dict[str, Known] = {
     "base64": dict,
     "gettext": lambda: {"gettext": same, "ngettext": one_or_many},
     "inspect": lambda: {"cleandoc": cleandoc},
@@ -158,8 +162,10 @@ KNOWN: Mapping[str, Known] = {
 }
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
 pathlib ntpath and urllib.parse, PyYAML base64, sow itself shlex, typing and msgspec re, and msgspec
-the rest. With Python 3.11 and later, what
-msgspec takes from `typing_extensions` is `typing`'s own."""
+the rest. With Python 3.11 and later, what msgspec takes from `typing_extensions` is `typing`'s
+own."""
+if _sre.MAGIC not in MAGICS:  # of a later Python: it may have another form of patterns
+    del KNOWN["re"]
 
 OF_WORKER: Mapping[str, Known] = {
     "bz2": dict,
