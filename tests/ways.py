@@ -9,6 +9,7 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 
 from sow.features import FEATURES
+from worker.context import logger
 
 PROGRAMS = ("worker.supervisor.",)
 """Programs of their own: how they are called is read, not what they do."""
@@ -88,6 +89,8 @@ def module_of(frame: FrameType) -> str:
 def followed(*layers: str) -> Iterator[Way]:
     """Follow what this thread does in some layers, and the threads that it starts."""
     way = Way(layers)
+    # A worker that ran in this process before has left its way of writing lines.
+    left, logger.handlers = logger.handlers, []
     threading.setprofile(way.enter)
     sys.setprofile(way.enter)
     try:
@@ -95,3 +98,4 @@ def followed(*layers: str) -> Iterator[Way]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+        logger.handlers = left
