@@ -153,7 +153,7 @@ def admit_spawn(
         return
     if task.session_started and not _always_respawns(task, executor):
         asks = task.status is TaskStatus.PAUSED
-        go_on = "Answer its question: `sow agent answer" if asks else "Resume it: `sow agent resume"
+        go_on = "Answer it: `sow agent answer" if asks else "Resume it: `sow agent resume"
         raise RefusedCall(
             task,
             "spawned, because its session has started",

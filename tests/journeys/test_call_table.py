@@ -17,7 +17,7 @@ def test_a_started_session_is_resumed_and_not_spawned_again(site: Site, status: 
     site.sow(*SPAWN, expect=1 if status == "failed" else 0)
     refused = site.sow(*SPAWN, "--prompt", "another", expect=4)
     assert f"task 010 is {status}" in refused.err
-    assert "sow agent resume 010" in refused.err
+    assert f"sow agent {'answer' if status == 'paused' else 'resume'} 010" in refused.err
     assert "--fresh" in refused.err
     assert len(all_jobs(site)) == 1
     site.sow(*RESUME)
