@@ -92,13 +92,15 @@ def find_strays(
 class StrayLooks:
     """Such looks of a worker: one serves all the jobs that it starts within a moment.
 
-    So does that of the call which has placed a job: it looks just before it does.
+    So does that of the call which has placed a job, in this worker's life: it looks just before it
+    does. A job that is older may stand in a copy of the queue's file, put back a moment ago.
 
     An agent that is on no record has lost it with an earlier queue's file, and with that file the
     worker that started it: none comes to be while one worker has its queue.
     """
 
     def __init__(self) -> None:
+        self._since = time.monotonic()
         self._none_at = float("-inf")
         """When there was none at all, on the monotonic clock."""
 
@@ -110,7 +112,8 @@ class StrayLooks:
         `placed_ago` is the age of its job in seconds, by a clock that may have been set meanwhile.
         """
         began = time.monotonic()
-        if 0 <= placed_ago < MOMENT_SECONDS or began - self._none_at < MOMENT_SECONDS:
+        is_the_calls_new = 0 <= placed_ago < min(MOMENT_SECONDS, began - self._since)
+        if is_the_calls_new or began - self._none_at < MOMENT_SECONDS:
             return
         found = find_strays(workspace, database)
         if task_id in found:

@@ -86,14 +86,31 @@ def test_a_look_that_found_none_at_all_serves_a_moment(
 
 
 @pytest.mark.parametrize(
-    ("age", "is_refused"), [(-0.1, True), (0, False), (0.9, False), (MOMENT_SECONDS, True)]
+    ("age", "lived", "is_refused"),
+    [
+        (-0.1, 10, True),
+        (0, 10, False),
+        (0.9, 10, False),
+        (MOMENT_SECONDS, 10, True),
+        (0.5, 0.6, False),
+        (0.5, 0.4, True),
+    ],
 )
 def test_the_look_of_the_call_that_has_placed_a_job_serves_a_moment_too(
-    site: WatchSite, carry: Carry, age: float, *, is_refused: bool
+    site: WatchSite,
+    carry: Carry,
+    monkeypatch: pytest.MonkeyPatch,
+    age: float,
+    lived: float,
+    *,
+    is_refused: bool,
 ) -> None:
-    """Not where the clock was set back since."""
+    """Not where the clock was set back since, nor before the worker lived: see a file put back."""
     carry("7.1.abc")
+    clock = [100.0]
+    monkeypatch.setattr(unrecorded_agents.time, "monotonic", lambda: clock[0])
     looks = StrayLooks()
+    clock[0] += lived
     expected = pytest.raises(TaskIsCarried) if is_refused else nullcontext()
     with expected:
         looks.refuse(site.workspace, site.database, TaskId("010"), placed_ago=age)
