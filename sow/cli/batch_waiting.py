@@ -10,7 +10,7 @@ from sow.calls.caller import Caller
 from sow.cli import late_click as click
 from sow.cli.batch_words import ELSEWHERE, show, waiting_words
 from sow.cli.call_options import WaitOptions, bound_of
-from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.detaching import GONE, detaching_signals, leave_if_nobody_waits
 from sow.cli.progress import LiveView
 from sow.errors import ExitCode
 from sow.ids import BatchId
@@ -54,7 +54,7 @@ def wait_and_print(caller: Caller, batch_id: BatchId, options: WaitOptions) -> i
 
         def tick(found: BatchLook) -> None:
             nonlocal is_noted
-            leave_if_unread()
+            leave_if_nobody_waits()
             if found.is_elsewhere and not is_noted:
                 is_noted = True
                 view.clear()

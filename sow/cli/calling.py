@@ -26,7 +26,7 @@ from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.detaching import (
     GONE,
     detaching_signals,
-    leave_if_unread,
+    leave_if_nobody_waits,
     naming_tasks,
     say_detached,
 )
@@ -138,7 +138,7 @@ def _listener(options: WaitOptions, view: WaitingView, *, several: bool) -> List
 
     def progress(progress: Progress) -> None:
         view.show(progress)
-        leave_if_unread()
+        leave_if_nobody_waits()
         # What the outcomes need takes a tenth of the placing to import: now there is time.
         from sow.cli import call_outcomes  # noqa: F401
 

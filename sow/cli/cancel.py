@@ -19,7 +19,7 @@ from sow.calls.cancel import (
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import all_or_named, ids_option, this_caller
-from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.detaching import GONE, detaching_signals, leave_if_nobody_waits
 from sow.cli.failure import for_each
 from sow.cli.job_record import find_job
 from sow.cli.output import echo_json, json_option, shown_state
@@ -80,7 +80,7 @@ def _cancel_and_wait(
                     database,
                     find(database),
                     keep_children=how.keep_children,
-                    on_tick=lambda _: leave_if_unread(),
+                    on_tick=lambda _: leave_if_nobody_waits(),
                 )
             _show(caller, database, cancelled, as_json=how.as_json)
             _see_to_batches(caller, database, cancelled, end=how.with_batches)

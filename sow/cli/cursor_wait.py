@@ -13,7 +13,7 @@ from sow.calls.caller import Caller
 from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import change_record, print_row
-from sow.cli.detaching import GONE, detaching_signals, leave_if_unread
+from sow.cli.detaching import GONE, detaching_signals, leave_if_nobody_waits
 from sow.cli.output import echo_json
 from sow.cli.streams import wait_for_more
 from sow.errors import ExitCode
@@ -59,7 +59,7 @@ def wait_since(
                 if seconds is not None and waited >= seconds:
                     break
                 staffing.ensure()
-                leave_if_unread()
+                leave_if_nobody_waits()
                 wait_for_more(LOOK_SECONDS)
         except GONE:
             return int(ExitCode.INTERRUPTED)

@@ -25,6 +25,8 @@ class Detached(BrokenPipeError):
     """Nobody reads our output any more: the caller goes away, its jobs go on."""
 
 
+_has_come = False
+"""Whether a signal has come, in `detaching_signals`."""
 GONE = (KeyboardInterrupt, Detached)
 """What ends a call whose caller goes away: a signal (`detaching_signals`), or a closed pipe."""
 
@@ -33,10 +35,16 @@ GONE = (KeyboardInterrupt, Detached)
 def detaching_signals() -> Iterator[None]:
     """Turn the first INT, TERM or HUP into an exception, so that the caller goes in good order.
 
-    What follows is ignored: a terminal that closes sends several.
+    What follows is ignored: a terminal that closes sends several. The exception itself may be lost:
+    Python drops what a callback of an import or a finalizer raises. So `leave_if_nobody_waits`,
+    which comes before each sleep, asks once more.
     """
+    global _has_come  # noqa: PLW0603
+    _has_come = False
 
     def interrupt(signum: int, _frame: object) -> None:
+        global _has_come  # noqa: PLW0603
+        _has_come = True
         for each in DETACHING:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt(signum)
@@ -65,8 +73,13 @@ def naming_tasks(caller: Caller, database: Database, task_ids: Sequence[TaskId])
         raise QueueReplaced(error.path, [task_id for task_id in task_ids if task_id]) from error
 
 
-def leave_if_unread() -> None:
-    """Leave a call whose standard output is a pipe that nobody reads any more. Raises Detached."""
+def leave_if_nobody_waits() -> None:
+    """Leave a call that a signal has detached, or whose standard output is a pipe without a reader.
+
+    Raises KeyboardInterrupt and Detached.
+    """
+    if _has_come:
+        raise KeyboardInterrupt
     poller = select.poll()
     poller.register(1, 0)
     if any(event & (select.POLLERR | select.POLLNVAL) for _, event in poller.poll(0)):
