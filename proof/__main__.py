@@ -42,8 +42,9 @@ TESTS = (
     "tests/containers",
 )
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")
-AT_ONCE = ("-n", str(2 * (os.cpu_count() or 1)), "--dist", "load")
-"""Storms wait for their agents most of the time: one after another they take two hours."""
+AT_ONCE = ("-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal")
+"""Storms wait for their agents most of the time: one after another they take two hours. The long
+ones come first: whoever has ended its own takes from the others."""
 FUZZ_CASES = "5000"
 TELLING = ("-v", "-vv", "-s")
 """Options of pytest that only show more; any other may leave tests out."""
