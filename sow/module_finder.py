@@ -60,8 +60,10 @@ class Loader(SourceFileLoader):
             code = marshal.loads(memoryview(data)[16:])  # noqa: S302 - as Python does
         except (EOFError, ValueError, TypeError):  # it was cut off
             return super().get_code(fullname)
+        if not isinstance(code, CodeType):
+            return super().get_code(fullname)
         _imp._fix_co_filename(code, self.path)  # type: ignore[attr-defined]
-        return code if isinstance(code, CodeType) else super().get_code(fullname)
+        return code
 
 
 def _is_elsewhere() -> bool:

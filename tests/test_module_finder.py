@@ -1,5 +1,6 @@
 """Our finder finds each module of ours where Python does, and leaves all else to Python."""
 
+import marshal
 import os
 import shutil
 import sys
@@ -92,6 +93,13 @@ def test_a_compiled_file_that_is_cut_off_is_left_to_python(made: Path, kept: int
     else:
         with pytest.raises(EOFError):
             value_in(made)
+
+
+def test_a_compiled_file_without_code_is_left_to_python(made: Path) -> None:
+    compiled = compiled_of(made)
+    compiled.write_bytes(compiled.read_bytes()[:16] + marshal.dumps(None))
+    with pytest.raises(ImportError, match="Non-code object"):
+        value_in(made)
 
 
 def test_a_compiled_file_that_goes_by_its_source_s_digest_is_left_to_python(made: Path) -> None:
