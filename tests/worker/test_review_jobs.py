@@ -121,7 +121,7 @@ def test_the_prompt_names_the_work_the_change_and_the_two_ways_to_end(site: Revi
         f"`git diff {base} {tip}`",
         f"`git log {base}..{tip}`",
         "- src/code.py",
-        "red: unit: exit code 2",
+        "failed: unit: exit code 2",
         "Look at the names.",
         'sow review accept 010 --summary "…"',
         "sow review correct 010 --file findings.md",
