@@ -37,6 +37,8 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 """The values of a statement, by their places or by their names."""
 Sign = tuple[int, int]
 """Differs from an earlier one where anything was written to the file meanwhile."""
+OPENINGS = 5
+"""How often opening begins anew where the log has changed meanwhile."""
 BUSY_SECONDS = 20.0
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
 """A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
@@ -374,8 +376,22 @@ def _is_there(path: Path) -> bool:
         return True
 
 
+class _LogIsNew(Exception):
+    """Somebody has closed the file, as the last one who had it open, while we opened it."""
+
+
 def _open(workspace: Workspace) -> Database | None:
-    """Open the file; None where what is in it is not this user's."""
+    """Open the file; None where what is in it is not this user's.
+
+    A log that changes meanwhile is looked at from the start: nothing of it was believed yet.
+    """
+    for _ in range(OPENINGS):
+        with suppress(_LogIsNew):
+            return _open_once(workspace)
+    raise QueueReplaced(workspace.queue_db)
+
+
+def _open_once(workspace: Workspace) -> Database | None:
     path = workspace.queue_db
     try:
         refuse_unfit(path)
@@ -397,8 +413,10 @@ def _open(workspace: Workspace) -> Database | None:
                 bring_up_to_date(connection, path)
             marks = marks_of(path)
             # Replaced since we looked, perhaps before it was opened.
-            if not are_same(before, marks) or not is_own(workspace):
+            if before.file != marks.file or not is_own(workspace):
                 raise QueueReplaced(path)
+            if not are_same(before, marks):
+                raise _LogIsNew
             return Database(path, connection, marks, name_here(workspace.run))
         except BaseException as error:
             _close_unwritten(path, connection)

@@ -15,9 +15,9 @@ from queue_cases import insert
 from sow.errors import QueueError
 from sow.jobs import database as database_module
 from sow.jobs import giving_back, unproven_queue
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import OPENINGS, Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueReplaced
-from sow.jobs.queue_files import Marks, are_same
+from sow.jobs.queue_files import Marks, are_same, marks_of
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks
 
@@ -238,6 +238,30 @@ def test_a_new_log_with_the_inode_of_the_last_one_goes_with_a_new_index() -> Non
     assert not are_same(before, index_alone)
     assert are_same(before, index_alone._replace(log_written=(70, 0)))
     assert are_same(before, before)
+
+
+@pytest.mark.parametrize("changes", [1, OPENINGS - 1, OPENINGS])
+def test_a_new_index_with_the_inode_of_the_last_one_has_the_file_opened_anew(
+    mine: Workspace, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    """As above; it cannot be told from a log that was swapped alone, but by the next opening."""
+    looks: list[Marks] = []
+
+    def look(path: Path) -> Marks:
+        marks = marks_of(path)._replace(log=(1, 2), wal_index=(1, 3))
+        looks.append(marks)
+        is_after = len(looks) % 2 == 0
+        return marks._replace(log=(1, 4)) if is_after and len(looks) <= 2 * changes else marks
+
+    monkeypatch.setattr(database_module, "marks_of", look)
+    if changes == OPENINGS:
+        with pytest.raises(QueueReplaced):
+            open_existing_queue(mine)
+        return
+    database = open_existing_queue(mine)
+    assert database is not None
+    database.connection.close()
+    assert len(looks) == 2 * (changes + 1)
 
 
 def test_a_foreign_file_takes_no_log_of_ours_away(
