@@ -9,9 +9,11 @@ from sow.schema.job import JobState
 
 SPAWN = ("agent", "spawn", "implementer", "010")
 PUTS_BACK: Step = {
-    "shell": "cp {task}.before .sow/project/phases/implementation/tasks/{task}/state.yaml"
+    "shell": "cp {task}.before {task}.back;"
+    " mv {task}.back .sow/project/phases/implementation/tasks/{task}/state.yaml"
 }
-"""What `git checkout -- .` does to the state of a task that was committed before it began."""
+"""What `git checkout -- .` does to the state of a task that was committed before it began, but in
+one step: the test reads the file meanwhile."""
 
 
 @pytest.fixture
