@@ -114,7 +114,9 @@ class GitHunt(threading.Thread):
             if found.job and self._of_job[found.job] >= MOST_OF_JOB:
                 return
             time.sleep(self.chance.uniform(0, LONGEST_SECONDS))
-            if not select.select([descriptor], [], [], 0)[0]:  # it has not ended
+            if select.select([descriptor], [], [], 0)[0]:
+                return  # it has ended
+            with suppress(ProcessLookupError):  # now it has
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                 self._of_job[found.job] += 1
                 self.kills[found.window] += 1
