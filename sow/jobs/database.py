@@ -377,7 +377,7 @@ def _is_there(path: Path) -> bool:
 
 
 class _LogIsNew(Exception):
-    """Somebody has closed the file, as the last one who had it open, while we opened it."""
+    """The log changed while we opened the file, as when the last one who had it open closes it."""
 
 
 def _open(workspace: Workspace) -> Database | None:

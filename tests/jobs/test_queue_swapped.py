@@ -241,10 +241,10 @@ def test_a_new_log_with_the_inode_of_the_last_one_goes_with_a_new_index() -> Non
 
 
 @pytest.mark.parametrize("changes", [1, OPENINGS - 1, OPENINGS])
-def test_a_new_index_with_the_inode_of_the_last_one_has_the_file_opened_anew(
+def test_a_file_whose_log_changes_while_it_is_opened_is_opened_anew(
     mine: Workspace, monkeypatch: pytest.MonkeyPatch, changes: int
 ) -> None:
-    """As above; it cannot be told from a log that was swapped alone, but by the next opening."""
+    """Its index seems to stay: that cannot be told from a swapped log, but by the next opening."""
     looks: list[Marks] = []
 
     def look(path: Path) -> Marks:
