@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import psutil
@@ -127,8 +127,30 @@ def _worker(database: Database) -> psutil.Process:
 
 def _below(worker: psutil.Process) -> list[psutil.Process]:
     """Return all that runs below the worker, but for the agents, which are shells."""
+    return running_python(worker.children(recursive=True))
+
+
+def running_python(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those that run this Python; what has ended since it was listed runs nothing.
+
+    Raises psutil.AccessDenied: to leave out one that may not be looked at would weigh too little.
+    """
     python = os.path.realpath(sys.executable)
-    return [process for process in worker.children(recursive=True) if process.exe() == python]
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):  # a zombie too
+            if process.exe() == python:
+                found.append(process)
+    return found
+
+
+def pss_of(processes: Iterable[psutil.Process]) -> int:
+    """Return the memory of all together, in bytes; what has ended has none."""
+    total = 0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            total += process.memory_full_info().pss
+    return total
 
 
 def _has_settled(database: Database) -> bool:
@@ -144,10 +166,9 @@ def _weigh(database: Database) -> Weight:
     time.sleep(IDLE_SECONDS)
     after, ended = worker.cpu_times(), time.monotonic()
     spent = after.user + after.system - before.user - before.system
-    family = [worker, *_below(worker)]
     return Weight(
         agents=len(jobs.active_jobs(database)),
-        pss=sum(process.memory_full_info().pss for process in family),
+        pss=pss_of([worker, *_below(worker)]),
         threads=worker.num_threads(),
         cpu_share=spent / (ended - begun),
     )

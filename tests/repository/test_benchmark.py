@@ -1,14 +1,18 @@
 """The benchmark's instruments: they can be imported, and they see what they are meant to see."""
 
 import importlib
+import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import pytest
 from repository.markdown import REPOSITORY
 
 from bench.file_events import CREATED, MODIFIED, watching
+from bench.memory import pss_of, running_python
 from bench.price import Build, Row, base_build
 from bench.syncs import LINE
 
@@ -52,6 +56,24 @@ def test_the_time_of_an_orphan_is_counted() -> None:
         [sys.executable, "-c", MEASURE], cwd=REPOSITORY, check=True, capture_output=True, text=True
     )
     assert float(done.stdout) >= 0.5
+
+
+def test_a_process_that_has_ended_since_it_was_listed_weighs_nothing() -> None:
+    """One has been waited for, one not yet, and one still runs."""
+    words = [sys.executable, "-c", "input()"]
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE)) for _ in range(3)
+        ]
+        listed = [psutil.Process(process.pid) for process in made]
+        stack.callback(made[2].kill)
+        for process in made[:2]:
+            process.kill()
+        made[0].wait()
+        os.waitid(os.P_PID, made[1].pid, os.WEXITED | os.WNOWAIT)
+        assert running_python(listed) == listed[2:]
+        assert pss_of(listed[:2]) == 0
+        assert pss_of(listed) > 0
 
 
 def test_a_change_and_a_new_file_are_seen(tmp_path: Path) -> None:
