@@ -48,11 +48,17 @@ class LateModule(ModuleType):
         self._known = known
 
     def __getattr__(self, name: str) -> "Any":
+        real = vars(self).get("_real")
+        if real is not None:
+            return getattr(real, name)
         if name == "__path__" and self.__name__ not in PACKAGES:  # `from … import` asks
             raise AttributeError(name)
         known = vars(self).pop("_known", dict)
         vars(self).update(known())
-        return vars(self)[name] if name in vars(self) else getattr(imported(self.__name__), name)
+        if name in vars(self):
+            return vars(self)[name]
+        vars(self)["_real"] = real = imported(self.__name__)
+        return getattr(real, name)
 
 
 PACKAGES = frozenset({"multiprocessing", "re"})

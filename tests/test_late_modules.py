@@ -65,6 +65,17 @@ def test_a_package_that_is_put_off_has_its_modules() -> None:
     assert late("import re._parser as p; print(p.parse('a'))") == "[(LITERAL, 97)]"
 
 
+def test_a_late_module_goes_by_the_import_system_once_and_answers_as_the_module_does_later() -> None:
+    program = """
+import re as late, sys
+late.search("a", "a")
+late_modules.imported = None
+sys.modules["re"].later = 1
+print(late.later, late.search("b", "ab").start(), sys.modules["re"] is not late)
+"""
+    assert late(program) == "1 1 True"
+
+
 def test_the_types_of_patterns_are_those_of_re() -> None:
     assert (KNOWN["re"]()["Pattern"], KNOWN["re"]()["Match"]) == (re.Pattern, re.Match)
 
