@@ -65,7 +65,9 @@ def test_a_package_that_is_put_off_has_its_modules() -> None:
     assert late("import re._parser as p; print(p.parse('a'))") == "[(LITERAL, 97)]"
 
 
-def test_a_late_module_goes_by_the_import_system_once_and_answers_as_the_module_does_later() -> None:
+def test_a_late_module_goes_by_the_import_system_once_and_answers_as_the_module_does_later() -> (
+    None
+):
     program = """
 import re as late, sys
 late.search("a", "a")

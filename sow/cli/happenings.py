@@ -127,7 +127,14 @@ def _words(change: Change, job: Job | None) -> str:
             return f"{who}{number}: {words_of(change)}"
 
 
-def job_of(database: Database, change: Change) -> Job | None:
+def happening_on_record(change: Change, database: Database) -> Happening | None:
+    """Return a change as `happening_of` does; its job is read only where that is needed."""
+    if change.kind is not ChangeKind.DONE and _is_silent(change, None):
+        return None
+    return happening_of(change, _job_of(database, change))
+
+
+def _job_of(database: Database, change: Change) -> Job | None:
     """Return the job that a change is about; None where there is none to be read any more."""
     if change.job is None:
         return None

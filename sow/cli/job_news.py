@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from sow.cli import late_click as click
-from sow.cli.happenings import FailingRequests, Happening, happening_of, job_of
+from sow.cli.happenings import FailingRequests, Happening, happening_on_record
 from sow.ids import BatchId, JobId
 from sow.jobs import changes
 from sow.jobs.database import Database
@@ -66,7 +66,7 @@ class JobNews:
                 except DamagedRecord:  # it hides no other; `sow changes` names it
                     continue
                 if is_wanted(change):
-                    _print(happening_of(change, job_of(self.database, change)))
+                    _print(happening_on_record(change, self.database))
         for found in self._failing.read(self.workspace, self.database, is_shown, time.time()):
             _print(found)
         sys.stderr.flush()

@@ -17,7 +17,7 @@ from sow.cli.arguments import this_caller
 from sow.cli.call_options import WaitOptions, bound_of
 from sow.cli.changes import FOLLOW_SECONDS
 from sow.cli.confirming import is_somebody_there
-from sow.cli.happenings import FailingRequests, Happening, happening_of, job_of
+from sow.cli.happenings import FailingRequests, Happening, happening_on_record
 from sow.cli.output import echo_json, json_option, shown_state
 from sow.cli.streams import wait_for_more
 from sow.clock import utc_now
@@ -193,7 +193,7 @@ def _print_news(workspace: Workspace, feed: ChangeFeed, failing: FailingRequests
     if database is None:
         return
     with closing(database):
-        happenings = [happening_of(change, job_of(database, change)) for change in changes]
+        happenings = [happening_on_record(change, database) for change in changes]
         for happening in [*happenings, *failing.read(workspace, database, lambda _: True, now)]:
             if happening is not None:
                 _echo(happening, now)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from reports.job_cases import NOW, make_job
 
-from sow.cli.happenings import Happening, happening_of
+from sow.cli.happenings import Happening, happening_of, happening_on_record
 from sow.cli.job_news import JobNews
 from sow.clock import clock_time
 from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
@@ -157,6 +157,17 @@ def test_a_call_tells_what_happens_to_its_own_jobs_once(
     JobNews(Workspace(tmp_path), database, since=0.0).tell_of_batch(BatchId(7))
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("  020   implementer starts (job 2)")
+
+
+@pytest.mark.parametrize("kind", ChangeKind)
+@pytest.mark.parametrize("about", [JOB, make_job(agent="", verb=Verb.CHECK, executor=None)])
+def test_a_change_is_told_the_same_where_its_job_is_read_only_if_need_be(
+    database: Database, kind: ChangeKind, about: Job
+) -> None:
+    job = jobs.insert_job(database, about)
+    for data in ({}, {"status": "in_progress"}, {"status": "failed", "before": "running"}):
+        what = change(kind, job=job.id, **data)
+        assert happening_on_record(what, database) == happening_of(what, job)
 
 
 @pytest.mark.parametrize(
