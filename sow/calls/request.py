@@ -11,7 +11,9 @@ from sow.ids import BatchId, ProjectId, TaskId
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import JobTerms, tasks_of
 from sow.schema.kinds import KINDS, JobKind, SessionUse
+from sow.schema.project import Project
 from sow.schema.task import Task
+from sow.state.kept.store import Kept
 
 
 class BatchPart(Struct, frozen=True):
@@ -82,6 +84,20 @@ class Request(Struct, frozen=True):
     def continues_session(self) -> bool:
         """Whether it asks for more of the session on record."""
         return self.kind.session is SessionUse.CONTINUES
+
+
+class Known(Struct, frozen=True):
+    """What one look has found for the requests of a group, none of which asks for it again.
+
+    It decides who may be placed with others. What a refusal rests on is asked again when a job is
+    inserted, and under its task's lock.
+    """
+
+    project: Project
+    kept: Kept | None
+    """Where the copies of the project lie."""
+    with_jobs: frozenset[TaskId]
+    """The tasks of which a job is on record."""
 
 
 class Resolved(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
-from sow.calls.request import Request, Resolved
+from sow.calls.request import Known, Request, Resolved
 from sow.config.configuration import Configuration
 from sow.errors import StateError, UsageError
 from sow.executors.base import Executor
@@ -26,16 +26,20 @@ from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job
 from sow.schema.job_terms import AuthorTerms
 from sow.schema.task import Task
+from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
 
-def resolve(caller: Caller, config: Configuration, request: Request) -> Resolved:
+def resolve(
+    caller: Caller, config: Configuration, request: Request, known: Known | None = None
+) -> Resolved:
     """Look up what a request names: project, task, role, executor. Reads only."""
-    project = read_project(caller.workspace)
+    kept = known.kept if known is not None else kept_at(caller.workspace.root)
+    project = known.project if known is not None else read_project(caller.workspace, kept)
     if request.agent is not None:
         get_agent(request.agent)
-    task = read_task(caller.workspace, parse_task_id(request.task_id))
+    task = read_task(caller.workspace, parse_task_id(request.task_id), kept)
     agent = request.agent or task.assigned_agent
     if request.agent is None and request.begins_session:
         get_agent(agent)  # a name that somebody wrote into the file

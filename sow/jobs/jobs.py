@@ -218,6 +218,21 @@ def last_jobs(
     return {TaskId(row["of_task"]): records.from_row(row, Job) for row in rows}
 
 
+def tasks_with_jobs(
+    database: Database, project_id: ProjectId, task_ids: Sequence[TaskId]
+) -> frozenset[TaskId]:
+    """Return those of some tasks that a job on record is about."""
+    rows = database.rows(
+        """
+        select value from json_each(?2)
+        where exists (select 1 from job where project_id = ?1 and task_id = value)
+            or exists (select 1 from occupied where project_id = ?1 and task_id = value)
+        """,
+        (project_id, _listed(task_ids)),
+    )
+    return frozenset(TaskId(row["value"]) for row in rows)
+
+
 def reviews_in_vain(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
     """Return how many reviews of a task have failed one after the other, up to its newest job."""
     number = database.value(

@@ -27,7 +27,7 @@ from sow.paths import Workspace
 from sow.schema.project import Project, ProjectState
 from sow.state.due_entries import owed
 from sow.state.kept.putback import adopt
-from sow.state.kept.store import kept_for
+from sow.state.kept.store import Kept, kept_for
 from sow.state.log_writing import LogEntry
 from sow.state.places import first_file, has_project, is_missing
 from sow.state.state_errors import NoProject, ProjectWithoutState
@@ -51,11 +51,14 @@ Change = Callable[[Project], Mapping[str, object]]
 """Given the project as it stands, returns new values by field (`metadata.KEY` too), or raises."""
 
 
-def read_project(workspace: Workspace) -> Project:
-    """Return the project. Raises NoProject, NewerState, InvalidState."""
+def read_project(workspace: Workspace, kept: Kept | None = None) -> Project:
+    """Return the project; `kept` is where the copies lie, if the caller has looked that up.
+
+    Raises NoProject, NewerState, InvalidState.
+    """
     check_version(workspace)
     _refuse_missing(workspace)
-    return read_state(workspace.project_state, ProjectState).project
+    return read_state(workspace.project_state, ProjectState, kept).project
 
 
 def _refuse_missing(workspace: Workspace) -> None:

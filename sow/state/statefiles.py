@@ -33,9 +33,9 @@ of a long task take a hundredth of that."""
 HEADER = b"# Kept by sow. Comments stay; `sow task set` changes a task safely while agents run.\n"
 
 
-def read_state(path: Path, type: type[T]) -> T:
-    """Return the file as a `type`. Raises MissingState, InvalidState."""
-    return parse_state(read_bytes(path), type, path=path)
+def read_state(path: Path, type: type[T], kept: Kept | None = None) -> T:
+    """Return the file as a `type`; `kept` as in `read_bytes`. Raises MissingState, InvalidState."""
+    return parse_state(read_bytes(path, kept), type, path=path)
 
 
 def read_bytes(path: Path, kept: Kept | None = None) -> bytes:

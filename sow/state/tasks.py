@@ -57,13 +57,13 @@ Change = Callable[[Task], Mapping[str, object]]
 """Given the task as it stands, returns new values by field (`metadata.KEY` for one), or raises."""
 
 
-def read_task(workspace: Workspace, task_id: str) -> Task:
-    """Return the task. Takes no lock.
+def read_task(workspace: Workspace, task_id: str, kept: Kept | None = None) -> Task:
+    """Return the task; `kept` is where the copies lie, if the caller has looked that up.
 
-    Raises UnknownTask, InvalidState (file, line, key, reason), NewerState.
+    Takes no lock. Raises UnknownTask, InvalidState (file, line, key, reason), NewerState.
     """
     check_version(workspace)
-    return _read(find_task(workspace, task_id))
+    return _read(find_task(workspace, task_id), kept)
 
 
 def _read(place: TaskPlace, kept: Kept | None = None) -> Task:

@@ -1,10 +1,14 @@
 """Several requests of one call: each step of them in one commit, each with its own answer."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from calls.desk import Desk
+from reports.job_cases import NOW
 
+from sow.calls import kinds, resolution
+from sow.calls.admission import ProjectIsEnding
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds import MOST_TOGETHER, place_in_order, work
 from sow.calls.request import Placed, Request
@@ -12,7 +16,10 @@ from sow.calls.wait import Waiter
 from sow.errors import ExecutorError, SowError
 from sow.jobs import jobs
 from sow.schema.job import Job, JobState
+from sow.schema.project import Project
 from sow.schema.task import TaskStatus
+from sow.state.projects import change_project
+from sow.state.transitions import moment
 
 CURSOR = {"agents": {"bindings": {"implementer": "cursor"}}}
 COMMITS = "pragma application_id"
@@ -91,6 +98,73 @@ def test_where_a_group_cannot_be_put_on_record_each_is_placed_alone(desk: Desk) 
         assert waiter.job_ids == [1, 2, 3]
     assert [type(each) for each in found] == [Placed, Placed, TaskHasJob, Placed]
     assert [task_id for task_id, _ in states(desk)] == ["010", "020", "030"]
+
+
+def test_a_group_s_tasks_with_jobs_on_record_are_looked_at_each(desk: Desk) -> None:
+    """Of the second group 020 has a call's job that died, and 030 the job of another call."""
+    for task_id in ("010", "020", "030", "040"):
+        desk.task(task_id)
+    desk.change("020", status=TaskStatus.IN_PROGRESS)
+    desk.insert(
+        task_id="020",
+        state=JobState.CANCELLED,
+        owes_task=True,
+        outcome_status=TaskStatus.PENDING,
+    )
+    desk.queue(task_id="030", prompt="of another call")
+    with Waiter(desk.caller, desk.database) as waiter:
+        found = put(desk, map(desk.spawn, ("010", "020", "030", "040")), waiter)
+    assert [type(each) for each in found] == [Placed, Placed, TaskHasJob, Placed]
+    assert not desk.job(1).owes_task
+    assert [each.job.task_id for each in found if isinstance(each, Placed)] == ["010", "020", "040"]
+
+
+def test_an_owed_outcome_is_found_in_a_group(desk: Desk) -> None:
+    for task_id in ("010", "020", "030"):
+        desk.task(task_id)
+    with Waiter(desk.caller, desk.database) as gone:
+        [left] = put(desk, [desk.spawn("020")], gone)
+    assert isinstance(left, Placed)
+    desk.change("020", status=TaskStatus.NEEDS_REVIEW)
+    ended = {"state": JobState.DONE, "outcome_status": TaskStatus.NEEDS_REVIEW}
+    jobs.change_job(desk.database, left.job.id, ended_at=NOW, **ended)
+    again = put(desk, map(desk.spawn, ("010", "020", "030")), None)
+    how = [(each.attached, each.owed) for each in again if isinstance(each, Placed)]
+    assert how == [(False, False), (False, True), (False, False)]
+
+
+def test_no_group_is_placed_for_a_project_that_ends_while_it_is_admitted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for task_id in ("010", "020", "030"):
+        desk.task(task_id)
+    look = work.refuse_strays
+
+    def end_then_look(*arguments: Any) -> None:
+        ending = {"how": "abandoned", "by": "person", "at": moment(NOW), "remove": False}
+        change_project(desk.workspace, lambda _: {"ending": ending}, now=NOW)
+        look(*arguments)
+
+    monkeypatch.setattr(work, "refuse_strays", end_then_look)
+    found = put(desk, map(desk.spawn, ("010", "020", "030")))
+    assert [type(each) for each in found] == [ProjectIsEnding] * 3
+    assert states(desk) == []
+
+
+def test_the_project_is_read_once_for_a_group(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second group is of two tasks, and without jobs nobody asks for more."""
+    for task_id in ("010", "020", "030"):
+        desk.task(task_id)
+    read, reads = kinds.read_project, []
+
+    def count(*arguments: Any) -> Project:
+        reads.append(arguments)
+        return read(*arguments)
+
+    for module in (kinds, resolution):
+        monkeypatch.setattr(module, "read_project", count)
+    put(desk, map(desk.spawn, ("010", "020", "030")))
+    assert len(reads) == 2
 
 
 def test_an_interrupted_group_leaves_nothing_of_it(

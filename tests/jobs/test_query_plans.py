@@ -62,6 +62,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "get_job": lambda db, _: jobs.get_job(db, JOB),
     "live_job": lambda db, _: jobs.live_job(db, PROJECT, TASK),
     "last_job": lambda db, _: jobs.last_job(db, PROJECT, TASK),
+    "tasks_with_jobs": lambda db, _: jobs.tasks_with_jobs(db, PROJECT, [TASK]),
     "active_jobs": lambda db, _: jobs.active_jobs(db),
     "has_active_jobs": lambda db, _: jobs.has_active_jobs(db),
     "active_among": lambda db, _: jobs.active_among(db, [JOB, JobId(2)]),

@@ -129,3 +129,13 @@ def test_its_end_knows_all_and_what_is_forgotten_is_gone(database: Database) -> 
     assert sorted(ended.task_ids) == ["010", "020"]
     pruning.forget(database, [job.id])
     assert not database.rows("select * from occupied")
+
+
+def test_the_tasks_that_a_job_on_record_is_about(database: Database) -> None:
+    """Whether it has ended or not, and also those that it takes along."""
+    job = jobs.insert_job(database, make_job("040"))
+    jobs.change_job(database, job.id, state=JobState.CANCELLED, ended_at=NOW)
+    merge(database, "010", "020")
+    asked = [TaskId(task) for task in ("010", "020", "030", "040", "020")]
+    assert jobs.tasks_with_jobs(database, PROJECT, asked) == {"010", "020", "040"}
+    assert jobs.tasks_with_jobs(database, ProjectId("another"), asked) == set()

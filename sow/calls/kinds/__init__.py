@@ -14,7 +14,7 @@ from importlib import import_module
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
 from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
-from sow.calls.request import Placed, Request, Resolved
+from sow.calls.request import Known, Placed, Request, Resolved
 from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
@@ -62,10 +62,15 @@ class CallKind(ABC):
         """
 
     def admit_to_group(
-        self, caller: Caller, database: Database, config: Configuration, request: Request
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        request: Request,
+        known: Known,
     ) -> Resolved | None:
         """Return a request that `place_together` takes; None where it has to be placed alone."""
-        del caller, database, config, request
+        del caller, database, config, request, known
         return None
 
     def place_together(
@@ -131,10 +136,15 @@ def place_in_order(
             yield from zip(asked, placed, strict=True)
 
     group: list[Resolved] = []
+    known: Known | None = None
     size = 1
-    for request in requests:
+    for number, request in enumerate(requests):
         is_alike = len(requests) > 1 and request.kind.package == requests[0].kind.package
-        admitted = _admit_to_group(caller, database, config, request) if is_alike else None
+        if is_alike and not group:
+            known = _look(caller, database, requests[number : number + size])
+        admitted = None
+        if is_alike and known is not None:
+            admitted = _admit_to_group(caller, database, config, request, known)
         if admitted is not None:
             group.append(admitted)
         if group and (admitted is None or len(group) == size):
@@ -146,14 +156,27 @@ def place_in_order(
         yield from together(group)
 
 
+def _look(caller: Caller, database: Database, requests: Sequence[Request]) -> Known | None:
+    """Return what is known for the next requests; None where `place` has to tell more."""
+    try:
+        _keep_what_stands(caller, database)
+        kept = kept_at(caller.workspace.root)
+        project = read_project(caller.workspace, kept)
+        task_ids = [request.task_id for request in requests]
+        with_jobs = jobs.tasks_with_jobs(database, ProjectId(project.id), task_ids)
+    except SowError:
+        return None
+    return Known(project, kept, with_jobs)
+
+
 def _admit_to_group(
-    caller: Caller, database: Database, config: Configuration, request: Request
+    caller: Caller, database: Database, config: Configuration, request: Request, known: Known
 ) -> Resolved | None:
     """Return a request that may be placed with others; None where `place` has to tell more."""
     try:
-        _keep_what_stands(caller, database)
-        finish_abandoned(caller, database, request.task_id)
-        return call_kind(request).admit_to_group(caller, database, config, request)
+        if request.task_id in known.with_jobs:
+            finish_abandoned(caller, database, request.task_id)
+        return call_kind(request).admit_to_group(caller, database, config, request, known)
     except SowError:
         return None
 

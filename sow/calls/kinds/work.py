@@ -19,7 +19,7 @@ from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
 from sow.calls.kinds import CallKind
-from sow.calls.request import Placed, Request, Resolved
+from sow.calls.request import Known, Placed, Request, Resolved
 from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
 from sow.calls.wait import Waiter
 from sow.clock import format_time
@@ -83,7 +83,12 @@ class WorkKind(CallKind):
         return placed
 
     def admit_to_group(
-        self, caller: Caller, database: Database, config: Configuration, request: Request
+        self,
+        caller: Caller,
+        database: Database,
+        config: Configuration,
+        request: Request,
+        known: Known,
     ) -> Resolved | None:
         """Return a request that may be placed with others; None where it has to be placed alone.
 
@@ -92,7 +97,7 @@ class WorkKind(CallKind):
         if request.when_ready:
             return None
         try:
-            resolved = find_or_admit(caller, database, config, request, strays_later=True)
+            resolved = find_or_admit(caller, database, config, request, known)
         except SowError:
             return None
         if isinstance(resolved, Placed) or _makes_session(resolved):
@@ -214,23 +219,24 @@ def find_or_admit(
     database: Database | None,
     config: Configuration,
     request: Request,
-    *,
-    strays_later: bool = False,
+    known: Known | None = None,
 ) -> Placed | Resolved:
     """Return the job that the same call placed before; else the request, looked up and admitted.
 
-    `database` is None where there is no queue yet. Agents that are not on record are for the caller
-    to look for where that is said (`strays_later`). Raises StateError, ExecutorError, UsageError
-    where the call is refused.
+    `database` is None where there is no queue yet. With what is `known` for a group of requests,
+    agents that are not on record are for the caller to look for. Raises StateError, ExecutorError,
+    UsageError where the call is refused.
     """
-    resolved = resolve(caller, config, request)
+    resolved = resolve(caller, config, request, known)
+    task_id = TaskId(resolved.task.id)
     if database is not None:
-        caller.refuse_waiting_for(database, resolved.project_id, TaskId(resolved.task.id))
-        found = find_same(caller, database, resolved)
+        caller.refuse_waiting_for(database, resolved.project_id, task_id)
+        has_job = known is None or task_id in known.with_jobs
+        found = find_same(caller, database, resolved) if has_job else None
         if found is not None:
             return found
-    if not strays_later:
-        refuse_strays(caller.workspace, database, TaskId(resolved.task.id))
+    if known is None:
+        refuse_strays(caller.workspace, database, task_id)
     admit(caller, resolved, resolved.task)
     if request.when_ready:
         from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks
