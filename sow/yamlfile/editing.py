@@ -5,7 +5,7 @@ Owns where the lines of a key begin and end. What goes there is written by
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from sow.yamlfile import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
 from sow.yamlfile.reading import compose, decode, load, unshared
-from sow.yamlfile.rendering import render, render_item
+from sow.yamlfile.rendering import PLAIN, plain_line, render, render_item
 
 _ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
 
@@ -41,18 +41,57 @@ def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
     line_end = "\r\n" if "\r\n" in source else "\n"
     source = source.replace("\r\n", "\n")
     wanted = _load(source, path)
-    root = None
+    plain_changes: list[tuple[Keys, object]] = []
     for name, value in changes.items():
         keys = tuple(name.split(".")) if isinstance(name, str) else name
         plain = value if value is REMOVE else to_builtins(value, builtin_types=(datetime,))
-        before, root = source, root or compose(source)
-        source = _changed(source, keys, plain, root)
         _put(wanted, keys, plain)
-        if isinstance(plain, (dict, list)) or source.count("\n") != before.count("\n"):
+        plain_changes.append((keys, plain))
+    result = _with_lines(source, plain_changes)
+    if result is None or not _says(result, wanted, path):
+        result = _with_all(source, plain_changes)
+        if load(result, path) != wanted:
+            raise YamlProblem(_ENTANGLED, path=path)
+    return result.replace("\n", line_end).encode("utf-8", "replace")
+
+
+def _says(source: str, wanted: object, path: Path) -> bool:
+    try:
+        return load(source, path) == wanted
+    except YamlProblem:
+        return False
+
+
+def _with_lines(source: str, changes: Iterable[tuple[Keys, object]]) -> str | None:
+    """Return `source` with the line of each key changed, found by its text; None where that fails.
+
+    So it is done without a tree of nodes where each key has a word, a number or a time on a line
+    of its own, indented by two spaces a level. The same line may also stand within a text, or
+    belong to another key: whoever calls compares what the result says.
+    """
+    for keys, value in changes:
+        margin = "  " * (len(keys) - 1)
+        begin = f"\n{margin}{keys[-1]}: "
+        entry = plain_line(keys[-1], value)
+        start = source.find(begin)
+        if entry is None or start < 0 or source.find(begin, start + 1) >= 0:
+            return None
+        end = source.find("\n", start + 1)
+        if end < 0 or not PLAIN.issuperset(source[start + len(begin) : end]):
+            return None
+        source = f"{source[: start + 1]}{margin}{entry}{source[end + 1 :]}"
+    return source
+
+
+def _with_all(source: str, changes: Iterable[tuple[Keys, object]]) -> str:
+    """Return `source` with all changes made, by its tree of nodes."""
+    root = None
+    for keys, value in changes:
+        before, root = source, root or compose(source)
+        source = _changed(source, keys, value, root)
+        if isinstance(value, (dict, list)) or source.count("\n") != before.count("\n"):
             root = None  # else every other key is where it was
-    if load(source, path) != wanted:
-        raise YamlProblem(_ENTANGLED, path=path)
-    return source.replace("\n", line_end).encode("utf-8", "replace")
+    return source
 
 
 def _load(source: str, path: Path) -> dict[str, Any]:

@@ -15,6 +15,10 @@ FLOW_WIDTH = 60
 """Lists and mappings of plain values up to this long are written on one line."""
 
 NO_WRAP = 1 << 30
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:")
+"""The letters of words, numbers and times."""
+LONGEST_WORD = 64
+"""A longer key would get a question mark."""
 RARE_BREAKS = frozenset("\x85\u2028\u2029")
 """What else ends a line for YAML 1.1."""
 _MAPPING_TAG = "tag:yaml.org,2002:map"
@@ -28,7 +32,31 @@ def render(mapping: dict[str, Any]) -> str:
 
     Lone surrogates, which no file can hold, become question marks.
     """
+    if len(mapping) == 1:
+        ((key, value),) = mapping.items()
+        if (line := plain_line(key, value)) is not None:
+            return line
     return _dump(_BlockMapping(mapping))
+
+
+def plain_line(key: object, value: object) -> str | None:
+    """Return a key with a word, a number or a time as a line, as PyYAML's emitter writes it.
+
+    None for all that may need quotes, or more than one line.
+    """
+    if not isinstance(key, str) or not _is_plain(key):
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return f"{key}: {format_time(value.timestamp())}\n"
+    if type(value) is int and value >= 0:
+        return f"{key}: {value}\n"
+    return f"{key}: {value}\n" if isinstance(value, str) and _is_plain(value) else None
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is written as it is: a few letters and digits that are read as a string."""
+    is_word = 0 < len(text) <= LONGEST_WORD and text[0] not in "-:" and PLAIN.issuperset(text)
+    return is_word and ":" not in text and not _needs_quotes(text)
 
 
 def render_item(item: object) -> str:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sow.schema.task import SessionFacts, TaskStatus
-from sow.yamlfile import REMOVE, YamlProblem, read_yaml
+from sow.yamlfile import REMOVE, YamlProblem, editing, read_yaml, rendering
 from sow.yamlfile.editing import dump_yaml, edit_yaml
 from sow.yamlfile.rendering import render_entries
 
@@ -129,6 +129,32 @@ def test_words_of_the_schema_are_written_as_their_values():
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("t: {s: a}\nnote: |\n  s: b\n", "t: {s: z}\nnote: |\n  s: b\n"),
+        ("other:\n  s: b\nt: {s: a}\n", "other:\n  s: b\nt: {s: z}\n"),
+        ("other:\n  s: b\nt:\n  'r': 1\n", "other:\n  s: b\nt:\n  'r': 1\n  s: z\n"),
+        ("t:\n  s: a\n    b\n  c: 1\n", "t:\n  s: z\n  c: 1\n"),
+        ("t:\n  s: a  # why\n", "t:\n  s: z  # why\n"),
+        ("t:\n  s: [a]\n", "t:\n  s: z\n"),
+        ("t:\n  s: a", "t:\n  s: z\n"),
+        ("t:\n    s: a\n", "t:\n    s: z\n"),
+    ],
+)
+def test_a_line_that_only_looks_like_the_key_s_is_left(before, after):
+    assert edit(before, {"t.s": "z"}) == after
+
+
+def test_words_numbers_and_times_on_lines_of_their_own_are_changed_without_a_tree(monkeypatch):
+    before = "t:\n  s: a\n  n: 1\n  m: 2026-01-31T11:00:00Z  \n  at: 2026-01-31T11:00:00Z\n"
+    monkeypatch.setattr(editing, "compose", None)
+    after = edit(before, {"t.s": "in_progress", "t.n": 2, "t.at": NOON})
+    assert after == before.replace("s: a", "s: in_progress").replace("n: 1", "n: 2").replace(
+        "at: 2026-01-31T11", "at: 2026-01-31T12"
+    )
+
+
 @pytest.mark.parametrize("text", ["[1, 2]\n", "word\n"])
 def test_only_a_mapping_is_edited(text):
     with pytest.raises(YamlProblem, match="expected a mapping"):
@@ -152,6 +178,22 @@ keys = st.text(min_size=1, max_size=10)
 values = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=6
 )
+
+
+@steady
+@given(
+    keys | st.text("aA1_-:", min_size=1, max_size=70),
+    scalars | st.text("aA1_-:e.", max_size=70) | st.from_regex(r"[0-9]{1,4}[-:][0-9]{1,2}"),
+)
+@example("a", "1_000")
+@example("a", "0x1")
+@example("y", "on")
+@example("a", "--")
+@example("a", "1:30")
+def test_a_plain_line_is_what_the_emitter_writes(key, value):
+    line = rendering.plain_line(key, value)
+    if line is not None:
+        assert line == rendering._dump(rendering._BlockMapping({key: value}))
 
 
 @steady
