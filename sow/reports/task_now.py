@@ -34,13 +34,15 @@ NOT_LOOKED_AT = TaskNow()
 
 def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
     """Return how a job's task stands now."""
+    from sow.state.kept.store import project_id_at
     from sow.state.projects import read_project
     from sow.state.state_errors import UnknownTask
     from sow.state.tasks import read_task
 
     task_id = TaskId(job.task_id)
     try:
-        if read_project(workspace).id != job.project_id:
+        is_here = project_id_at(workspace.root) == job.project_id
+        if not is_here and read_project(workspace).id != job.project_id:
             return TaskNow(missing="Its task is of a project that is not checked out here.")
         return _now(job, read_task(workspace, task_id))
     except UnknownTask:
