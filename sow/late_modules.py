@@ -144,6 +144,13 @@ def _of_msgspec_utils() -> Mapping[str, object]:
         setattr(typing, "ForwardRef", real)  # noqa: B010
 
 
+def _of_datetime() -> Mapping[str, object]:
+    """Return all that `datetime` is: before Python 3.12 it makes each class in Python first."""
+    import _datetime  # type: ignore[import-not-found]  # as above
+
+    return {name: value for name, value in vars(_datetime).items() if name[:2] != "__"}
+
+
 def _of_typing() -> Mapping[str, object]:
     import typing
 
@@ -152,6 +159,7 @@ def _of_typing() -> Mapping[str, object]:
 
 KNOWN: dict[str, Known] = {
     "base64": dict,
+    "datetime": _of_datetime,
     "gettext": lambda: {"gettext": same, "ngettext": one_or_many},
     "inspect": lambda: {"cleandoc": cleandoc},
     "msgspec._json_schema": _functions("msgspec._json_schema", "schema", "schema_components"),
@@ -169,7 +177,7 @@ KNOWN: dict[str, Known] = {
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
 pathlib ntpath and urllib.parse, PyYAML base64, sow itself shlex, typing and msgspec re, and msgspec
 the rest. With Python 3.11 and later, what msgspec takes from `typing_extensions` is `typing`'s
-own."""
+own, and what it takes from `datetime` is that module's compiled part."""
 if _sre.MAGIC not in MAGICS:  # of a later Python: it may have another form of patterns
     del KNOWN["re"]
 

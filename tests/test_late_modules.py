@@ -1,5 +1,6 @@
 """Modules that are imported late: what stands for them answers as they do."""
 
+import datetime
 import gettext
 import inspect
 import pickle
@@ -80,6 +81,17 @@ print(late.later, late.search("b", "ab").start(), sys.modules["re"] is not late)
 
 def test_the_types_of_patterns_are_those_of_re() -> None:
     assert (KNOWN["re"]()["Pattern"], KNOWN["re"]()["Match"]) == (re.Pattern, re.Match)
+
+
+def test_what_tells_times_is_what_datetime_gives() -> None:
+    found = KNOWN["datetime"]()
+    assert {"date", "datetime", "time", "timedelta", "timezone", "tzinfo"} <= found.keys()
+    assert all(value is getattr(datetime, name) for name, value in found.items())
+
+
+def test_a_time_is_read_in_a_form_of_its_own_where_datetime_is_late() -> None:
+    program = "import datetime; print(datetime.datetime.strptime('2026-01 +0000', '%Y-%m %z'))"
+    assert late(program) == "2026-01-01 00:00:00+00:00"
 
 
 def test_a_late_pattern_answers_as_a_pattern() -> None:

@@ -25,7 +25,8 @@ from sow.jobs.faults import QueueChanged
 from sow.jobs.leases import Fenced
 from sow.processes import process_facts
 from sow.processes.life import Life
-from sow.schema.causes import CAUSES, Cause
+from sow.schema.cause_table import CAUSES
+from sow.schema.causes import Cause
 from worker.attempt_processes import (
     LookAtEnded,
     ask_to_end,

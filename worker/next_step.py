@@ -21,7 +21,8 @@ from sow.executors.executor_errors import SessionLost
 from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
-from sow.schema.causes import CAUSES, SESSION_UNKNOWN, WITHOUT_AGENT, Cause, RetryRule
+from sow.schema.cause_table import CAUSES, SESSION_UNKNOWN, WITHOUT_AGENT, RetryRule
+from sow.schema.causes import Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Attempt, Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult

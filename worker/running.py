@@ -33,7 +33,8 @@ from sow.jobs import leases, spending
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths
 from sow.schema.amounts import Amounts
-from sow.schema.causes import WITHOUT_AGENT, Cause
+from sow.schema.cause_table import WITHOUT_AGENT
+from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task

@@ -19,7 +19,8 @@ from sow.ids import TaskId
 from sow.jobs import jobs, leases, statuses
 from sow.jobs.end_entries import end_entry
 from sow.jobs.jobs import author_of_job
-from sow.schema.causes import NEVER_BEGAN, Cause
+from sow.schema.cause_table import NEVER_BEGAN
+from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions

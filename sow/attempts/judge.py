@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sow.errors import StateError
 from sow.executors.base import Ending, Executor, Observation, Verdict
-from sow.schema.causes import CAUSES, Cause
+from sow.schema.cause_table import CAUSES
+from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task

@@ -14,7 +14,8 @@ from sow.attempts.role_template import review_template, role_template
 from sow.executors.base import Executor, Session, SessionSource
 from sow.paths import Workspace
 from sow.prompts import compose
-from sow.schema.causes import SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT, Cause
+from sow.schema.cause_table import SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Verb
 from sow.schema.task import Task
 

@@ -1,6 +1,6 @@
 """Which cause leads to which next step: retries by cause, not by luck.
 
-Owns what each rule in the table of causes (`sow.schema.causes`) means, and the
+Owns what each rule in the table of causes (`sow.schema.cause_table`) means, and the
 backoff. Pure: time and jitter come in as arguments, and nothing here knows how
 an attempt is run or recorded.
 """
@@ -8,7 +8,8 @@ an attempt is run or recorded.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sow.schema.causes import CAUSES, Cause, RetryRule, SessionRule
+from sow.schema.cause_table import CAUSES, RetryRule, SessionRule
+from sow.schema.causes import Cause
 from sow.schema.job import Job
 
 FIRST_BACKOFF_SECONDS = 2.0

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from sow.executors.base import Executor, SessionSource
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.causes import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.cause_table import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
 from sow.schema.job import Attempt
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sow.jobs.batches import JobInBatch
 from sow.schema.batch import Action
-from sow.schema.causes import CAUSES, Cause
+from sow.schema.causes import Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS
 
@@ -83,6 +83,8 @@ def _of_agents(ended: Sequence[JobInBatch]) -> str:
     if failure is None:
         return ""
     detail = last[-1].reason.strip().partition("\n")[0]
+    from sow.schema.cause_table import CAUSES  # few batches fail so
+
     words = CAUSES[failure[0]].words
     return (
         f"jobs {_numbers(last)} failed for the same reason:"

@@ -28,7 +28,7 @@ from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
 from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchPolicy, BatchState
-from sow.schema.causes import CAUSES, Cause, RetryRule
+from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
@@ -376,8 +376,11 @@ class _Look:
 
 def _put_off(job: JobInBatch) -> str:
     """Return what keeps a job waiting that passes; empty where nothing does."""
-    waits = job.state is JobState.BACKOFF and job.cause is not None
-    if not waits or CAUSES[Cause(job.cause or "")].retry is not RetryRule.PATIENT:
+    if job.state is not JobState.BACKOFF or job.cause is None:
+        return ""
+    from sow.schema.cause_table import CAUSES, RetryRule  # few jobs wait so
+
+    if CAUSES[Cause(job.cause)].retry is not RetryRule.PATIENT:
         return ""
     return job.reason.strip().partition("\n")[0]
 

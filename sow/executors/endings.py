@@ -12,7 +12,7 @@ import signal
 from sow.agent_clis.description import AgentCli
 from sow.executors.base import Ending, Event, Observation, Verdict
 from sow.executors.stream import excerpt
-from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
+from sow.schema.causes import WITHOUT_CALL, Cause
 
 REASON_LIMIT = 400
 SILENT = "without a word"
@@ -51,6 +51,8 @@ def _quiet_ending(seen: Observation, remedy: str) -> Verdict:
     if seen.denied_tools:
         tools = ", ".join(dict.fromkeys(seen.denied_tools))
         return Verdict(Cause.DENIED, excerpt(f"not allowed: {tools}", REASON_LIMIT) + f". {remedy}")
+    from sow.schema.cause_table import CAUSES  # who makes an executor judges no ending yet
+
     without_status = CAUSES[Cause.NO_STATUS].words
     return Verdict(Cause.NO_STATUS, WITHOUT_CALL if seen.is_empty else without_status)
 

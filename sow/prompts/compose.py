@@ -1,7 +1,7 @@
 """The text an agent gets on standard input.
 
 Owns the wording of every prompt that sow sends, but for why an agent is run again: that
-stands with its cause (`sow.schema.causes`). Pure: it reads no file, no
+stands with its cause (`sow.schema.cause_table`). Pure: it reads no file, no
 state and no clock, and knows nothing of jobs or of how a prompt is delivered.
 
 Every prompt is non-empty and begins with a letter or digit, whatever it was
@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import msgspec
 
 from sow.ids import TaskId
-from sow.schema.causes import CAUSES, Cause
+from sow.schema.cause_table import CAUSES
+from sow.schema.causes import Cause
 
 
 class NamedReference(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What a person can do about a job: the command or the setting, in a sentence.
 
 Pure. Owns the way from a job, or from what an agent has left, to an action; what cures
-each cause stands in the table of causes (`sow.schema.causes`).
+each cause stands in the table of causes (`sow.schema.cause_table`).
 What happened, and what sow does by itself, is `explain`'s.
 """
 
@@ -12,7 +12,7 @@ from sow.lifecycle.task_ways import accepting
 from sow.reports.limits import option_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import again
-from sow.schema.causes import CAUSES, SESSION_UNKNOWN, Cause
+from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import ReviewVerdict, TaskStatus
@@ -142,6 +142,8 @@ def _reply_to(job: Job, verb: str) -> str:
 
 def _about_failure(job: Job, anew: str) -> str:
     """Return what cures a failure, and the command to go on with."""
+    from sow.schema.cause_table import CAUSES, SESSION_UNKNOWN  # of failures alone
+
     cause = CAUSES[job.cause or Cause.INTERNAL]
     task = job.task_id
     if job.cause is Cause.NO_VERDICT and kind_of(job).makes_work:  # it has judged the whole

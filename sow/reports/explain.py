@@ -12,7 +12,8 @@ from sow.executors.endings import SILENT
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.reports.wording import asked_of
-from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause, RetryRule
+from sow.schema.cause_table import CAUSES, RetryRule
+from sow.schema.causes import WITHOUT_CALL, Cause
 from sow.schema.executor import QUIET_SECONDS
 from sow.schema.job import Attempt, HeldFor, Job, JobState
 from sow.schema.kinds import kind_of

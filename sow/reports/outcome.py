@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sow.clock import Times, format_duration
 from sow.errors import ExitCode
-from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
+from sow.schema.causes import WITHOUT_CALL, Cause
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.kinds import KINDS, kind_of
 from sow.schema.output.jobs import Outcome
@@ -25,6 +25,8 @@ def exit_code_of(job: Job) -> ExitCode:
         case JobState.CANCELLED:
             return ExitCode.CANCELLED
         case JobState.FAILED:
+            from sow.schema.cause_table import CAUSES  # of failures alone
+
             return CAUSES[job.cause or Cause.INTERNAL].exit_code
         case _:
             return ExitCode.STILL_RUNNING

@@ -21,7 +21,7 @@ from sow.lifecycle.project_verdict import ENOUGH
 from sow.lifecycle.refusal_steps import after
 from sow.lifecycle.stages import ProjectType
 from sow.paths import Workspace
-from sow.schema.causes import CAUSES, RAISABLE, Cause
+from sow.schema.causes import RAISABLE, Cause
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
@@ -293,6 +293,8 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
         return {"ended": Cause.CANCELLED.value, **ended_in} if is_so else {}
     if last.state is not JobState.FAILED:
         return {}
+    from sow.schema.cause_table import CAUSES  # of failures alone
+
     cause = last.cause or Cause.INTERNAL
     reason = last.reason.strip().partition("\n")[0]
     return {

@@ -11,7 +11,8 @@ from sow.reports.advice import advice
 from sow.reports.explain import explain
 from sow.reports.prospects import Surroundings
 from sow.reports.task_now import TaskNow
-from sow.schema.causes import CAUSES, WITHOUT_CALL, Cause
+from sow.schema.cause_table import CAUSES
+from sow.schema.causes import WITHOUT_CALL, Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from sow.errors import ExitCode
-from sow.schema.causes import CAUSES, RetryRule
+from sow.schema.cause_table import CAUSES, RetryRule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
 BEGIN = "<!-- causes: written by tests/schema/cause_page.py -->"

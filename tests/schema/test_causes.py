@@ -13,17 +13,17 @@ import pytest
 from sow.clones.moving import IndexInUse
 from sow.files import NotWritten
 from sow.git.git_errors import GitKilled
-from sow.schema.causes import (
+from sow.schema.cause_table import (
     CAUSES,
     GOOD_ORDER,
     NEVER_BEGAN,
     WITHOUT_AGENT,
     Blame,
-    Cause,
     CauseFacts,
     RetryRule,
     SessionRule,
 )
+from sow.schema.causes import RAISABLE, Cause
 from worker.steps.result_file import failure_result
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +32,10 @@ OPEN_TO_REMEDIES = {"executor", "settings", "job", "task"}
 
 def test_every_cause_has_a_row() -> None:
     assert list(CAUSES) == list(Cause)
+
+
+def test_a_limit_that_can_be_raised_is_one_of_which_shares_are_given() -> None:
+    assert {cause for cause, facts in CAUSES.items() if facts.retry is RetryRule.SHARE} == RAISABLE
 
 
 @pytest.mark.parametrize("column", CauseFacts.__struct_fields__)
