@@ -35,9 +35,22 @@ TASK_KEY_PATTERN = r"^[A-Za-z][A-Za-z0-9._/-]{0,99}$"
 """A person's own name for a task. It begins with a letter, so that no key is taken for an id."""
 
 
+SLUG_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def is_task_id(text: str) -> bool:
+    """Whether a text has the form of `TASK_ID_PATTERN`; who asks need not import `re` for it."""
+    return len(text) >= 3 and text.isascii() and text.isdecimal()
+
+
+def is_slug(text: str) -> bool:
+    """Whether a text has the form of `SLUG_PATTERN`, as above."""
+    return text[:1].isalpha() and SLUG_CHARACTERS.issuperset(text)
+
+
 def parse_task_id(text: str) -> TaskId:
     """Return `text` as a task id, or refuse it (paths, signs and spaces among the refused)."""
-    if not re.fullmatch(TASK_ID_PATTERN, text):
+    if not is_task_id(text):
         raise StateError(
             f"not a task id: {text!r}",
             hint=f"{_meant(text)}A task id is three or more digits, such as 010."
@@ -53,7 +66,7 @@ def _meant(text: str) -> str:
 
 def parse_phase(text: str) -> PhaseName:
     """Return `text` as a phase name, or refuse it."""
-    if not re.fullmatch(SLUG_PATTERN, text):
+    if not is_slug(text):
         raise UsageError(
             f"not a phase name: {text!r}",
             hint="A phase is lower-case letters, digits and dashes, such as implementation.",

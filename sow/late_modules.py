@@ -118,13 +118,18 @@ MAGICS = (20220615, 20221023, 20230612)
 """The forms of compiled patterns in Python 3.11, 3.12 and 3.13, of which `_of_re` makes one."""
 
 
+VERBOSE = 64
+"""`re.X`, with which PyYAML compiles its patterns: asked for the flag, `re` would be imported."""
+
+
 def _of_re() -> Mapping[str, object]:
     """Return the two types that `typing` names, of a pattern that is made as `re` makes one.
 
     msgspec compiles the pattern of each field of each form, few of which a command reads.
     """
     pattern = _sre.compile("", 0, [1], 0, {}, ())  # 1: it has matched
-    return {"Pattern": type(pattern), "Match": type(pattern.match("")), "compile": LatePattern}
+    types = {"Pattern": type(pattern), "Match": type(pattern.match(""))}
+    return {**types, "compile": LatePattern, "X": VERBOSE}
 
 
 def _of_msgspec_utils() -> Mapping[str, object]:

@@ -4,7 +4,6 @@ Owns what may stand under `checks`, and which checks a choice of names stands
 for. Whether a command line may run is `sow.trust`; who runs it, `worker.steps`.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from sow.config.source import Source, read_source
 from sow.config.units import parse_duration
 from sow.digest import sha256
 from sow.errors import StateError
-from sow.ids import SLUG_PATTERN
+from sow.ids import is_slug
 from sow.schema.config import CheckSection, RepositoryConfigFile, ReviewRule
 
 SECTION = "checks"
@@ -122,7 +121,7 @@ def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, 
 
 
 def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> CheckCommand:
-    if not re.fullmatch(SLUG_PATTERN[1:-1], name):
+    if not is_slug(name):
         raise source.fault(
             SECTION,
             name,

@@ -182,8 +182,9 @@ def label_of(number: int, name: str, *, has_ended: bool) -> str:
     A later batch may have the name of one that has ended. A name that a shell would not take as
     it stands is left out.
     """
-    is_plain = re.fullmatch(PLAIN_NAME, name) is not None and not name.isdecimal()
-    return name if is_plain and not has_ended else str(number)
+    if has_ended or not name or name.isdecimal() or re.fullmatch(PLAIN_NAME, name) is None:
+        return str(number)
+    return name
 
 
 class BatchItem(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,14 +6,13 @@ two branches were merged by `merge=union`, two frontmatters may stand one upon
 the other, above a text that both entries have: each is read with that text.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sow.clock import format_time
 from sow.schema.log_entry import FreeFrontmatter, LogFrontmatter
-from sow.state.log_writing import BEGINNING, ENDING, FENCE, SEAM, LogEntry
+from sow.state.log_writing import BEGINNING, ENDING, FENCE, SEAM, LogEntry, id_in
 from sow.yamlfile import YamlProblem, read_yaml
 
 KEYS = frozenset(LogFrontmatter.__struct_fields__)
@@ -65,7 +64,7 @@ def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
         until = range(head.after, ends.get(head.id, head.after - 1) + 1)
         rest.difference_update(until)
         text = [lines[number] for number in until if number not in form]
-        yield _with_id(head, [line for line in text if not re.fullmatch(ENDING, line)], path)
+        yield _with_id(head, [line for line in text if not id_in(line, ENDING)], path)
     for run in _runs(sorted(rest)):
         for reading in _without_ids(lines[run.start : run.stop], path):
             yield reading._replace(first=run.start + reading.first, line=run.start + reading.line)
@@ -73,7 +72,7 @@ def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
 
 def endings_in(lines: Sequence[str]) -> dict[str, int]:
     """Return by an entry's id the number of the line at which its text ends."""
-    return {end[1]: at for at, line in enumerate(lines) if (end := re.fullmatch(ENDING, line))}
+    return {end: at for at, line in enumerate(lines) if (end := id_in(line, ENDING))}
 
 
 def heads_in(lines: Sequence[str]) -> list[Head]:
@@ -83,14 +82,12 @@ def heads_in(lines: Sequence[str]) -> list[Head]:
     """
     heads = []
     for number, line in enumerate(lines):
-        if (found := re.fullmatch(BEGINNING, line)) and (
-            last := _last_seam(lines, number, found[1])
-        ):
+        if (found := id_in(line, BEGINNING)) and (last := _last_seam(lines, number, found)):
             is_opened = number > 0 and lines[number - 1].rstrip() == FENCE
             is_closed = last + 1 < len(lines) and lines[last + 1].rstrip() == FENCE
             keys = lines[number + 1 : last]
             first, after = number - is_opened, last + 1 + is_closed
-            heads.append(Head(first, after, found[1], keys, number + 1))
+            heads.append(Head(first, after, found, keys, number + 1))
     return heads
 
 
@@ -99,9 +96,9 @@ def _last_seam(lines: Sequence[str], first: int, entry_id: str) -> int:
     last = 0
     for number in range(first + 1, len(lines)):
         line = lines[number]
-        if (seam := re.fullmatch(SEAM, line)) and seam[1] == entry_id:
+        if id_in(line, SEAM) == entry_id:
             last = number
-        elif re.fullmatch(BEGINNING, line) or line.partition(":")[0] not in KEYS:
+        elif id_in(line, BEGINNING) or line.partition(":")[0] not in KEYS:
             break
     return last
 

@@ -11,7 +11,6 @@ appended; shorter ones it leaves with their neighbours (xdiff's zealous merge).
 """
 
 import os
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,17 +21,17 @@ from sow.terminal_text import readable
 
 LOG_FILE = "log.md"
 FENCE = "---"
-BEGINNING = r"id: ([0-9a-f]{12})"
-SEAM = r"# ([0-9a-f]{12})"
-ENDING = r"<!-- ([0-9a-f]{12}) -->"
+BEGINNING, SEAM, ENDING = ("id: ", ""), ("# ", ""), ("<!-- ", " -->")
 """The first line of an entry, below its fence; what stands after every third key and the last one,
-a comment to YAML; and what ends a text, a comment to Markdown."""
+a comment to YAML; and what ends a text, a comment to Markdown: each has the id in the middle."""
+ID_DIGITS = 12
 KEYS_BETWEEN_SEAMS = 3
 LAST_BYTES = 1 << 16
 """How much of a log's end is looked at for an entry that is there already."""
 MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """How the lines begin that git leaves in a conflict."""
 
+_HEXADECIMAL = frozenset("0123456789abcdef")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _PLAIN = _LETTERS | frozenset("0123456789_./+ ")
 _WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
@@ -58,6 +57,15 @@ class LogEntry(NamedTuple):
     """`status`, `state`, `job` and the like where sow tells of what has changed."""
     id: str = ""
     """Twelve hexadecimal digits; made when it is written. Older entries have none."""
+
+
+def id_in(line: str, form: tuple[str, str]) -> str:
+    """Return the id in a line that has one of the forms above; empty where it has not."""
+    before, after = form
+    if not (line.startswith(before) and line.endswith(after)):
+        return ""
+    found = line[len(before) : len(line) - len(after)]
+    return found if len(found) == ID_DIGITS and _HEXADECIMAL.issuperset(found) else ""
 
 
 def new_entry_id() -> str:
@@ -166,7 +174,7 @@ def _keys(entry: LogEntry) -> list[str]:
 def _indented(line: str) -> str:
     """Return a line of free text so that it is taken neither for the form nor for git's marks."""
     bare = line.rstrip()
-    is_form = bare == FENCE or any(re.fullmatch(form, bare) for form in (BEGINNING, SEAM, ENDING))
+    is_form = bare == FENCE or any(id_in(bare, form) for form in (BEGINNING, SEAM, ENDING))
     return f" {line}" if is_form or bare.startswith(MARKS) else line
 
 

@@ -6,7 +6,6 @@ because agents call `sow agent log` all the time.
 """
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sow.state.due_entries import settle
 from sow.state.kept.copies import end_of
 from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_for
-from sow.state.log_writing import BEGINNING, FENCE, LOG_FILE, LogEntry, write_entry
+from sow.state.log_writing import BEGINNING, FENCE, LOG_FILE, LogEntry, id_in, write_entry
 
 LAST_BYTES = 1 << 16
 """How much of a log's end is read for its last entries, as long as they lie in it."""
@@ -90,7 +89,7 @@ def _end_of_file(path: Path) -> list[str]:
 def _begun_in_entry(lines: Sequence[str]) -> Sequence[str]:
     """Return the lines from the first on that begins an entry for certain."""
     for index in range(1, len(lines)):
-        begins = lines[index].startswith("timestamp:") or re.fullmatch(BEGINNING, lines[index])
+        begins = lines[index].startswith("timestamp:") or id_in(lines[index], BEGINNING)
         if begins and lines[index - 1].rstrip() == FENCE:
             return lines[index - 1 :]
     return ()

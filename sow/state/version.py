@@ -7,7 +7,6 @@ people. Neither is raised before something newer is written: an upgrade alone
 locks nobody out. Without either it is the first form.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,7 +34,8 @@ SINCE: Mapping[str, int] = {
 VERSION_FILE = ".version"
 VERSION_LIMIT = 4096
 """It holds one number."""
-VERSION_LINE = rb"(?m)^version:[ \t]*(\d{1,9})[ \t]*(?:#.*)?\r?$"
+VERSION_KEY = b"version:"
+VERSION_DIGITS = 9
 
 
 def check_version(workspace: Workspace) -> None:
@@ -71,8 +71,20 @@ def refuse_newer(path: Path, text: bytes) -> None:
 
 def file_version(text: bytes) -> int:
     """Return the form that a state file says it has."""
-    found = re.search(VERSION_LINE, text)
-    return int(found[1]) if found else FIRST_VERSION
+    return version_line(text)[1]
+
+
+def version_line(text: bytes) -> tuple[int, int]:
+    """Return the line, from 1, in which a state file says which form it has, and that form.
+
+    The first line and the first form where none says so.
+    """
+    for at, line in enumerate(text.split(b"\n"), 1):
+        if line.startswith(VERSION_KEY):
+            number = line[len(VERSION_KEY) :].partition(b"#")[0].removesuffix(b"\r").strip(b" \t")
+            if number.isdigit() and len(number) <= VERSION_DIGITS:
+                return at, int(number)
+    return 1, FIRST_VERSION
 
 
 def needed_version(state: object) -> int:

@@ -28,7 +28,7 @@ from sow.state.numbered_feedback import NUMBERED
 from sow.state.places import first_file, holds_files
 from sow.state.state_errors import InvalidState, NewerState
 from sow.state.statefiles import STATE_LIMIT, parse_state
-from sow.state.version import VERSION_LINE, file_version, needed_version
+from sow.state.version import file_version, needed_version, version_line
 from sow.validation.kinds import Defect, Kind
 from sow.validation.marks import conflict_in
 from sow.validation.tree import ProjectTree, StateFile, TaskFolder, Tree
@@ -218,7 +218,7 @@ class _Reader:
         except NewerState as error:
             newest = version.SCHEMA_VERSION
             what = f"its format is {error.version}, but this sow reads only {newest} and older"
-            line = _line_of_number(text)
+            line = version_line(text)[0]
             self._keep(Kind.NEWER, path, line, what)
             return None
         except InvalidState as error:
@@ -232,7 +232,7 @@ class _Reader:
         needed, says = needed_version(found.content), file_version(found.text)
         if needed > says:
             what = f"it has a field of format {needed}, but says {says}"
-            line = _line_of_number(found.text)
+            line = version_line(found.text)[0]
             self._keep(Kind.NUMBER, found.path, line, what, is_mended=True)
 
 
@@ -252,8 +252,3 @@ def _invalid(text: bytes, error: InvalidState) -> Defect:
         return Defect(kind=Kind.FORM, path=error.path, line=line, what=what)
     line = problem_in(text, ("project", "state"), "", path=error.path).line or line
     return Defect(kind=Kind.WRONG_STATE, path=error.path, line=line, what=error.reason)
-
-
-def _line_of_number(text: bytes) -> int:
-    found = re.search(VERSION_LINE, text)
-    return text.count(b"\n", 0, found.start()) + 1 if found else 1

@@ -12,7 +12,6 @@ another module. Measured with PyYAML 6.0.4 (docs/performance.md).
 """
 
 import _thread
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,22 +32,22 @@ LATE = (
 )
 """The modules that the compiled part asks for classes at its top."""
 
-_compile = re.compile
-
-
-def _compile_late(pattern: Any, flags: Any = 0) -> Any:
-    """Do as `re.compile`; PyYAML's own modules get a pattern that is not compiled yet."""
-    asked_by = sys._getframe(1).f_globals.get("__name__", "")
-    return (LatePattern if asked_by.startswith("yaml.") else _compile)(pattern, flags)
-
 
 @contextmanager
 def _late_patterns() -> Iterator[None]:
-    re.compile = _compile_late
+    """Have PyYAML's own modules get patterns that are not compiled yet."""
+    expressions: Any = sys.modules["re"]  # another one once `re` itself is imported
+    compile_now = expressions.compile
+
+    def compile_late(pattern: Any, flags: Any = 0) -> Any:
+        asked_by = sys._getframe(1).f_globals.get("__name__", "")
+        return (LatePattern if asked_by.startswith("yaml.") else compile_now)(pattern, flags)
+
+    expressions.compile = compile_late
     try:
         yield
     finally:
-        re.compile = _compile
+        expressions.compile = compile_now
 
 
 class LateClass:

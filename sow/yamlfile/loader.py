@@ -172,7 +172,7 @@ def _tag_of_short(value: str) -> Any:
     Words, ids, numbers and times as sow writes them are known without PyYAML's expressions:
     to compile these takes 1.4 ms, and the usual file needs none of them then.
     """
-    if _is_word(value) or _is_id(value):
+    if _is_word(value) or _is_id(value) or _is_hexadecimal(value):
         return STRING
     if value[:1] in NON_ZERO and value.isascii() and value.isdecimal():
         return NUMBER
@@ -190,6 +190,12 @@ def _is_word(value: str) -> bool:
 def _is_id(value: str) -> bool:
     """Whether a text has a dash where neither a number nor a time can have one."""
     return "-" in value[1:] and value[4:5] != "-" and "." not in value
+
+
+def _is_hexadecimal(value: str) -> bool:
+    """Whether a text has digits and letters alone, and not as a number of YAML's may have them."""
+    is_plain = value.isalnum() and value.isascii() and not value.isdecimal()
+    return is_plain and value[0].isdecimal() and value[:2] not in ("0b", "0x")
 
 
 def _is_moment(value: str) -> bool:

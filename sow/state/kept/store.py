@@ -6,17 +6,18 @@ for this one's. Imports next to nothing: `sow agent log` passes through here.
 """
 
 import os
-import re
 from pathlib import Path
 
-from sow.git.head import BLANKS, common_dir, find_git, small_bytes, small_text
+from sow.git.head import BLANKS, common_dir, find_git, small_text
 from sow.paths import SOW_FOLDER
 from sow.user_folders import BaseFolder, user_folder
 
 KEPT_FOLDER = "kept"
 KEPT = f"sow/{KEPT_FOLDER}"
 LONGEST_NAME = 200
-PROJECT_ID = rb"(?m)^\s+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
+ID_PARTS, ID_LENGTH = [8, 4, 4, 4, 12], 36
+"""The digits of each part of a project's id, and how long it is with its dashes."""
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 class Checkout:
@@ -122,8 +123,24 @@ def kept_at(root: Path) -> Kept | None:
 
 def project_id_at(root: Path) -> str:
     """Return the id of the project that is checked out in a workspace; empty for none."""
-    found = re.search(PROJECT_ID, small_bytes(f"{root}/{SOW_FOLDER}/project/state.yaml"))
-    return found[1].decode() if found else ""
+    for line in small_text(f"{root}/{SOW_FOLDER}/project/state.yaml").split("\n"):
+        key, _, value = line.partition(":")
+        if (
+            key[:1] in (" ", "\t")
+            and key.lstrip() == "id"
+            and (found := _id_at_front(value.strip()))
+        ):
+            return found
+    return ""
+
+
+def _id_at_front(text: str) -> str:
+    """Return the project's id that a value begins with, in quotes or not; empty for any other."""
+    words = text[1:] if text[:1] in ("'", '"') else text
+    found, after = words[:ID_LENGTH], words[ID_LENGTH:]
+    parts = found.split("-")
+    is_id = [len(part) for part in parts] == ID_PARTS and all(map(_HEXADECIMAL.issuperset, parts))
+    return found if is_id and not (after[:1].isalnum() or after[:1] == "_") else ""
 
 
 def kept_for(path: Path) -> Kept | None:
