@@ -49,9 +49,18 @@ class LookAtEnded:
 
     def _look(self) -> None:
         left = (each for each in self._attempts if each.attempt.id not in self._gone)
-        ended = {each.attempt.id for each in left if is_end_recorded(each)}
-        if ended and not process_facts.carriers(env_vars.ATTEMPT_ID, *ended):
-            self._gone |= ended
+        ended = [each for each in left if is_end_recorded(each)]
+        ids = {each.attempt.id for each in ended}
+        if ids and not process_facts.carriers(
+            env_vars.ATTEMPT_ID, *ids, since=_earliest_orders(ended)
+        ):
+            self._gone |= ids
+
+
+def _earliest_orders(attempts: Sequence[Running]) -> float | None:
+    """Return a moment before which nothing could carry the id of any of some attempts, if known."""
+    moments = [each.ordered_at for each in attempts if each.ordered_at is not None]
+    return min(moments) if len(moments) == len(attempts) else None
 
 
 def is_end_recorded(running: Running) -> bool:

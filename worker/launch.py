@@ -8,6 +8,7 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -244,6 +245,7 @@ def _start_attempt(
         argv = [*prepared.wrapper, program, *prepared.argv[1:]]
         orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
         _record_attempt(context, job, lease, attempt, share, recorded)
+        ordered_at = time.monotonic()
         waiting.give(orders)
     tell(job, f"runs: {prepared.does}, attempt {number}, pid {waiting.identity.pid}")
     return Running(
@@ -255,6 +257,7 @@ def _start_attempt(
         executor=prepared.executor,
         output=OutputReader(paths.output, prepared.executor),
         environ=environ,
+        ordered_at=ordered_at,
     )
 
 

@@ -205,6 +205,9 @@ class Running:
     """Why it ended, once that is on record: what follows may have to be tried again."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The agent's environment; never written anywhere."""
+    ordered_at: float | None = None
+    """A moment before its supervisor had its orders, on the monotonic clock; None of one that
+    another worker may have started."""
     begun_at: float = field(default_factory=time.monotonic)
     alive_at: float = field(default_factory=time.monotonic)
     """When the last sign of life was seen; both on the monotonic clock."""

@@ -151,7 +151,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def carriers(name: str, *values: str) -> list[int]:
+def carriers(name: str, *values: str, since: float | None = None) -> list[int]:  # noqa: ARG001
     """Return the pids of processes that started with `name` set to one of `values`.
 
     Without `values`, to anything. A process whose environment may not be read is left out.

@@ -94,12 +94,13 @@ def tree_cpu_seconds(pid: int) -> float:
     return seconds
 
 
-def carriers(name: str, *values: str) -> list[int]:
+def carriers(name: str, *values: str, since: float | None = None) -> list[int]:
     """Return the pids of running processes that started with `name` set to one of `values`.
 
-    Without `values`, to anything.
+    Without `values`, to anything. With `since`, a moment on the monotonic clock before which
+    nothing could have one of them, what is known to have run before it need not be looked at.
     """
-    pids: list[int] = _backend().carriers(name, *values)
+    pids: list[int] = _backend().carriers(name, *values, since=since)
     return pids
 
 

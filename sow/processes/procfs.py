@@ -8,6 +8,7 @@ Format of /proc/PID/stat: proc_pid_stat(5).
 """
 
 import os
+import time
 
 from sow.processes.shortage import is_shortage
 from sow.processes.stat import Stat, below
@@ -111,6 +112,29 @@ def all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - speed
 
 
+_seen: dict[str, dict[str, tuple[int, float]]] = {}
+"""By the folder that shows them: the processes of the last look, each by its pid, with the inode of
+its folder, and when it had been seen at first, on the monotonic clock."""
+
+
+def pids_since(moment: float, proc: str = "/proc") -> list[int]:
+    """Return every pid but those of processes that an earlier look of this kind saw before then.
+
+    `moment` is on the monotonic clock. The kernel gives the folder of each process a number of its
+    own (get_next_ino, called in fs/proc/base.c): another one with the same pid is not left out.
+    """
+    before = _seen.get(proc, {})
+    with os.scandir(proc) as entries:
+        found = [(entry.name, entry.inode()) for entry in entries if entry.name.isdigit()]
+    now = time.monotonic()
+    seen = {}
+    for name, inode in found:
+        known = before.get(name)
+        seen[name] = known if known is not None and known[0] == inode else (inode, now)
+    _seen[proc] = seen
+    return [int(name) for name, (_, first) in seen.items() if first >= moment]
+
+
 def variables(pid: int) -> bytes:
     """Return the environment that `pid` started with, NUL-separated; empty if unreadable."""
     return _read(f"/proc/{pid}/environ", ends_short=True)
@@ -131,15 +155,16 @@ def carries(pid: int, name: str, value: str) -> bool:
     return _assigned(name, value) in b"\0" + variables(pid)
 
 
-def carriers(name: str, *values: str) -> list[int]:
+def carriers(name: str, *values: str, since: float | None = None) -> list[int]:
     """Return the pids of running processes that started with `name` set to one of `values`.
 
-    Without `values`, to anything.
+    Without `values`, to anything. What is known to have run before `since`, on the monotonic
+    clock, is left out.
     """
     named = f"{name}=".encode()
     assigned = [_assigned(name, value) for value in values] or [b"\0" + named]
     found = []
-    for pid in all_pids():
+    for pid in all_pids() if since is None else pids_since(since):
         environ = variables(pid)
         if named not in environ:
             continue

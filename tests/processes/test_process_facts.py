@@ -325,7 +325,53 @@ def test_a_child_carries_what_its_parent_closed_its_lock_for(
     os.kill(left, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("backend")
+def test_what_has_begun_since_a_moment_is_found_though_others_are_left_out(
+    start: Start, unique: str
+) -> None:
+    environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": unique}
+    before = start("sleep", "60", env=environ).pid
+    began = time.monotonic()
+    # Nobody has looked before that moment: so nothing is known to be older.
+    assert process_facts.carriers("SOW_ATTEMPT_ID", unique, since=began) == [before]
+    now = time.monotonic()
+    after = start("sleep", "60", env=environ).pid
+    found = process_facts.carriers("SOW_ATTEMPT_ID", unique, since=now)
+    assert after in found
+    assert process_facts.carriers("SOW_ATTEMPT_ID", unique, since=began) == sorted([before, after])
+
+
 # procfs alone
+
+
+@linux_only
+def test_a_process_seen_before_a_moment_is_left_out_and_another_with_its_pid_is_not(
+    tmp_path: Path,
+) -> None:
+    proc = tmp_path / "proc"
+    for name in ("7", "8", "self"):
+        (proc / name).mkdir(parents=True)
+    began = time.monotonic()
+    assert sorted(procfs.pids_since(began, str(proc))) == [7, 8]
+    now = time.monotonic()
+    (proc / "8").rename(tmp_path / "ended")  # its inode is still taken
+    for name in ("8", "9"):
+        (proc / name).mkdir()
+    assert sorted(procfs.pids_since(now, str(proc))) == [8, 9]
+    assert sorted(procfs.pids_since(began, str(proc))) == [7, 8, 9]
+
+
+@linux_only
+def test_a_process_is_known_by_a_number_that_no_other_one_with_its_pid_has(start: Start) -> None:
+    """The kernel numbers the folders of processes in turn: no two have had the same number."""
+    numbers = []
+    for _ in range(3):
+        process = start("sleep", "60")
+        with os.scandir("/proc") as entries:
+            numbers += [each.inode() for each in entries if each.name == str(process.pid)]
+        process.kill()
+        process.wait()
+    assert len(set(numbers)) == 3
 
 
 @linux_only

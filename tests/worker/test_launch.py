@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -111,6 +112,40 @@ def test_a_job_whose_last_attempt_is_settled_begins_the_next_one(site: WatchSite
     with pytest.raises(Killed) as killed:
         launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
     assert killed.value.args == (2, True)
+
+
+class Ordered(Waiting):
+    """A supervisor that notes when it had its orders, on the monotonic clock, and does nothing."""
+
+    given_at = 0.0
+
+    def give(self, orders: bytes) -> None:
+        assert orders
+        self.given_at = time.monotonic()
+
+
+class TellsWhen(ForkServer):
+    """It has one supervisor."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        super().__init__([], {}, makes="supervisor")
+        self.waiting = waiting
+
+    @contextmanager
+    def forked(self) -> Iterator[Waiting]:
+        yield self.waiting
+
+
+def test_no_process_that_began_after_the_orders_is_taken_to_be_older(site: WatchSite) -> None:
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    identity = process_facts.identify(os.getpid())
+    assert identity is not None
+    waiting = Ordered(identity, -1)
+    running = launch.start(site.context, alone(TellsWhen(waiting)), job.id)
+    assert running is not None
+    assert running.ordered_at is not None
+    assert running.ordered_at <= waiting.given_at
 
 
 class CancelledMeanwhile(KilledAtOrders):
