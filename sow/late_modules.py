@@ -101,6 +101,16 @@ def one_or_many(singular: str, plural: str, count: int) -> str:
     return singular if count == 1 else plural
 
 
+UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
+
+
+def quote(text: "Any", safe: str = "/", *more: "Any", **named: "Any") -> str:
+    """Do as `urllib.parse.quote`. A text of ASCII alone, as a branch is, needs nothing of it."""
+    if more or named or not isinstance(text, str) or not f"{text}{safe}".isascii():
+        return str(imported("urllib.parse").quote(text, safe, *more, **named))
+    return "".join(c if c in UNRESERVED or c in safe else f"%{ord(c):02X}" for c in text)
+
+
 def _asked_later(module: str, name: str) -> "Callable[..., Any]":
     """Return a function that imports its module when it is called."""
 
@@ -164,9 +174,12 @@ def _of_typing() -> Mapping[str, object]:
 
 KNOWN: dict[str, Known] = {
     "base64": dict,
+    "bz2": dict,
     "datetime": _of_datetime,
     "gettext": lambda: {"gettext": same, "ngettext": one_or_many},
     "inspect": lambda: {"cleandoc": cleandoc},
+    "locale": dict,
+    "lzma": dict,
     "msgspec._json_schema": _functions("msgspec._json_schema", "schema", "schema_components"),
     "msgspec._utils": _of_msgspec_utils,
     "msgspec.inspect": dict,
@@ -177,28 +190,28 @@ KNOWN: dict[str, Known] = {
     "re": _of_re,
     "shlex": _functions("shlex", "quote"),
     "typing_extensions": _of_typing,
-    "urllib.parse": _functions("urllib.parse", "quote", "quote_from_bytes", "unquote"),
+    "urllib.parse": lambda: {
+        "quote": quote,
+        **_functions("urllib.parse", "quote_from_bytes", "unquote")(),
+    },
+    "zlib": dict,
 }
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
-pathlib ntpath and urllib.parse, PyYAML base64, sow itself shlex, typing and msgspec re, and msgspec
-the rest. With Python 3.11 and later, what msgspec takes from `typing_extensions` is `typing`'s
-own, and what it takes from `datetime` is that module's compiled part."""
+pathlib ntpath and urllib.parse, PyYAML base64, shutil three for archives, subprocess locale for
+text, sow itself shlex, typing and msgspec re, and msgspec the rest. With Python 3.11 and later,
+what msgspec takes from `typing_extensions` is `typing`'s own, and what it takes from `datetime` is
+that module's compiled part."""
 if _sre.MAGIC not in MAGICS:  # of a later Python: it may have another form of patterns
     del KNOWN["re"]
 
 OF_WORKER: Mapping[str, Known] = {
-    "bz2": dict,
     "calendar": dict,
     "gzip": dict,
     "hashlib": dict,
     "hmac": dict,
-    "locale": dict,
-    "lzma": dict,
     "multiprocessing": dict,
     "pickle": lambda: {"HIGHEST_PROTOCOL": 5},
     "tempfile": dict,
-    "zlib": dict,
 }
 """What a worker puts off besides: 2 MB of memory. huey imports most of it at its top, for times,
-storages and processes that a worker has none of; `shutil` some for archives, `subprocess` one for
-text, and our own modules `tempfile`, for git alone."""
+storages and processes that a worker has none of, and our own modules `tempfile`, for notices."""

@@ -6,27 +6,31 @@ Kept apart from the call itself, so that `sow task set` imports little.
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sow.calls.caller import Caller
-from sow.calls.idempotency import has_reported
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue, open_queue
-from sow.jobs.jobs import UnknownJob
+from sow.jobs.live import has_live_job
 from sow.paths import Workspace
-from sow.reports.wording import has_a_job
-from sow.schema.job import Job
-from sow.schema.kinds import kind_of
 from sow.schema.task import TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+
+if TYPE_CHECKING:
+    from sow.calls.caller import Caller
+    from sow.schema.job import Job
 
 
 class TaskIsRunning(StateError):
     """The task cannot be ended from outside while a job of it lives."""
 
-    def __init__(self, job: Job, status: TaskStatus, *, has_option: bool) -> None:
+    def __init__(self, job: "Job", status: TaskStatus, *, has_option: bool) -> None:
+        # A task that has no job needs none of it.
+        from sow.calls.idempotency import has_reported
+        from sow.reports.wording import has_a_job
+        from sow.schema.kinds import kind_of
+
         end = ", or call again with --cancel-job to end it first"
         if not has_option:
             end = f", or end it: `sow agent cancel {job.task_id}`"
@@ -56,7 +60,7 @@ def end_live_job(
     workspace: Workspace,
     task_id: TaskId,
     environ: Mapping[str, str],
-    show: Callable[[Job], None],
+    show: "Callable[[Job], None]",
 ) -> None:
     """End the job of a task that lives, if any, with what its agent has queued.
 
@@ -65,7 +69,10 @@ def end_live_job(
     job = find_live_job(workspace, task_id)
     if job is None:
         return
-    from sow.calls.cancel import cancel_to_end  # few tasks that are ended have a job
+    # Few tasks that are ended have a job.
+    from sow.calls.caller import Caller
+    from sow.calls.cancel import cancel_to_end
+    from sow.jobs import waiters
 
     with closing(open_queue(workspace)) as database:
         caller = Caller(workspace, environ, Path.cwd())
@@ -81,13 +88,19 @@ def end_live_job(
         raise TaskIsRunning(left, status, has_option=False)
 
 
-def find_live_job(workspace: Workspace, task_id: TaskId) -> Job | None:
+def find_live_job(workspace: Workspace, task_id: TaskId) -> "Job | None":
     """Return the job of a task that has not ended, if any; without a queue there is none."""
     database = open_existing_queue(workspace)
     if database is None:
         return None
     with closing(database):
-        return jobs.live_job(database, ProjectId(read_project(workspace).id), task_id)
+        project = ProjectId(read_project(workspace).id)
+        if not has_live_job(database, project, task_id):
+            return None
+        # Without such a job, what its record needs is not imported.
+        from sow.jobs import jobs
+
+        return jobs.live_job(database, project, task_id)
 
 
 def lives(workspace: Workspace, job_id: JobId) -> bool:
@@ -95,7 +108,9 @@ def lives(workspace: Workspace, job_id: JobId) -> bool:
     database = open_existing_queue(workspace)
     if database is None:
         return False
-    with closing(database), suppress(UnknownJob):
+    from sow.jobs import jobs
+
+    with closing(database), suppress(jobs.UnknownJob):
         return not jobs.get_job(database, job_id).state.is_final
     return False
 
@@ -104,13 +119,17 @@ PROJECT_ITSELF = TaskId("")
 """Stands for the jobs that are about no task: the checks of the project."""
 
 
-def live_tasks(caller: Caller, *, and_project: bool = False) -> list[TaskId]:
+def live_tasks(caller: "Caller", *, and_project: bool = False) -> list[TaskId]:
     """Return the tasks of the project whose job has not ended, the oldest job first.
 
     With `and_project` a job of the project itself is named as well. Left out are
     jobs in a person's hands, which nobody else may end, and those that the caller
     itself acts for: they cannot end before it does. Raises NoProject and QueueError.
     """
+    # Only `--all` asks.
+    from sow.jobs import jobs
+    from sow.schema.kinds import kind_of
+
     project = read_project(caller.workspace)
     database = open_existing_queue(caller.workspace)
     if database is None:

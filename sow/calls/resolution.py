@@ -192,7 +192,7 @@ def _is_still_to_be_made(database: Database | None, resolved: Resolved) -> bool:
 def _refuse_impossible(caller: Caller, config: Configuration, resolved: Resolved) -> None:
     """Refuse what is known now to keep the clone from being made. Writes nothing."""
     # Only a call that makes a clone asks git.
-    from sow.clones.base import project_commit
+    from sow.clones.main_checkout import project_commit
     from sow.clones.place import branch_of, clones_folder, refuse_branch_in_the_way
     from sow.clones.record import refuse_cloned_elsewhere
     from sow.git.repository import refuse_old_git, repository_of

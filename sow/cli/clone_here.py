@@ -2,15 +2,21 @@
 
 from collections.abc import Callable
 
-from sow.cli.arguments import this_caller
+from sow.cli.arguments import here
 from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.config.checks import read_repository
+from sow.config.clones import clone_settings
 from sow.ids import TaskId
 
 
 def this_checkout() -> MainCheckout:
-    """Return the main checkout that the working folder belongs to. Raises StateError."""
-    caller = this_caller()
-    return main_checkout(caller.workspace, caller.load_configuration().clones)
+    """Return the main checkout that the working folder belongs to.
+
+    Of the configuration only the repository's file counts. Raises StateError, ConfigurationError.
+    """
+    workspace = here()
+    settings, _ = clone_settings(read_repository(workspace.repository_config))
+    return main_checkout(workspace, settings)
 
 
 def refuse_live(main: MainCheckout) -> Callable[[str], None]:

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,10 +17,12 @@ from sow.clones.place import Place
 from sow.clones.update import Updated
 from sow.errors import ConfigurationError, ExitCode
 from sow.ids import TaskId
-from sow.schema.output.clones import CloneUpdated
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import read_task
 from sow.terminal_text import printable, readable
+
+if TYPE_CHECKING:
+    from sow.schema.output.clones import CloneUpdated
 
 
 @click.command()
@@ -58,7 +61,10 @@ def update(task_id: TaskId, as_json: bool) -> int:
     return int(ExitCode.STATE if updated.conflicts else ExitCode.OK)
 
 
-def _view(place: Place, updated: Updated) -> CloneUpdated:
+def _view(place: Place, updated: Updated) -> "CloneUpdated":
+    # Only `--json` asks.
+    from sow.schema.output.clones import CloneUpdated
+
     return CloneUpdated(
         task=place.task,
         path=str(place.path),

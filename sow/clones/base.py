@@ -6,7 +6,7 @@ Owns that commit. A task that had a clone before goes on from its branch.
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from sow.clones.clone_facts import text_of
 from sow.clones.merge_marks import is_named, marks_since, project_side
@@ -14,12 +14,10 @@ from sow.clones.place import Place
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.merge_tree import MergedTree, merge_trees, side_of
-from sow.git.repository import Repository, branch_commit
+from sow.git.repository import Repository
 from sow.git.run import FETCH, LONG_SECONDS, git
 from sow.git.view import View, view_of
-from sow.lifecycle.refusal_steps import first_after
 from sow.lifecycle.task_ways import solving
-from sow.schema.project import Project
 
 MOST_NAMED = 20
 """How many files an error names."""
@@ -48,32 +46,6 @@ class DependencyConflict(StateError):
             f" solve the conflict ({solving(task, is_completed=True)}), complete it, and"
             " run the command again.",
         )
-
-
-class ProjectBranchGone(StateError):
-    """The branch that the project names is not in the repository."""
-
-    def __init__(self, branch: str, state: Path, here: str | None) -> None:
-        self.branch = branch
-        self.here = here
-        super().__init__(
-            f"{state}: project.branch names {branch}, but the repository has no such branch",
-            hint=f"If the branch was renamed, set its new name: `{first_after(self)}`. Otherwise"
-            f" create it again: `git branch {branch} COMMIT`.",
-        )
-
-
-def project_commit(repository: Repository, project: Project, state: Path) -> str:
-    """Return the commit of the project's branch, else of what is checked out.
-
-    `state` is the project's file, for the error. Raises ProjectBranchGone.
-    """
-    if project.branch is UNSET or project.branch == repository.branch:
-        return repository.commit
-    found = branch_commit(repository, project.branch)
-    if found is None:
-        raise ProjectBranchGone(project.branch, state, repository.branch)
-    return found
 
 
 def begin_branch(

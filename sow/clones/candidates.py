@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct
 
-from sow.clones.base import ProjectBranchGone
 from sow.clones.bring_back import BranchInTheWay, bring_back
-from sow.clones.main_checkout import MainCheckout
+from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.merging import is_merged
 from sow.clones.place import Place
@@ -21,7 +20,6 @@ from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
 from sow.git.repository import branch_commit
-from sow.lifecycle.refusal_steps import first_after
 from sow.lifecycle.task_ways import accepting, bringing_back
 from sow.schema.task import ReviewVerdict, Task, TaskStatus
 from sow.state.state_errors import UnknownTask
@@ -38,18 +36,6 @@ class NotMergeable(StateError):
         self.command = command
 
 
-class NoProjectBranch(StateError):
-    """The project names no branch, and none is checked out."""
-
-    def __init__(self, main: MainCheckout) -> None:
-        super().__init__(
-            f"there is no branch to merge into: {main.workspace.project_state} names no branch,"
-            f" and {main.repository.top} has no branch checked out",
-            hint=f"Check out the project's branch (`{first_after(self)}`), or set its name: `sow"
-            ' project set branch "<branch>"`.',
-        )
-
-
 class Candidate(Struct, frozen=True):
     """A task that may be merged."""
 
@@ -57,21 +43,6 @@ class Candidate(Struct, frozen=True):
     place: Place
     commit: str
     """The last commit of its branch, which the repository has."""
-
-
-def project_branch(main: MainCheckout) -> str:
-    """Return the branch that tasks are merged into. Raises NoProjectBranch."""
-    if main.project_branch is None:
-        raise NoProjectBranch(main)
-    return main.project_branch
-
-
-def branch_tip(main: MainCheckout, branch: str) -> str:
-    """Return the commit of the project's branch as it is now. Raises ProjectBranchGone."""
-    tip = branch_commit(main.repository, branch)
-    if tip is None:
-        raise ProjectBranchGone(branch, main.workspace.project_state, main.repository.branch)
-    return tip
 
 
 def in_order(tasks: Sequence[Task]) -> tuple[Task, ...]:

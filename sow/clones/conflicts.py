@@ -4,24 +4,23 @@ Owns the order: nobody is at work in the clone, its lock is held, and what was
 committed by it is brought into the repository. The git of it is `update`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.bring_back import bring_back
-from sow.clones.candidates import project_branch
 from sow.clones.clone_facts import CloneFacts
-from sow.clones.listing import NoClone, copied_to
+from sow.clones.gitlinks import Link
 from sow.clones.locks import SHORT_SECONDS, Ask, locked_place
-from sow.clones.main_checkout import MainCheckout
+from sow.clones.main_checkout import MainCheckout, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_marks import project_side
 from sow.clones.place import Place
 from sow.clones.steps import no_step
-from sow.clones.submodules import move_along
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
+from sow.clones.withheld import copied_to
 from sow.git.inert_refs import read_head, read_text
 from sow.git.merge_tree import merge_trees
 from sow.git.private_view import private_view, real_git_dir
@@ -89,8 +88,17 @@ def update_of_clone(
             made = (updated.made_on, updated.commit) if updated.made_on is not None else None
             bring_back(place, main.repository, step=step, made=made)
         step("submodules next")
-        notes = move_along(place.path, main.repository, updated.links)
+        notes = _moved_along(main, place, updated.links)
     return replace(updated, notes=(*updated.notes, *notes))
+
+
+def _moved_along(main: MainCheckout, place: Place, links: Sequence[Link]) -> tuple[str, ...]:
+    if not links:
+        return ()
+    # Few repositories have submodules.
+    from sow.clones.submodules import move_along
+
+    return move_along(place.path, main.repository, links)
 
 
 def conflict_in(main: MainCheckout, place: Place) -> Conflict | None:
@@ -137,4 +145,7 @@ def _held(main: MainCheckout, place: Place, ask: Ask = lambda _: None) -> Iterat
 
 def _refuse_none(main: MainCheckout, place: Place) -> None:
     if state_of(place) is CloneState.MISSING:
+        # It imports all that looks into a clone.
+        from sow.clones.listing import NoClone
+
         raise NoClone(read_task(main.workspace, place.task), had_one=bool(place.base))

@@ -1,8 +1,10 @@
 """Entries of a commit that stand for another repository, and what lies in their folders."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+
+from msgspec import Struct
 
 from sow.git.merge_tree import GITLINK
 from sow.git.run import LONG_SECONDS
@@ -32,6 +34,36 @@ def links_of(view: View, tree: str) -> dict[str, str]:
         if facts.startswith(GITLINK):
             found[path] = facts.split()[2]
     return found
+
+
+class Link(Struct, frozen=True):
+    """A submodule's entry in the clone, before and after the project's branch came in."""
+
+    path: str
+    before: str
+    """A commit of the submodule."""
+    after: str
+
+
+def links_between(
+    view: View,
+    old: str,
+    conflicts: Collection[str] = (),
+    after: Mapping[str, str] | None = None,
+) -> tuple[Link, ...]:
+    """Return entries that are not in conflict, with what a commit or tree has there before.
+
+    `after` are the entries with their commits; those of `old` itself, if not given. Raises
+    GitRefused.
+    """
+    before = links_of(view, old) if after is None or after else {}
+    if after is None:
+        after = before
+    return tuple(
+        Link(path, before.get(path, commit), commit)
+        for path, commit in after.items()
+        if path not in conflicts
+    )
 
 
 def files_in_empty_links(top: Path, links: Collection[str]) -> Iterator[str]:

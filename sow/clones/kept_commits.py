@@ -7,12 +7,14 @@ word of a remote-tracking ref. Reads only.
 
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sow.git.inner_view import InnerRepository
-from sow.git.named_commits import Logged
 from sow.git.repository import Repository
 from sow.git.view import View, view_of
+
+if TYPE_CHECKING:
+    from sow.git.inner_view import InnerRepository
+    from sow.git.named_commits import Logged
 
 MOST_ASKED = 100
 """Of so many commits git is asked one by one; any further count as not kept."""
@@ -67,7 +69,7 @@ def types_of(view: View, objects: Collection[str]) -> dict[str, str]:
     return found
 
 
-def counterparts(main: Repository, found: InnerRepository) -> list[View]:
+def counterparts(main: Repository, found: "InnerRepository") -> list[View]:
     """Return the main repository, and what it has itself of a repository inside a clone."""
     views = [view_of(main.top)]
     if found.module is not None:
@@ -90,7 +92,7 @@ class LostFromLogs(NamedTuple):
 
 def lost_from_logs(
     view: View,
-    logged: Logged,
+    logged: "Logged",
     named: Collection[str],
     kept: Iterable[View],
     there: Mapping[str, str] | None = None,
@@ -117,7 +119,7 @@ def lost_from_logs(
     )
 
 
-def _taken_back(view: View, logged: Logged, there: Collection[str]) -> set[str]:
+def _taken_back(view: View, logged: "Logged", there: Collection[str]) -> set[str]:
     pairs = sorted(pair for pair in logged.reset if set(pair) <= set(there))
     found = set[str]()
     for old, new in pairs[:MOST_ASKED]:

@@ -3,20 +3,19 @@
 Reads only.
 """
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import UNSET, Struct
 
-from sow.clones.copying import files_to_copy
 from sow.clones.locks import DRAFT, GONE
 from sow.clones.main_checkout import Checkout, MainCheckout
-from sow.clones.mark import CloneState, mark_at, own_mark, state_of
+from sow.clones.mark import CloneState, mark_at, state_of
 from sow.clones.place import Place, branch_name, inside_of, is_own_branch
 from sow.clones.record import noted_clone
 from sow.clones.removal_risks import RemovalRisks, removal_risks, unmerged
+from sow.clones.withheld import copied_to
 from sow.errors import StateError
 from sow.ids import TASK_ID_PATTERN, TaskId
 from sow.schema.task import Task, TaskStatus
@@ -86,21 +85,6 @@ def removal_risks_of(main: MainCheckout, place: Place, merged: str | None = None
     withheld = copied_to(main, place)
     project = main.project_commit
     return removal_risks(place, main.repository, project, withheld=withheld, known=merged)
-
-
-def copied_to(main: MainCheckout, place: Place) -> list[str]:
-    """Return the files that sow has copied into a clone, or would copy now, from its top."""
-    files, _ = files_to_copy(place.workspace, main.settings.copy)
-    copied = [os.path.join(place.inside, path) for path in files]  # noqa: PTH118 - text for git
-    return [*copied, *put_there(main, place)]
-
-
-def put_there(here: Checkout, place: Place) -> tuple[str, ...]:
-    """Return the files that sow has on record as copied into a clone; else those of its mark."""
-    noted, mark = noted_clone(here.repository, place.project, place.task), own_mark(place)
-    if noted is not None:
-        return noted.made_by_sow
-    return mark.copied if mark is not None else ()
 
 
 def all_clone_places(main: MainCheckout, tasks: Sequence[Task]) -> list[Place]:

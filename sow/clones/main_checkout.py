@@ -1,27 +1,60 @@
 """The main checkout as the work on clones sees it: workspace, repository, project and settings.
 
-Owns putting these together once. Changes nothing but the file of the
-checkout's id.
+Owns putting these together once, and which branch the tasks are merged into. Changes nothing but
+the file of the checkout's id.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
-from sow.clones.base import project_commit
 from sow.clones.checkout_id import checkout_id
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import ID_DIGITS, Place, clones_folder, place_of
 from sow.clones.record import CloneRecord, noted_clone
 from sow.config.checks import read_repository
 from sow.config.clones import CloneSettings, clone_settings
-from sow.config.configuration import Configuration
 from sow.errors import ConfigurationError, StateError
-from sow.git.repository import Repository, repository_of
+from sow.git.repository import Repository, branch_commit, repository_of
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task
 from sow.state.projects import read_project
+
+if TYPE_CHECKING:
+    from sow.config.configuration import Configuration
+
+
+class ProjectBranchGone(StateError):
+    """The branch that the project names is not in the repository."""
+
+    def __init__(self, branch: str, state: Path, here: str | None) -> None:
+        self.branch = branch
+        self.here = here
+        # Only a refusal names a way out.
+        from sow.lifecycle.refusal_steps import first_after
+
+        super().__init__(
+            f"{state}: project.branch names {branch}, but the repository has no such branch",
+            hint=f"If the branch was renamed, set its new name: `{first_after(self)}`. Otherwise"
+            f" create it again: `git branch {branch} COMMIT`.",
+        )
+
+
+class NoProjectBranch(StateError):
+    """The project names no branch, and none is checked out."""
+
+    def __init__(self, main: "MainCheckout") -> None:
+        # Only a refusal names a way out.
+        from sow.lifecycle.refusal_steps import first_after
+
+        super().__init__(
+            f"there is no branch to merge into: {main.workspace.project_state} names no branch,"
+            f" and {main.repository.top} has no branch checked out",
+            hint=f"Check out the project's branch (`{first_after(self)}`), or set its name: `sow"
+            ' project set branch "<branch>"`.',
+        )
 
 
 class Checkout(Struct, frozen=True):
@@ -70,6 +103,34 @@ class MainCheckout(Checkout, frozen=True):
         return sorted(path for path in found if path.is_dir())
 
 
+def project_commit(repository: Repository, project: Project, state: Path) -> str:
+    """Return the commit of the project's branch, else of what is checked out.
+
+    `state` is the project's file, for the error. Raises ProjectBranchGone.
+    """
+    if project.branch is UNSET or project.branch == repository.branch:
+        return repository.commit
+    found = branch_commit(repository, project.branch)
+    if found is None:
+        raise ProjectBranchGone(project.branch, state, repository.branch)
+    return found
+
+
+def project_branch(main: MainCheckout) -> str:
+    """Return the branch that tasks are merged into. Raises NoProjectBranch."""
+    if main.project_branch is None:
+        raise NoProjectBranch(main)
+    return main.project_branch
+
+
+def branch_tip(main: MainCheckout, branch: str) -> str:
+    """Return the commit of the project's branch as it is now. Raises ProjectBranchGone."""
+    tip = branch_commit(main.repository, branch)
+    if tip is None:
+        raise ProjectBranchGone(branch, main.workspace.project_state, main.repository.branch)
+    return tip
+
+
 def known_settings(workspace: Workspace) -> CloneSettings:
     """Return the settings of clones; the defaults where the file cannot be used now.
 
@@ -101,7 +162,7 @@ def main_checkout(workspace: Workspace, settings: CloneSettings) -> MainCheckout
     )
 
 
-def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Place:
+def clone_place(workspace: Workspace, config: "Configuration", task: Task) -> Place:
     """Return where a task's clone lies; it need not be there.
 
     Raises NoRepository, GitMissing, FolderInRepository.
@@ -109,7 +170,7 @@ def clone_place(workspace: Workspace, config: Configuration, task: Task) -> Plac
     return main_checkout(workspace, config.clones).place(task)
 
 
-def existing_clone(workspace: Workspace, config: Configuration, task: Task) -> Path:
+def existing_clone(workspace: Workspace, config: "Configuration", task: Task) -> Path:
     """Return the same of a clone that is there and whole. Raises StateError."""
     place = main_checkout(workspace, config.clones).place(task)
     mark = own_mark(place)

@@ -4,7 +4,6 @@ The form of a mark and its light reading are `sow.clone_mark`. Owns the stages, 
 clone's place.
 """
 
-import json
 import os
 import stat
 from contextlib import suppress
@@ -27,9 +26,11 @@ class Stage(StrEnum):
 
 def write_mark(top: Path, mark: CloneMark) -> None:
     """Write the mark of the clone whose top is `top`. Raises NotWritten."""
+    from json import dumps  # only who makes a clone writes its mark
+
     path = top / MARK_PLACE
     path.parent.mkdir(exist_ok=True)
-    write_atomically(path, json.dumps(mark._asdict()).encode() + b"\n")
+    write_atomically(path, dumps(mark._asdict()).encode() + b"\n")
 
 
 def mark_for(place: Place, base: str) -> CloneMark:

@@ -6,9 +6,8 @@ Writes objects alone. A commit that only the clone has is asked about there.
 from collections.abc import Callable
 
 from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
-from sow.clones.candidates import Candidate, branch_tip, last_commit, project_branch
-from sow.clones.listing import copied_to
-from sow.clones.main_checkout import MainCheckout
+from sow.clones.candidates import Candidate, last_commit
+from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.merged_links import refuse_lost_links
@@ -17,6 +16,7 @@ from sow.clones.moving import refuse_dirty
 from sow.clones.place import Place
 from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.update import refuse_update
+from sow.clones.withheld import copied_to
 from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.git.merge_tree import changes_between

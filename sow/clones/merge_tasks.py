@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from sow.clones.candidates import Candidate, branch_tip, candidates, project_branch
+from sow.clones.candidates import Candidate, candidates
 from sow.clones.clone_facts import left_out_words, text_of
 from sow.clones.difference import difference
-from sow.clones.main_checkout import MainCheckout
+from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import ConflictingFile, Merge, TaskCommit, compute_merge

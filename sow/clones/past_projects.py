@@ -16,13 +16,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.clones.keeping import FOLDER as KEPT
-from sow.clones.listing import FoundClone, place_at, put_there, task_ids_in
+from sow.clones.listing import FoundClone, place_at, task_ids_in
 from sow.clones.main_checkout import Checkout
 from sow.clones.mark import is_real_folder, mark_at, state_of
 from sow.clones.place import ID_DIGITS, Place, clones_folder
 from sow.clones.record import FOLDER as RECORDS
 from sow.clones.removal import Pruned, Removed, prune_places
 from sow.clones.removal_risks import RemovalRisks, removal_risks
+from sow.clones.withheld import put_there
 from sow.git.view import view_of
 
 BRANCH = re.compile(r"sow/[a-z0-9-]+-(?P<project>[0-9a-f]{8})/(?P<task>\d+)")

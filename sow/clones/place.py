@@ -17,7 +17,6 @@ from sow.errors import ConfigurationError, StateError
 from sow.git.repository import Repository
 from sow.git.view import view_of
 from sow.ids import TaskId
-from sow.lifecycle.refusal_steps import first_after
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskClone
@@ -44,6 +43,9 @@ class BranchInPlaceOfFolder(StateError):
     """A branch has a name that branches of tasks need as their folder."""
 
     def __init__(self, branch: str, wanted: str) -> None:
+        # Only a refusal names a way out.
+        from sow.lifecycle.refusal_steps import first_after
+
         self.branch = branch
         super().__init__(
             f"a branch {branch} exists, so git cannot create a branch {wanted}",

@@ -5,13 +5,11 @@ network is asked and nothing of the clone or of a submodule acts: commits come
 from the project's own submodule. What cannot be moved is said.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 
-from msgspec import Struct
-
-from sow.clones.gitlinks import is_repository, links_of
+from sow.clones.gitlinks import Link, is_repository, links_between, links_of
 from sow.clones.inner_work import inner_work
 from sow.clones.kept_commits import counterparts, types_of
 from sow.errors import StateError
@@ -23,36 +21,6 @@ from sow.git.private_view import index_of
 from sow.git.repository import Repository
 from sow.git.run import FETCH, LONG_SECONDS
 from sow.git.view import View
-
-
-class Link(Struct, frozen=True):
-    """A submodule's entry in the clone, before and after the project's branch came in."""
-
-    path: str
-    before: str
-    """A commit of the submodule."""
-    after: str
-
-
-def links_between(
-    view: View,
-    old: str,
-    conflicts: Collection[str] = (),
-    after: Mapping[str, str] | None = None,
-) -> tuple[Link, ...]:
-    """Return entries that are not in conflict, with what a commit or tree has there before.
-
-    `after` are the entries with their commits; those of `old` itself, if not given. Raises
-    GitRefused.
-    """
-    before = links_of(view, old) if after is None or after else {}
-    if after is None:
-        after = before
-    return tuple(
-        Link(path, before.get(path, commit), commit)
-        for path, commit in after.items()
-        if path not in conflicts
-    )
 
 
 def move_along(

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from sow.clones.bring_back import bring_back
 from sow.clones.clone_facts import text_of
-from sow.clones.listing import copied_to, removal_risks_of
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.mark import CloneState, own_mark, state_of
 from sow.clones.place import Place
 from sow.clones.record import record_clone
+from sow.clones.withheld import copied_to
 from sow.errors import StateError
 from sow.git.inert_refs import UnsafeClone, read_ref
 from sow.git.private_view import real_git_dir
@@ -52,7 +51,12 @@ def is_untaken(main: MainCheckout, task: Task, tip: str | None, *, was_prevented
         return False  # only a look by git could tell
     if task.clone is UNSET or there not in (None, tip):
         return True
-    return was_prevented and bool(removal_risks_of(main, place).uncommitted)
+    if not was_prevented:
+        return False
+    # It imports all that looks into a clone.
+    from sow.clones.listing import removal_risks_of
+
+    return bool(removal_risks_of(main, place).uncommitted)
 
 
 def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
@@ -62,6 +66,7 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
     CloneLocked, BranchInTheWay, UnsafeClone, CannotUpdate, GitRefused.
     """
     # An update passes through this module, and seldom comes here.
+    from sow.clones.bring_back import bring_back
     from sow.clones.clearing import clear_special_files
     from sow.clones.leftovers import commit_leftovers
 
@@ -93,6 +98,9 @@ def take_up(main: MainCheckout, task: Task, *, now: float) -> str:
 
 def _refuse_rest(main: MainCheckout, place: Place, left: "Leftovers | None") -> None:
     """Raise NothingToTakeUp where all there is was taken, and something is left that cannot be."""
+    # As in `is_untaken`.
+    from sow.clones.listing import removal_risks_of
+
     rest = removal_risks_of(main, place).uncommitted
     if rest:
         reasons = [untaken.reason for untaken in left.untaken] if left else ["clones.commit is off"]

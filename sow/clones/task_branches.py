@@ -8,8 +8,7 @@ from functools import cached_property
 
 from msgspec import UNSET
 
-from sow.clones.candidates import branch_tip, project_branch
-from sow.clones.main_checkout import MainCheckout, main_checkout
+from sow.clones.main_checkout import MainCheckout, branch_tip, main_checkout, project_branch
 from sow.clones.merge_marks import lost_results
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.clones.taken_up import is_untaken

@@ -15,10 +15,10 @@ from msgspec.structs import astuple
 from sow.clones.bringing_along import foreign_paths, write_files
 from sow.clones.clone_facts import CloneFacts, left_out_words, text_of
 from sow.clones.difference import difference
+from sow.clones.gitlinks import Link, links_between
 from sow.clones.kept_commits import types_of
 from sow.clones.merge_marks import Marks, marks_since, project_side
 from sow.clones.steps import no_step, note_path, read_json, remove_note, write_json
-from sow.clones.submodules import Link, links_between
 from sow.clones.work_tree import absent_paths, hide_absent, links_and_missing, work_tree
 from sow.errors import StateError
 from sow.git.identity import identity_of

@@ -7,17 +7,20 @@ with the process, however that ends: who gets it knows that nobody works there.
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import ENOENT
+from functools import lru_cache
 from pathlib import Path
 
 from sow.files.flock import lock_opened
 
 KINDS = ("git", "index", "sparse", "history")
 SUFFIX = ".tmp"
-OURS = re.compile(rf"sow-(?:{'|'.join(KINDS)})-[a-z0-9_]+{re.escape(SUFFIX)}")
+OURS = re.compile(rf"sow-(?:{'|'.join(KINDS)})-[a-z0-9_]+\{SUFFIX}")
 """Older versions left out the suffix, and held no lock."""
+PLACES = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 - as Python's `tempfile` has them
+"""Where temporary folders are made if no variable names a place."""
 READING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -38,7 +41,7 @@ def sweep_scratch() -> list[Path]:
 
     Only a folder of this user that nobody holds locked goes. No link is followed.
     """
-    top = Path(tempfile.gettempdir())
+    top = Path(temporary_place())
     try:
         names = os.listdir(top)  # noqa: PTH208 - a text is what is wanted
     except OSError:
@@ -46,15 +49,57 @@ def sweep_scratch() -> list[Path]:
     return [top / name for name in sorted(names) if OURS.fullmatch(name) and _swept(top / name)]
 
 
+def temporary_place() -> str:
+    """Return the folder for temporary files, which is that of Python's `tempfile`.
+
+    That would bring `random`, `bisect` and `weakref` along (2 ms of a command). Raises OSError.
+    """
+    return _place(os.environ.get("TMPDIR"), os.environ.get("TEMP"), os.environ.get("TMP"))
+
+
+@lru_cache(maxsize=1)
+def _place(*named: str | None) -> str:
+    for place in (*filter(None, named), *PLACES, os.curdir):
+        with suppress(OSError):  # the working folder is gone
+            whole = os.path.abspath(place)  # noqa: PTH100 - no link is followed
+            if _takes_files(whole):
+                return whole
+    raise FileNotFoundError(ENOENT, "no usable folder for temporary files", str(PLACES))
+
+
+def _takes_files(folder: str) -> bool:
+    """Whether a file can be made in a folder, and be written to: not so on a full disk."""
+    path = f"{folder}/sow-{os.urandom(8).hex()}"
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        return os.write(file, b"blat") > 0
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+        os.unlink(path)  # noqa: PTH108 - as above
+
+
+def _new_folder(kind: str, suffix: str = SUFFIX) -> Path:
+    while True:
+        folder = Path(f"{temporary_place()}/sow-{kind}-{os.urandom(6).hex()}{suffix}")
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+            return folder
+
+
 def _made(kind: str) -> tuple[Path, int | None]:
     """Return a new folder and its lock; None where the file system has no locks of this kind."""
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"sow-{kind}-", suffix=SUFFIX))
+        folder = _new_folder(kind)
         try:
             lock = _locked(folder)
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
-            return Path(tempfile.mkdtemp(prefix=f"sow-{kind}-")), None
+            return _new_folder(kind, suffix=""), None
         if lock is not None:
             return folder, lock
 

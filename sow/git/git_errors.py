@@ -2,13 +2,13 @@
 
 import os
 import signal
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from sow.errors import StateError
 from sow.faults import PASSING
+from sow.files.scratch import temporary_place
 
 PASSING_WORDS = (
     *map(os.strerror, sorted(PASSING)),
@@ -53,7 +53,7 @@ def git_fault_passes(code: int, complaint: str, folder: Path) -> bool:
         return True
     if any(words in complaint for words in PASSING_WORDS):
         return True
-    return any(map(_is_full, (folder, Path(tempfile.gettempdir()))))
+    return any(map(_is_full, (folder, Path(temporary_place()))))
 
 
 def _is_full(folder: Path) -> bool:

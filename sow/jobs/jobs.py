@@ -19,6 +19,7 @@ from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import ACTIVE, Database
+from sow.jobs.live import OWN, SHARED
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, Attempt, HeldFor, Job, JobState
@@ -188,10 +189,7 @@ def note_change(
 def live_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:
     """Return the job of a task that has not ended, if any; it may be about others as well."""
     task = (project_id, task_id)
-    own = f"job where project_id = ? and task_id = ? and {ACTIVE}"
-    others = """job where id = (
-        select job_id from occupied where project_id = ? and task_id = ? and is_live)"""
-    return records.first(database, Job, own, *task) or records.first(database, Job, others, *task)
+    return records.first(database, Job, OWN, *task) or records.first(database, Job, SHARED, *task)
 
 
 def last_job(database: Database, project_id: ProjectId, task_id: TaskId) -> Job | None:

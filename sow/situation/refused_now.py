@@ -65,7 +65,7 @@ def _begins_clone(facts: Facts) -> bool:
 
 def _refuse_clone(caller: Caller, configuration: Configuration) -> None:
     """Raise what the first clone of any task would be refused for."""
-    from sow.clones.base import project_commit
+    from sow.clones.main_checkout import project_commit
     from sow.clones.place import clones_folder
     from sow.git.repository import refuse_old_git, repository_of
     from sow.state.projects import read_project
@@ -79,8 +79,7 @@ def _refuse_clone(caller: Caller, configuration: Configuration) -> None:
 
 def _refuse_merge(caller: Caller, configuration: Configuration) -> None:
     """Raise what any merge would be refused for."""
-    from sow.clones.candidates import branch_tip, project_branch
-    from sow.clones.main_checkout import main_checkout
+    from sow.clones.main_checkout import branch_tip, main_checkout, project_branch
     from sow.config.checks import read_repository
     from sow.config.clones import clone_settings, merge_commands
     from sow.git.repository import refuse_old_git

@@ -7,9 +7,9 @@ from pathlib import Path
 from clones.clone_site import copy_repository, folder_of_this_process, name_author, plain
 from msgspec import structs
 
-from sow.clones.base import project_commit
 from sow.clones.checkout_id import checkout_id
 from sow.clones.locks import locked_place
+from sow.clones.main_checkout import project_commit
 from sow.clones.make import CloneOrder, MadeClone, finish_clone, make_clone
 from sow.clones.place import Place, place_of
 from sow.config.clones import CloneSettings

@@ -13,8 +13,8 @@ from clones.clone_site import name_author, plain
 from clones.making_site import beside, bring, commit, make_home
 
 from sow.clone_mark import read_mark
-from sow.clones.base import Dependency, DependencyConflict, ProjectBranchGone
-from sow.clones.main_checkout import main_checkout
+from sow.clones.base import Dependency, DependencyConflict
+from sow.clones.main_checkout import ProjectBranchGone, main_checkout
 from sow.clones.make import POINTERS, SUBMODULES, PlaceTaken
 from sow.clones.mark import Stage
 from sow.clones.place import BranchInPlaceOfFolder, FolderInRepository

@@ -8,7 +8,8 @@ from clones.merge_site import MergeSite, make_merge_site
 from msgspec import UNSET
 from proving import drawn
 
-from sow.clones.candidates import NoProjectBranch, NotMergeable
+from sow.clones.candidates import NotMergeable
+from sow.clones.main_checkout import NoProjectBranch
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
 from sow.clones.moving import KIND, BranchMoved, DirtyFiles
 from sow.clones.steps import note_path

@@ -1,5 +1,6 @@
 """Temporary folders of ours: gone with their block, and swept once their maker has died."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.files.scratch import KINDS, OURS, scratch_folder, sweep_scratch
+from sow.files.scratch import KINDS, OURS, scratch_folder, sweep_scratch, temporary_place
 
 HOLD = """
 from sow.files.scratch import scratch_folder
@@ -55,6 +56,45 @@ def test_a_folder_lasts_as_long_as_its_block(top):
     assert list(top.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {},
+        {"TMPDIR": "missing", "TEMP": "file", "TMP": "folder"},
+        {"TMPDIR": "./folder/../other", "TMP": "folder"},
+        {"TMPDIR": "", "TEMP": "folder"},
+    ],
+)
+def test_temporary_folders_lie_where_python_makes_its_own(tmp_path, monkeypatch, named):
+    for name in ("folder", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for variable in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in named.items():
+        monkeypatch.setenv(variable, value)
+    assert temporary_place() == tempfile.gettempdir()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder", "other"]
+
+
+def test_a_full_disk_takes_no_temporary_files(top, precious, monkeypatch):
+    """Python goes on to the next folder then, and so does this."""
+    write, refused = os.write, []
+
+    def refuse(file: int, data: bytes) -> int:
+        if not refused:
+            refused.append(file)
+            raise OSError(errno.ENOSPC, "full")
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", refuse)
+    monkeypatch.setenv("TEMP", str(precious))
+    assert temporary_place() == str(precious)
+    assert list(top.iterdir()) == []
+
+
 def test_what_a_killed_process_has_left_goes_and_nothing_of_the_living(top, precious):
     killed, left = holder(precious)
     living, held = holder(precious)
@@ -82,7 +122,7 @@ def test_nothing_else_goes(top, precious):
 
 def test_every_temporary_folder_is_made_here():
     """Else a killed process leaves it for ever. Those that stay on purpose are named."""
-    on_purpose = {"cli/demo.py", "cli/report.py", "cli/root.py", "files/scratch.py"}
+    on_purpose = {"cli/demo.py", "cli/report.py", "cli/root.py"}
     root = Path(__file__).parents[2] / "sow"
     words = ("mkdtemp", "TemporaryDirectory", "NamedTemporaryFile", "mkstemp")
     makers = {

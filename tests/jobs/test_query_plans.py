@@ -16,6 +16,7 @@ from sow.jobs import (
     jobs,
     known_jobs,
     leases,
+    live,
     records,
     waiters,
 )
@@ -61,6 +62,7 @@ QUERIES: dict[str, Callable[[Noting, Workspace], object]] = {
     "next_retry_at": lambda db, _: leases.next_retry_at(db, now=1.0),
     "get_job": lambda db, _: jobs.get_job(db, JOB),
     "live_job": lambda db, _: jobs.live_job(db, PROJECT, TASK),
+    "has_live_job": lambda db, _: live.has_live_job(db, PROJECT, TASK),
     "last_job": lambda db, _: jobs.last_job(db, PROJECT, TASK),
     "tasks_with_jobs": lambda db, _: jobs.tasks_with_jobs(db, PROJECT, [TASK]),
     "active_jobs": lambda db, _: jobs.active_jobs(db),

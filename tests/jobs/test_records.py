@@ -12,6 +12,7 @@ from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
+from sow.jobs.live import has_live_job
 from sow.jobs.records import DamagedRecord
 from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
 from sow.schema.executor import ExecutorConfig
@@ -207,6 +208,8 @@ def test_the_jobs_of_a_task_are_found(database: Database) -> None:
     assert jobs.live_job(database, PROJECT, task) == second
     assert jobs.last_job(database, PROJECT, task) == second
     assert jobs.live_job(database, PROJECT, TaskId("020")) is None
+    asked = [has_live_job(database, PROJECT, TaskId(each)) for each in ("010", "020", "030")]
+    assert asked == [True, False, False]
     assert [job.id for job in jobs.active_jobs(database)] == [second.id]
     newest = jobs.recent_jobs(database, limit=2)
     assert [job.id for job in newest] == [other.id, second.id]

@@ -9,6 +9,7 @@ from sow.jobs import jobs, pruning
 from sow.jobs.changes import Filter
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
+from sow.jobs.live import has_live_job
 from sow.schema.job import FINAL_STATES, Attempt, Cause, Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms
 
@@ -21,6 +22,7 @@ def merge(database: Database, *tasks: str, **more) -> Job:
 
 def live(database: Database, task: str) -> int | None:
     found = jobs.live_job(database, PROJECT, TaskId(task))
+    assert has_live_job(database, PROJECT, TaskId(task)) is (found is not None)
     return found.id if found else None
 
 
