@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import IO, TypedDict, Unpack
 
 from sow.git.git_errors import GitKilled, GitMissing, GitRefused, GitTookTooLong
 
@@ -128,7 +128,13 @@ def git_answer(
     has started. `settings` replace `QUIET`. Raises GitMissing, GitRefused where the
     folder is none, GitKilled and GitTookTooLong.
     """
-    process = _start(folder, words, environ, settings, has_input=stdin is not None)
+    process = _start(
+        folder,
+        words,
+        environ,
+        settings,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+    )
     try:
         output, complaint_bytes = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired as error:
@@ -150,11 +156,49 @@ def git_talking(
 
     It has ended when the block ends, however that ends. Raises GitMissing, GitRefused.
     """
-    process = _start(folder, words, environ, QUIET, has_input=True, says_why=False)
+    process = _start(folder, words, environ, QUIET, stdin=subprocess.PIPE, says_why=False)
     try:
         yield process
     finally:
         _end(process)
+
+
+Command = tuple[Path, Sequence[str], Mapping[str, str]]
+"""A folder, the words of a git that runs there, and its variables."""
+
+
+def git_into_git(source: Command, target: Command, *, stdin: bytes, seconds: float) -> bool:
+    """Run a git that reads what another one prints; whether both have ended well.
+
+    `stdin` is for the one that prints: some lines. What they complain of is lost. Raises
+    GitMissing, GitRefused where a folder is none, and GitTookTooLong.
+    """
+    first = _start(*source, QUIET, stdin=subprocess.PIPE, says_why=False)
+    try:
+        second = _start(*target, QUIET, stdin=first.stdout, says_why=False)
+        try:
+            _hand_over(first, stdin)
+            second.communicate(timeout=seconds)
+            first.communicate(timeout=seconds)  # it has ended, or is about to
+        finally:
+            if second.returncode is None:
+                _end(second)
+    except subprocess.TimeoutExpired as error:
+        raise GitTookTooLong(target[0], target[1], seconds) from error
+    finally:
+        if first.returncode is None:
+            _end(first)
+    return first.returncode == 0 == second.returncode
+
+
+def _hand_over(process: "subprocess.Popen[bytes]", stdin: bytes) -> None:
+    """Give a git its input. What it prints is another one's to read."""
+    assert process.stdin is not None  # noqa: S101 - both are pipes
+    assert process.stdout is not None  # noqa: S101 - likewise
+    process.stdout.close()
+    with suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(stdin)
+    process.stdin = process.stdout = None
 
 
 def _start(
@@ -163,7 +207,7 @@ def _start(
     environ: Mapping[str, str] | None,
     settings: Sequence[str],
     *,
-    has_input: bool,
+    stdin: int | IO[bytes] | None,
     says_why: bool = True,
 ) -> "subprocess.Popen[bytes]":
     """Start git in a process group of its own. Raises GitMissing, GitRefused."""
@@ -173,7 +217,7 @@ def _start(
             ["git", *options, *words],
             cwd=folder,
             env=git_environment(os.environ) if environ is None else dict(environ),
-            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if says_why else subprocess.DEVNULL,
             process_group=0,

@@ -1,6 +1,7 @@
 """An update from the call to the branch in the main repository, killed at each of its steps."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clones.clone_site import plain
@@ -10,9 +11,12 @@ from clones.merge_site import MergeSite, make_merge_site
 from proving import one_in
 
 from sow.clones import bring_back as bringing
+from sow.clones import update as updating
 from sow.clones.bring_back import bring_back
 from sow.clones.conflicts import conflict_in, update_of_clone
 from sow.clones.steps import no_step
+from sow.git.git_errors import GitRefused
+from sow.git.run import Command
 from sow.git.view import View
 
 pytestmark = pytest.mark.slow  # process after process
@@ -58,6 +62,43 @@ def test_what_the_main_repository_has_merged_is_not_fetched_out_of_the_clone(
     assert is_whole(site)
     assert fetched == []
     plain(site.home.place("010").path, "fsck", "--strict", "--connectivity-only")
+
+
+@pytest.mark.parametrize("hands_over", [True, False])
+def test_a_merge_is_handed_over_and_fetched_where_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hands_over: bool
+) -> None:
+    site = begun(tmp_path)
+    ways: list[str] = []
+    hand_over, fetch = updating.git_into_git, updating._fetch
+
+    def handing(source: Command, target: Command, **more: Any) -> bool:
+        ways.append("handed over")
+        words = source[1] if hands_over else ("cat-file", "-e", "0" * 40)
+        return hand_over((source[0], words, source[2]), target, **more)
+
+    def fetching(*more: Any) -> None:
+        ways.append("fetched")
+        fetch(*more)
+
+    monkeypatch.setattr(updating, "git_into_git", handing)
+    monkeypatch.setattr(updating, "_fetch", fetching)
+    update(site)
+    assert ways == (["handed over"] if hands_over else ["handed over", "fetched"])
+    assert is_whole(site)
+    plain(site.home.place("010").path, "fsck", "--strict")
+
+
+def test_objects_that_fsck_refuses_are_not_brought_into_a_clone(tmp_path: Path) -> None:
+    site = begun(tmp_path)
+    before = site.tip(site.branch())
+    odd = plain(site.top, "cat-file", "commit", "HEAD").replace("person@example.org> ", ">")
+    words = ("hash-object", "-t", "commit", "--literally", "-w", "--stdin")
+    bad = plain(site.top, *words, stdin=f"{odd}\n".encode())
+    plain(site.top, "update-ref", "refs/heads/main", bad)
+    with pytest.raises(GitRefused, match=r"fsck|missingSpaceBeforeDate"):
+        update(site)
+    assert plain(site.home.place("010").path, "rev-parse", "HEAD") == before
 
 
 def test_a_branch_that_the_main_repository_lacks_is_merged_in_its_clone(

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from sow.git.git_errors import (
 )
 from sow.git.identity import identity_of, is_unknown
 from sow.git.repository import refuse_old_git, repository_of
-from sow.git.run import git, git_environment
+from sow.git.run import git, git_environment, git_into_git
 from sow.git.view import view_of
 
 
@@ -264,6 +266,36 @@ def test_a_git_that_does_not_end_is_ended_with_all_that_it_started(repository):
     while _runs(pid):
         assert time.monotonic() < deadline, "it goes on"
         time.sleep(0.01)
+
+
+def piped(repository: Path, source: Sequence[str], target: Sequence[str], **more: Any) -> bool:
+    environ = git_environment(os.environ)
+    more = {"stdin": b"HEAD:file\n", "seconds": 60.0, **more}
+    return git_into_git((repository, source, environ), (repository, target, environ), **more)
+
+
+def test_what_one_git_prints_another_one_reads(repository):
+    assert piped(repository, ("cat-file", "--batch-check"), ("hash-object", "-w", "--stdin"))
+    line = git(repository, "cat-file", "--batch-check", stdin=b"HEAD:file\n")
+    written = git(repository, "hash-object", "--stdin", stdin=f"{line}\n".encode())
+    assert git(repository, "cat-file", "-p", written) == line
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(("ls-tree", "none"), ("hash-object", "--stdin")), (("version",), ("ls-tree", "none"))],
+)
+def test_one_of_two_that_fails_is_told(repository, source, target):
+    assert not piped(repository, source, target)
+
+
+def test_two_of_which_one_does_not_end_are_ended(repository):
+    git(repository, "config", "alias.wait", "!echo $$ > pid; exec sleep 1000")
+    with pytest.raises(GitTookTooLong):
+        piped(repository, ("wait",), ("cat-file", "--batch"), seconds=2.0)
+    assert not _runs(int((repository / "pid").read_text()))
+    with pytest.raises(GitRefused):
+        piped(repository / "none", ("version",), ("version",))
 
 
 def _runs(pid: int) -> bool:
