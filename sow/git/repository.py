@@ -7,15 +7,18 @@ and a bare one has no tree. Reads only.
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
+from stat import S_ISDIR
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.errors import StateError
+from sow.files import read_if_there
 from sow.git.git_errors import (
     WITHOUT_COMMIT,
     GitMissing,
@@ -26,6 +29,7 @@ from sow.git.git_errors import (
 from sow.git.head import find_git
 from sow.git.inert_refs import UnsafeClone, is_symbolic, read_head, read_ref
 from sow.git.run import git, git_answer
+from sow.git.settings_text import plain_settings
 from sow.git.view import view_of
 
 NEEDED_VERSION = (2, 38)
@@ -46,6 +50,7 @@ HEAD = ("HEAD^{commit}", "--symbolic-full-name", "HEAD")
 
 SAYING = ("config", "config.worktree", "commondir", "shallow")
 """The files in git's folder that decide what else git answers."""
+SETTINGS_LIMIT = 1 << 20
 SHA1, SHA256 = "sha1", "sha256"
 """The two ways in which git names objects. A repository has one of them for good."""
 SHA256_DIGITS = 64
@@ -100,14 +105,15 @@ def refuse_old_git() -> None:
 def repository_of(folder: Path) -> Repository:
     """Return the repository that `folder` lies in. Raises NoRepository, GitMissing, GitRefused.
 
-    A process that asks again, as a worker does at each look at a batch, is told by git's files as
-    long as they say that nothing but the branch or its commit can have changed.
+    Where `folder` is the top of a plain repository, git's files tell. A process that asks again, as
+    a worker does at each look at a batch, is told by them of any other as long as they say that
+    nothing but the branch or its commit can have changed.
     """
     marks = _marks(folder)
     known = _known.get(folder)
     if known is not None and known[0] == marks and (again := _as_it_is(known[1])) is not None:
         return again
-    repository = _asked(folder)
+    repository = _read(folder) or _asked(folder)
     if marks is not None and _is_plain(repository):
         _known[folder] = marks, repository
     return repository
@@ -139,6 +145,38 @@ def _version(path: str) -> tuple[int, ...] | None:
     except FileNotFoundError:
         return None
     return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _read(folder: Path) -> Repository | None:
+    """Return what git would say of a repository of the usual form whose top is `folder`.
+
+    None where git has to be asked: of another user's folder above all, which only git may trust.
+    """
+    top = os.path.realpath(folder)
+    git_dir = f"{top}/.git"
+    try:
+        facts = [os.lstat(each) for each in (top, git_dir, f"{git_dir}/objects", f"{git_dir}/refs")]
+        text = read_if_there(Path(git_dir, "config"), SETTINGS_LIMIT) or b""
+    except OSError:
+        return None
+    is_ours = all(S_ISDIR(each.st_mode) and each.st_uid == os.geteuid() for each in facts)
+    is_usual = not any(os.path.lexists(f"{git_dir}/{name}") for name in SAYING[1:])
+    if not (is_ours and is_usual and _are_usual(plain_settings(text))):
+        return None
+    found = Path(git_dir)
+    repository = Repository(top=Path(top), git_dir=found, common_dir=found, branch=None, commit="")
+    return _as_it_is(repository) if _is_plain(repository) else None
+
+
+def _are_usual(settings: Sequence[tuple[str, str]] | None) -> bool:
+    """Whether settings are those of a repository with files, of git's first form."""
+    if not settings:
+        return False
+    given = dict(settings)
+    is_first = (
+        given.get("core.repositoryformatversion") == "0" and given.get("core.bare") == "false"
+    )
+    return is_first and not any(name.startswith("extensions.") for name in given)
 
 
 def _is_plain(repository: Repository) -> bool:

@@ -69,25 +69,78 @@ def symbolic(top: Path) -> None:
     plain(top, "symbolic-ref", "HEAD", "refs/heads/alias")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda top: plain(top, "checkout", "-q", "--detach"),
-        lambda top: plain(top, "config", "core.worktree", str(top)),
-        shallow,
-        replaced,
-        symbolic,
-    ],
-)
+def included(top: Path) -> None:
+    (top / ".git/more").write_text("[core]\n\tworktree = ..\n")
+    plain(top, "config", "include.path", "more")
+
+
+CHANGES = [
+    lambda top: plain(top, "checkout", "-q", "--detach"),
+    lambda top: plain(top, "config", "core.worktree", str(top)),
+    lambda top: plain(top, "config", "core.repositoryFormatVersion", "1"),
+    lambda top: plain(top, "config", "extensions.worktreeConfig", "true"),
+    included,
+    shallow,
+    symbolic,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("inside", ["", "inside"])
 def test_git_is_asked_again_where_more_has_changed(
+    top: Path, asked: list[Path], change: Callable[[Path], object], inside: str
+) -> None:
+    folder = top / inside
+    folder.mkdir(exist_ok=True)
+    first = repository_of(folder)
+    assert asked == ([folder] if inside else []), "the top of a plain one is read"
+    change(top)
+    again = repository_of(folder)
+    assert asked[bool(inside) :] == [folder]
+    assert first.top == again.top == top
+    repository._known.clear()
+    assert repository_of(folder) == again
+
+
+@pytest.mark.parametrize("change", [replaced, lambda _: None])
+def test_what_is_read_is_what_git_says(
     top: Path, asked: list[Path], change: Callable[[Path], object]
 ) -> None:
     repository_of(top)
     change(top)
-    again = repository_of(top)
-    assert asked == [top, top]
-    repository._known.clear()
-    assert repository_of(top) == again
+    plain(top, "checkout", "-q", "-b", "a/b")
+    plain(top, "pack-refs", "--all")
+    read = repository_of(top)
+    assert asked == []
+    assert read == repository._asked(top)
+
+
+def another_user(_: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(repository.os, "geteuid", lambda: 12345)
+
+
+def linked(top: Path, _: pytest.MonkeyPatch) -> None:
+    (top / ".git/objects").rename(top.with_name("objects"))
+    (top / ".git/objects").symlink_to(top.with_name("objects"))
+
+
+def without_branch(top: Path, _: pytest.MonkeyPatch) -> None:
+    plain(top, "checkout", "-q", "--detach")
+
+
+@pytest.mark.parametrize("change", [another_user, linked, without_branch])
+def test_git_is_asked_first_of_what_only_git_may_trust(
+    top: Path, asked: list[Path], monkeypatch: pytest.MonkeyPatch, change: Callable[..., object]
+) -> None:
+    change(top, monkeypatch)
+    assert repository_of(top).top == top
+    assert asked == [top]
+
+
+def test_a_repository_without_a_commit_is_none(tmp_path: Path) -> None:
+    plain(tmp_path, "init", "-q", "-b", "main")
+    with pytest.raises(NoRepository):
+        repository_of(tmp_path)
 
 
 def test_a_repository_that_is_gone_or_bare_is_none(top: Path) -> None:
