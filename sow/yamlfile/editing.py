@@ -66,21 +66,34 @@ def _with_lines(source: str, changes: Iterable[tuple[Keys, object]]) -> str | No
     """Return `source` with the line of each key changed, found by its text; None where that fails.
 
     So it is done without a tree of nodes where each key has a word, a number or a time on a line
-    of its own, indented by two spaces a level. The same line may also stand within a text, or
+    of its own, indented by two spaces a level, and where a new one comes behind a key of its
+    mapping that ends the text. The same line may also stand within a text, or
     belong to another key: whoever calls compares what the result says.
     """
     for keys, value in changes:
         margin = "  " * (len(keys) - 1)
-        begin = f"\n{margin}{keys[-1]}: "
         entry = plain_line(keys[-1], value)
-        start = source.find(begin)
-        if entry is None or start < 0 or source.find(begin, start + 1) >= 0:
+        if entry is None:
             return None
+        begin = f"\n{margin}{keys[-1]}: "
+        start = source.find(begin)
+        if start < 0:
+            if not _ends_with_key(source, margin):
+                return None
+            source += f"{margin}{entry}"
+            continue
         end = source.find("\n", start + 1)
-        if end < 0 or not PLAIN.issuperset(source[start + len(begin) : end]):
+        is_only = source.find(begin, start + 1) < 0
+        if end < 0 or not is_only or not PLAIN.issuperset(source[start + len(begin) : end]):
             return None
         source = f"{source[: start + 1]}{margin}{entry}{source[end + 1 :]}"
     return source
+
+
+def _ends_with_key(source: str, margin: str) -> bool:
+    """Whether the last line of a text begins with a word behind this margin."""
+    last = source[source.rfind("\n", 0, -1) + 1 :]
+    return last[-1:] == "\n" and last.startswith(margin) and last[len(margin)] in PLAIN
 
 
 def _with_all(source: str, changes: Iterable[tuple[Keys, object]]) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sow.yamlfile import REMOVE, read_yaml
+from sow.yamlfile import REMOVE, editing, read_yaml
 from sow.yamlfile.editing import edit_yaml
 
 steady = settings(
@@ -98,6 +98,16 @@ def test_an_edit_leaves_every_other_line_as_it_was(parts, changes):
             assert (line.strip() if "#" in line else line) in rest, (
                 f"lost or moved: {line!r}\n--- before\n{before}\n--- after\n{after}"
             )
+
+
+@steady
+@given(documents(), changes)
+def test_a_change_by_lines_writes_what_one_by_the_tree_does(parts, changes):
+    before = "".join(text for _, text in parts)
+    plain = [(tuple(path.split(".")), value) for path, value in changes.items()]
+    by_lines = editing._with_lines(before, plain)
+    if by_lines is not None and read(by_lines.encode()) == expected(read(before.encode()), changes):
+        assert by_lines == editing._with_all(before, plain)
 
 
 def expected(data: dict, changes: dict) -> dict:

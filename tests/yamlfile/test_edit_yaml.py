@@ -139,6 +139,12 @@ def test_words_of_the_schema_are_written_as_their_values():
         ("t:\n  s: a  # why\n", "t:\n  s: z  # why\n"),
         ("t:\n  s: [a]\n", "t:\n  s: z\n"),
         ("t:\n  s: a", "t:\n  s: z\n"),
+        ("t:\n  r: a\n", "t:\n  r: a\n  s: z\n"),
+        ("t:\n  r: a\nu:\n  r: a\n", "t:\n  r: a\n  s: z\nu:\n  r: a\n"),
+        ("t:\n  r: |\n    a\n", "t:\n  r: |\n    a\n  s: z\n"),
+        ("t: {}\nu: |\n  a\n", "t: {s: z}\nu: |\n  a\n"),
+        ("t:\n  r: a\n# end\n", "t:\n  r: a\n  s: z\n# end\n"),
+        ("t:\n  r:\n  - a\n", "t:\n  r:\n  - a\n  s: z\n"),
         ("t:\n    s: a\n", "t:\n    s: z\n"),
     ],
 )
@@ -149,7 +155,8 @@ def test_a_line_that_only_looks_like_the_key_s_is_left(before, after):
 def test_words_numbers_and_times_on_lines_of_their_own_are_changed_without_a_tree(monkeypatch):
     before = "t:\n  s: a\n  n: 1\n  m: 2026-01-31T11:00:00Z  \n  at: 2026-01-31T11:00:00Z\n"
     monkeypatch.setattr(editing, "compose", None)
-    after = edit(before, {"t.s": "in_progress", "t.n": 2, "t.at": NOON})
+    after = edit(before, {"t.s": "in_progress", "t.n": 2, "t.at": NOON, "t.new": NOON})
+    before += "  new: 2026-01-31T12:00:00Z\n"
     assert after == before.replace("s: a", "s: in_progress").replace("n: 1", "n: 2").replace(
         "at: 2026-01-31T11", "at: 2026-01-31T12"
     )
