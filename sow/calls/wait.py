@@ -24,6 +24,8 @@ from sow.schema.job import Job
 
 FALLBACK_SECONDS = 2.0
 """How long a waiter sleeps at most without being rung."""
+RESTS, MOST_REST_SECONDS = 10, 0.1
+"""How many times its own length a look that has delivered outcomes is followed by none."""
 
 
 class Progress(Struct, frozen=True):
@@ -41,10 +43,19 @@ class Waiter:
     waits for the end alone, and is owed no outcome, however it goes away.
     """
 
-    def __init__(self, caller: Caller, database: Database, *, passing: bool = False) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        database: Database,
+        *,
+        passing: bool = False,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`rest` sleeps for so many seconds."""
         self.caller = caller
         self.database = database
         self.passing = passing
+        self.rest = rest
         self.job_ids: list[JobId] = []
         kind = waiters.PASSING if passing else waiters.CALLER
         self.id = f"{kind}{os.getpid()}-{uuid.uuid4().hex[:8]}"
@@ -152,13 +163,18 @@ class Waiter:
         `on_tick` is called before
         each sleep. What they raise passes through. Returns the jobs that have
         not ended.
+
+        A look that has found ends is followed by a short rest, where other jobs are left: many
+        jobs that end one after the other are told by fewer looks, prints and commits.
         """
         begun = time.monotonic()
         left, seen, active = list(self.job_ids), None, set[JobId]()
         while True:
-            sign = self.database.sign()
-            if sign != seen:  # before the jobs, so that what is written meanwhile is seen next
-                active = jobs.active_among(self.database, left)
+            looked_at = time.monotonic()
+            with self.database.reading():
+                sign = self.database.sign()
+                if sign != seen:  # before the jobs, so that what is written meanwhile is seen next
+                    active = jobs.active_among(self.database, left)
             ended = [job_id for job_id in left if job_id not in active]
             if ended:
                 on_end([self._ended(job_id) for job_id in ended])
@@ -172,6 +188,9 @@ class Waiter:
                 return [jobs.get_job(self.database, job_id) for job_id in left]
             seen = sign
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited
+            if ended:
+                took = time.monotonic() - looked_at
+                self.rest(max(0.0, min(RESTS * took, MOST_REST_SECONDS, rest)))
             self.bell.wait(min(FALLBACK_SECONDS, rest))
 
     def _ended(self, job_id: JobId) -> Job:

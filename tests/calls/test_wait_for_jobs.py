@@ -16,7 +16,7 @@ from sow.calls.call import (
 from sow.calls.caller import WaitsForItself
 from sow.calls.kinds import place
 from sow.calls.request import Request
-from sow.calls.wait import Progress, Waiter
+from sow.calls.wait import MOST_REST_SECONDS, Progress, Waiter
 from sow.cli.call_options import WaitOptions
 from sow.cli.detaching import say_detached
 from sow.errors import SowError
@@ -136,6 +136,48 @@ def test_one_merge_of_two_tasks_is_waited_for_and_told_once(desk: Desk) -> None:
     again = waits(CallProgress([TaskId("020"), TaskId("010")]))
     assert [outcome.job for outcome in again.ended] == [merge.id]
     assert waiters.of_job(desk.database, merge.id) == []
+
+
+def end(desk: Desk, *ended: Job) -> None:
+    for job in ended:
+        desk.end(job.id)
+        waiters.ring_job(desk.database, desk.workspace, job.id)
+
+
+def test_jobs_that_end_soon_after_others_are_looked_at_together(desk: Desk) -> None:
+    """The look that has delivered an outcome is followed by a rest, as long as others are left."""
+    for task in ("010", "020", "030"):
+        desk.task(task)
+    first, second, third = (desk.queue(task_id=task) for task in ("010", "020", "030"))
+    looks: list[list[JobId]] = []
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        end(desk, third)
+
+    with Waiter(desk.caller, desk.database, rest=rest) as waiter:
+        waiter.begin([first.id, second.id, third.id])
+        end(desk, first, second)
+        left = waiter.wait(seconds=30, on_end=lambda ended: looks.append([job.id for job in ended]))
+    assert left == []
+    assert looks == [[first.id, second.id], [third.id]]
+    assert len(rests) == 1
+    assert 0 < rests[0] <= MOST_REST_SECONDS
+
+
+def test_the_end_of_a_job_is_told_at_once_where_none_was_told_just_before(desk: Desk) -> None:
+    desk.task()
+    job = desk.queue()
+
+    def rest(_: float) -> None:
+        raise AssertionError("nobody may wait for this outcome")
+
+    with Waiter(desk.caller, desk.database, rest=rest) as waiter:
+        waiter.begin([job.id])
+        ended: list[Job] = []
+        waiter.wait(seconds=30, on_tick=lambda _: end(desk, job), on_end=ended.extend)
+    assert [each.id for each in ended] == [job.id]
 
 
 def test_a_job_that_is_named_twice_is_on_a_waiters_record_once(desk: Desk) -> None:
