@@ -74,8 +74,9 @@ class Staffing(Struct):
 
     def _is_staffed(self) -> bool:
         """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
-        workers.dismiss_older(self.database, self.caller.workspace)
-        return bool(workers.staff(self.database, self.caller.workspace))
+        with self.database.reading():
+            workers.dismiss_older(self.database, self.caller.workspace)
+            return bool(workers.staff(self.database, self.caller.workspace))
 
     def _newest_log(self) -> Path | None:
         return max(worker_logs(self.caller.workspace.workers), key=changed_at, default=None)

@@ -175,9 +175,11 @@ class Waiter:
                 sign = self.database.sign()
                 if sign != seen:  # before the jobs, so that what is written meanwhile is seen next
                     active = jobs.active_among(self.database, left)
-            ended = [job_id for job_id in left if job_id not in active]
+                ended = [
+                    jobs.get_job(self.database, job_id) for job_id in left if job_id not in active
+                ]
             if ended:
-                on_end([self._ended(job_id) for job_id in ended])
+                on_end([self._given_back(job) for job in ended])
             left = [job_id for job_id in left if job_id in active]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
@@ -193,11 +195,10 @@ class Waiter:
                 self.rest(max(0.0, min(RESTS * took, MOST_REST_SECONDS, rest)))
             self.bell.wait(min(FALLBACK_SECONDS, rest))
 
-    def _ended(self, job_id: JobId) -> Job:
+    def _given_back(self, job: Job) -> Job:
         """Return a job that has ended, its task given back if whoever ended it has died."""
-        job = jobs.get_job(self.database, job_id)
         if not job.owes_task:
             return job
         with suppress(StateError):  # a worker tries again
             give_back(self.caller.workspace, self.database, job, now=self.caller.now())
-        return jobs.get_job(self.database, job_id)
+        return jobs.get_job(self.database, job.id)

@@ -7,7 +7,9 @@ what no record tells, that requests fail, `FailingRequests` finds.
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from sqlite3 import Row
 
 from sow.cli import late_click as click
 from sow.cli.happenings import FailingRequests, Happening, happening_on_record
@@ -16,7 +18,7 @@ from sow.jobs import changes
 from sow.jobs.database import Database
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
-from sow.schema.change import Change, ChangeKind
+from sow.schema.change import ChangeKind
 from sow.schema.job import Job
 
 TOLD_BY_CALL = frozenset(
@@ -46,32 +48,35 @@ class JobNews:
         """Print what has become of these jobs, and of all that were named before."""
         self._jobs.update(job_ids)
         self._tell(
-            lambda each: each.job in self._jobs and each.kind not in TOLD_BY_CALL,
+            lambda row: row["job"] in self._jobs and row["kind"] not in TOLD_BY_CALL,
             lambda job: job.id in self._jobs,
         )
 
     def tell_of_batch(self, batch: BatchId) -> None:
         """Print what has happened in a batch."""
         self._tell(
-            lambda each: each.batch == batch and each.kind not in TOLD_BY_BATCH,
+            lambda row: row["batch"] == batch and row["kind"] not in TOLD_BY_BATCH,
             lambda job: job.batch == batch,
         )
 
-    def _tell(self, is_wanted: Callable[[Change], bool], is_shown: Callable[[Job], bool]) -> None:
-        while rows := changes.rows_after(self.database, self._seq):
-            self._seq = rows[-1]["seq"]
-            for row in rows:
-                try:
-                    change = changes.change_of(row)
-                except DamagedRecord:  # it hides no other; `sow changes` names it
-                    continue
-                if is_wanted(change):
-                    _print(happening_on_record(change, self.database))
-        for found in self._failing.read(self.workspace, self.database, is_shown, time.time()):
-            _print(found)
+    def _tell(self, is_wanted: Callable[[Row], bool], is_shown: Callable[[Job], bool]) -> None:
+        """Print the changes whose rows are wanted, and what fails of the jobs that are shown."""
+        with self.database.reading():
+            happenings = [
+                *self._read(is_wanted),
+                *self._failing.read(self.workspace, self.database, is_shown, time.time()),
+            ]
+        for happening in happenings:
+            click.echo(happening.line(time.time()), err=True)
         sys.stderr.flush()
 
-
-def _print(happening: Happening | None) -> None:
-    if happening is not None:
-        click.echo(happening.line(time.time()), err=True)
+    def _read(self, is_wanted: Callable[[Row], bool]) -> Iterator[Happening]:
+        while rows := changes.rows_after(self.database, self._seq):
+            self._seq = rows[-1]["seq"]
+            for row in filter(is_wanted, rows):
+                with suppress(DamagedRecord):  # it hides no other; `sow changes` names it
+                    happening = happening_on_record(changes.change_of(row), self.database)
+                    if happening is not None:
+                        yield happening
+            if len(rows) < changes.AT_ONCE:
+                return

@@ -91,8 +91,9 @@ class WaitingView(LiveView):
             from sow.jobs.known_jobs import KnownJobs
 
             self._known = KnownJobs(self.database)
-        found = self._known.read(progress.job_ids, at=time.monotonic())
-        self._say_changes(found, self._known.fresh)
+        with self.database.reading():
+            found = self._known.read(progress.job_ids, at=time.monotonic())
+            self._say_changes(found, self._known.fresh)
         if self.is_terminal:
             self.draw(found)
         elif not self.as_json and time.time() - self.began_at >= QUICK_SECONDS:
