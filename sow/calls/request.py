@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -14,6 +14,9 @@ from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.project import Project
 from sow.schema.task import Task
 from sow.state.kept.store import Kept
+
+if TYPE_CHECKING:
+    from sow.jobs.unrecorded_agents import StrayLooks
 
 
 class BatchPart(Struct, frozen=True):
@@ -98,6 +101,8 @@ class Known(Struct, frozen=True):
     """Where the copies of the project lie."""
     with_jobs: frozenset[TaskId]
     """The tasks of which a job is on record."""
+    strays: "StrayLooks"
+    """The looks of the call for agents that are on no record."""
 
 
 class Resolved(Struct, frozen=True):

@@ -90,13 +90,15 @@ def find_strays(
 
 
 class StrayLooks:
-    """Such looks of a worker: one serves all the jobs that it starts within a moment.
+    """Such looks of a worker, or of a call: one serves all jobs that it starts within a moment.
 
-    So does that of the call which has placed a job, in this worker's life: it looks just before it
-    does. A job that is older may stand in a copy of the queue's file, put back a moment ago.
+    For a worker so does that of the call which has placed a job, in this worker's life: it looks
+    just before it does, or a moment before that. A job that is older may stand in a copy of the
+    queue's file, put back a moment ago.
 
     An agent that is on no record has lost it with an earlier queue's file, and with that file the
-    worker that started it: none comes to be while one worker has its queue.
+    worker that started it: none comes to be while one worker has its queue. Nor does any while a
+    call has its own open, for each of its transactions asks whether it is still the queue.
     """
 
     def __init__(self) -> None:
@@ -111,13 +113,19 @@ class StrayLooks:
 
         `placed_ago` is the age of its job in seconds, by a clock that may have been set meanwhile.
         """
+        is_the_calls_new = 0 <= placed_ago < min(MOMENT_SECONDS, time.monotonic() - self._since)
+        if not is_the_calls_new:
+            self.refuse_any(workspace, database, task_id)
+
+    def refuse_any(self, workspace: Workspace, database: Database, *task_ids: TaskId) -> None:
+        """Refuse tasks as `refuse_strays` does. Raises TaskIsCarried."""
         began = time.monotonic()
-        is_the_calls_new = 0 <= placed_ago < min(MOMENT_SECONDS, began - self._since)
-        if is_the_calls_new or began - self._none_at < MOMENT_SECONDS:
+        if began - self._none_at < MOMENT_SECONDS:
             return
         found = find_strays(workspace, database)
-        if task_id in found:
-            raise TaskIsCarried(task_id, found[task_id])
+        for task_id in task_ids:
+            if task_id in found:
+                raise TaskIsCarried(task_id, found[task_id])
         if not found:
             self._none_at = began
 

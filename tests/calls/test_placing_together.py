@@ -15,6 +15,7 @@ from sow.calls.request import Placed, Request
 from sow.calls.wait import Waiter
 from sow.errors import ExecutorError, SowError
 from sow.jobs import jobs
+from sow.jobs.unrecorded_agents import StrayLooks
 from sow.schema.job import Job, JobState
 from sow.schema.project import Project
 from sow.schema.task import TaskStatus
@@ -138,14 +139,14 @@ def test_no_group_is_placed_for_a_project_that_ends_while_it_is_admitted(
 ) -> None:
     for task_id in ("010", "020", "030"):
         desk.task(task_id)
-    look = work.refuse_strays
+    look = StrayLooks.refuse_any
 
     def end_then_look(*arguments: Any) -> None:
         ending = {"how": "abandoned", "by": "person", "at": moment(NOW), "remove": False}
         change_project(desk.workspace, lambda _: {"ending": ending}, now=NOW)
         look(*arguments)
 
-    monkeypatch.setattr(work, "refuse_strays", end_then_look)
+    monkeypatch.setattr(StrayLooks, "refuse_any", end_then_look)
     found = put(desk, map(desk.spawn, ("010", "020", "030")))
     assert [type(each) for each in found] == [ProjectIsEnding] * 3
     assert states(desk) == []

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,8 +19,13 @@ from sow.calls.request import Placed
 from sow.calls.state_witness import among_processes, live_job_label, restore_lost_state
 from sow.errors import QueueError
 from sow.ids import TaskId
-from sow.jobs import jobs, workers
-from sow.jobs.unrecorded_agents import TaskIsCarried, find_strays, refuse_strays
+from sow.jobs import jobs, unrecorded_agents, workers
+from sow.jobs.unrecorded_agents import (
+    MOMENT_SECONDS,
+    TaskIsCarried,
+    find_strays,
+    refuse_strays,
+)
 from sow.paths import Workspace
 from sow.schema.job import JobState, WorkerRecord
 from sow.state.kept import keeper_hooks
@@ -85,6 +92,35 @@ def test_of_several_tasks_placed_together_the_one_with_a_stray_is_refused_alone(
     )
     assert [type(found) for _, found in placing] == [Placed, TaskIsCarried, Placed]
     assert jobs.newest_id(desk.database) == 2
+
+
+def test_a_look_serves_the_groups_of_a_moment(
+    desk: Desk, carry: Carry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups are of 1, 2 and 4 requests; task 010 is in the third one."""
+    clock = [100.0]
+    monkeypatch.setattr(unrecorded_agents.time, "monotonic", lambda: clock[0])
+    looks = []
+    look = unrecorded_agents.find_strays
+
+    def count(*arguments: Any) -> Any:
+        looks.append(arguments)
+        return look(*arguments)
+
+    monkeypatch.setattr(unrecorded_agents, "find_strays", count)
+    task_ids = ["020", "030", "040", TASK, "050"]
+    for task_id in task_ids:
+        desk.task(task_id)
+    placing = place_in_order(
+        *(desk.caller, desk.database, desk.config, [desk.spawn(each) for each in task_ids], None),
+        time_left=lambda: None,
+        on_tick=lambda _: None,
+    )
+    assert [type(found) for _, found in islice(placing, 3)] == [Placed] * 3
+    assert len(looks) == 1
+    carry("9.1.abc")
+    clock[0] += MOMENT_SECONDS
+    assert [type(found) for _, found in placing] == [TaskIsCarried, Placed]
 
 
 def test_the_workspace_is_known_by_another_path_and_another_one_is_not_it(

@@ -23,6 +23,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
+from sow.jobs.unrecorded_agents import StrayLooks
 from sow.schema.task import TaskStatus
 from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_at, project_id_at
@@ -80,6 +81,7 @@ class CallKind(ABC):
         config: Configuration,
         admitted: Sequence[Resolved],
         waiter: Waiter | None,
+        known: Known,
     ) -> list[Placed | SowError]:
         """Place requests that `admit_to_group` has returned, and tell what became of each.
 
@@ -125,11 +127,13 @@ def place_in_order(
         except SowError as error:
             return error
 
-    def together(group: Sequence[Resolved]) -> Iterator[tuple[Request, Placed | SowError]]:
+    def together(
+        group: Sequence[Resolved], known: Known
+    ) -> Iterator[tuple[Request, Placed | SowError]]:
         asked = [each.request for each in group]
         try:
             kind = call_kind(asked[0])
-            placed = kind.place_together(caller, database, config, group, waiter)
+            placed = kind.place_together(caller, database, config, group, waiter, known)
         except (TaskIsTaken, SowError):  # one of them is refused: alone, each has its own answer
             yield from ((request, alone(request)) for request in asked)
         else:
@@ -137,26 +141,29 @@ def place_in_order(
 
     group: list[Resolved] = []
     known: Known | None = None
+    strays = StrayLooks()
     size = 1
     for number, request in enumerate(requests):
         is_alike = len(requests) > 1 and request.kind.package == requests[0].kind.package
         if is_alike and not group:
-            known = _look(caller, database, requests[number : number + size])
+            known = _look(caller, database, requests[number : number + size], strays)
         admitted = None
         if is_alike and known is not None:
             admitted = _admit_to_group(caller, database, config, request, known)
         if admitted is not None:
             group.append(admitted)
-        if group and (admitted is None or len(group) == size):
-            yield from together(group)
+        if group and known is not None and (admitted is None or len(group) == size):
+            yield from together(group, known)
             group, size = [], min(2 * size, MOST_TOGETHER)
         if admitted is None:
             yield request, alone(request)
-    if group:
-        yield from together(group)
+    if group and known is not None:
+        yield from together(group, known)
 
 
-def _look(caller: Caller, database: Database, requests: Sequence[Request]) -> Known | None:
+def _look(
+    caller: Caller, database: Database, requests: Sequence[Request], strays: StrayLooks
+) -> Known | None:
     """Return what is known for the next requests; None where `place` has to tell more."""
     try:
         _keep_what_stands(caller, database)
@@ -166,7 +173,7 @@ def _look(caller: Caller, database: Database, requests: Sequence[Request]) -> Kn
         with_jobs = jobs.tasks_with_jobs(database, ProjectId(project.id), task_ids)
     except SowError:
         return None
-    return Known(project, kept, with_jobs)
+    return Known(project, kept, with_jobs, strays)
 
 
 def _admit_to_group(

@@ -113,13 +113,14 @@ class WorkKind(CallKind):
         config: Configuration,
         admitted: Sequence[Resolved],
         waiter: Waiter | None,
+        known: Known,
     ) -> list[Placed | SowError]:
         """Put all jobs on record in one commit, mark their tasks, queue them in another commit.
 
         A task that cannot be marked, or whose job was cancelled, is returned as its error.
         """
         task_ids = [TaskId(each.task.id) for each in admitted]
-        refuse_strays(caller.workspace, database, *task_ids)
+        known.strays.refuse_any(caller.workspace, database, *task_ids)
         return _place_all(caller, database, config, admitted, waiter)
 
 
