@@ -1,11 +1,15 @@
-"""Values as YAML text, written by PyYAML's C emitter.
+"""Values as YAML text, written by PyYAML's C emitter, and a shorter way.
 
 Owns the style: short collections on one line, times as `2026-01-31T12:00:00Z`,
 and quotes wherever some reader of YAML 1.1 or 1.2 would see another type.
+
+A mapping of plain words, numbers and times, as nearly every state file is one, is written without
+PyYAML. Both ways give the same bytes (`tests/yamlfile/test_rendering.py`).
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sow.clock import format_time
@@ -17,10 +21,15 @@ FLOW_WIDTH = 60
 NO_WRAP = 1 << 30
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:")
 """The letters of words, numbers and times."""
-LONGEST_WORD = 64
-"""A longer key would get a question mark."""
 RARE_BREAKS = frozenset("\x85\u2028\u2029")
 """What else ends a line for YAML 1.1."""
+_FIRST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_IN_FLOW = _FIRST | frozenset("-./ ")
+_IN_BLOCK = _IN_FLOW | frozenset(",;()[]{}<>'!?&*+=@%|$~^`")
+"""The characters with which a plain text begins, and those that it may have on one line with others
+and on a line of its own; more are plain to YAML, and left to PyYAML."""
+_LONGEST_KEY = 100
+"""Characters. PyYAML writes a key of more than 128 otherwise."""
 _MAPPING_TAG = "tag:yaml.org,2002:map"
 _LIST_TAG = "tag:yaml.org,2002:seq"
 _STRING_TAG = "tag:yaml.org,2002:str"
@@ -32,31 +41,85 @@ def render(mapping: dict[str, Any]) -> str:
 
     Lone surrogates, which no file can hold, become question marks.
     """
-    if len(mapping) == 1:
-        ((key, value),) = mapping.items()
-        if (line := plain_line(key, value)) is not None:
-            return line
+    try:
+        return "".join(_lines(mapping, "")) or render_by_library(mapping)
+    except _Unusual:
+        return render_by_library(mapping)
+
+
+def render_by_library(mapping: dict[str, Any]) -> str:
+    """Return what `render` does, always by PyYAML."""
     return _dump(_BlockMapping(mapping))
 
 
 def plain_line(key: object, value: object) -> str | None:
-    """Return a key with a word, a number or a time as a line, as PyYAML's emitter writes it.
+    """Return a key with a text, a number or a time as a line, as PyYAML's emitter writes it.
 
-    None for all that may need quotes, or more than one line.
+    None for all that is left to PyYAML.
     """
-    if not isinstance(key, str) or not _is_plain(key):
+    try:
+        return f"{_key(key)}: {_scalar(value, _IN_BLOCK)}\n"
+    except _Unusual:
         return None
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return f"{key}: {format_time(value.timestamp())}\n"
-    if type(value) is int and value >= 0:
-        return f"{key}: {value}\n"
-    return f"{key}: {value}\n" if isinstance(value, str) and _is_plain(value) else None
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text is written as it is: a few letters and digits that are read as a string."""
-    is_word = 0 < len(text) <= LONGEST_WORD and text[0] not in "-:" and PLAIN.issuperset(text)
-    return is_word and ":" not in text and not _needs_quotes(text)
+class _Unusual(Exception):
+    """A value that is left to PyYAML."""
+
+
+def _lines(mapping: dict[str, Any], indent: str) -> Iterator[str]:
+    """Yield a mapping line by line. Raises _Unusual."""
+    for name, value in mapping.items():
+        key = f"{indent}{_key(name)}:"
+        if type(value) is not dict and type(value) is not list:
+            yield f"{key} {_scalar(value, _IN_BLOCK)}\n"
+        elif _fits_one_line(value):
+            yield f"{key} {_on_one_line(value)}\n"
+        elif type(value) is dict:
+            yield f"{key}\n"
+            yield from _lines(value, f"{indent}  ")
+        else:
+            raise _Unusual
+
+
+def _on_one_line(value: dict[str, Any] | list[Any]) -> str:
+    if type(value) is list:
+        return f"[{_joined(_scalar(item, _IN_FLOW) for item in value)}]"
+    pairs = value.items()  # type: ignore[union-attr]
+    return f"{{{_joined(f'{_key(name)}: {_scalar(item, _IN_FLOW)}' for name, item in pairs)}}}"
+
+
+def _joined(items: Iterable[str]) -> str:
+    return ", ".join(items)
+
+
+def _key(name: object) -> str:
+    if type(name) is not str or len(name) > _LONGEST_KEY:
+        raise _Unusual
+    return _quoted_if_needed(name, _IN_FLOW)
+
+
+def _scalar(value: object, plain: frozenset[str]) -> str:
+    if type(value) is str:
+        return _quoted_if_needed(value, plain)
+    if type(value) is int:
+        return str(value)
+    if type(value) is datetime and value.tzinfo is not None and plain is _IN_BLOCK:
+        return _usual_time(format_time(value.timestamp()))
+    raise _Unusual
+
+
+@lru_cache(maxsize=256)
+def _quoted_if_needed(text: str, plain: frozenset[str]) -> str:
+    if text[:1] not in _FIRST or text[-1] == " " or not plain.issuperset(text):
+        raise _Unusual
+    return f'"{text}"' if _needs_quotes(text) else text
+
+
+def _usual_time(text: str) -> str:
+    if reads_as_string(text):
+        raise _Unusual
+    return text
 
 
 def render_item(item: object) -> str:
