@@ -6,7 +6,7 @@ lies beside the tasks is what somebody left who was killed.
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -23,8 +23,8 @@ from sow.files import (
 from sow.files.inside import USUAL, is_at
 from sow.ids import PhaseName, TaskId
 from sow.schema.task import TaskState, TaskStatus
-from sow.state.kept.copies import forget, keep
-from sow.state.kept.store import kept_for
+from sow.state.kept.copies import forget, keep, list_new
+from sow.state.kept.store import Kept, kept_for
 from sow.state.statefiles import new_state
 from sow.state.transitions import moment
 
@@ -94,7 +94,7 @@ def build(folder: Path, files: Mapping[str, bytes]) -> None:
         raise NotWritten(folder, error) from error
     finally:
         discard_tree(draft)
-    _keep(folder, files)
+    _keep(kept_for(folder), folder, files)
 
 
 def build_all(tasks: Mapping[Path, Mapping[str, bytes]]) -> None:
@@ -108,6 +108,7 @@ def build_all(tasks: Mapping[Path, Mapping[str, bytes]]) -> None:
         _sweep(parent)
     drafts = {folder: _draft_of(folder) for folder in tasks}
     folder = next(iter(tasks))
+    kept = kept_for(folder)
     try:
         with ExitStack() as stack:
             opened = {
@@ -118,9 +119,10 @@ def build_all(tasks: Mapping[Path, Mapping[str, bytes]]) -> None:
                 name = drafts[folder].name
                 write_folder(opened[folder.parent], name, files, empty=FOLDERS, durable=False)
             sync_file_system(folder.parent)
+            listed = _list_versions(kept, tasks)
             for folder, files in tasks.items():
                 put_in_place(opened[folder.parent], drafts.pop(folder).name, folder)
-                _keep(folder, files)
+                _keep(kept, folder, files, listed)
             for parent, descriptor in opened.items():
                 os.fsync(descriptor)
                 if not is_at(parent, descriptor):  # it was moved away, with the new tasks
@@ -136,11 +138,24 @@ def _draft_of(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.{os.urandom(6).hex()}{DRAFT}")
 
 
-def _keep(folder: Path, files: Mapping[str, bytes]) -> None:
-    kept = kept_for(folder)
-    if kept is not None:
-        for name, data in files.items():
-            keep(kept, kept.name(folder / name), data)
+def _list_versions(kept: Kept | None, tasks: Mapping[Path, Mapping[str, bytes]]) -> set[str]:
+    """List the versions of all files of new tasks at once; return the files' names in the store."""
+    if kept is None:
+        return set()
+    named = {kept.name(folder): files for folder, files in tasks.items()}
+    return list_new(
+        kept, {f"{at}/{name}": data for at in named for name, data in named[at].items()}
+    )
+
+
+def _keep(
+    kept: Kept | None, folder: Path, files: Mapping[str, bytes], listed: Collection[str] = ()
+) -> None:
+    if kept is None:
+        return
+    at = kept.name(folder)
+    for name, data in files.items():
+        keep(kept, f"{at}/{name}", data, is_listed=f"{at}/{name}" in listed)
 
 
 def take_away(folder: Path) -> None:

@@ -15,7 +15,7 @@ from state.conftest import NOON
 
 from sow.errors import StateError
 from sow.files import locked_folder
-from sow.ids import TaskId
+from sow.ids import PhaseName, TaskId
 from sow.paths import Workspace
 from sow.schema.task import Task, TaskStatus
 from sow.state import task_folder
@@ -23,7 +23,10 @@ from sow.state.bulk.entries import InvalidEntry, read_entries
 from sow.state.bulk.exporting import entries_of
 from sow.state.bulk.importing import NotCompleted, import_tasks
 from sow.state.bulk.plan import Known, Planned
-from sow.state.kept.store import kept_at
+from sow.state.kept import keeper_hooks
+from sow.state.kept.copies import LARGEST, digest, versions
+from sow.state.kept.guard import restore_project
+from sow.state.kept.store import Kept, kept_at
 from sow.state.projects import read_project
 from sow.state.status_notes import read_notes, version_of
 from sow.state.tasks import add_task, all_places, change_task, find_task, list_tasks, read_task
@@ -89,6 +92,71 @@ def test_new_tasks_are_added_whole(begun: Workspace) -> None:
     kept = kept_at(begun.root)
     assert kept is not None
     assert Path(kept.copy(kept.name(find_task(begun, "030").state))).exists()
+
+
+def versions_after_import(workspace: Workspace) -> tuple[Kept, str, list[tuple[str, str]]]:
+    """Import; return what is kept, the name of a new state, and its versions."""
+    bring(workspace, LAYERS)
+    kept = kept_at(workspace.root)
+    assert kept is not None
+    name = kept.name(find_task(workspace, "020").state)
+    return kept, name, versions(kept, name)
+
+
+def test_the_first_versions_of_new_tasks_are_listed_in_one_file(begun: Workspace) -> None:
+    (begun.root / ".git").mkdir()
+    (begun.root / ".git/HEAD").write_text(f"{'a' * 40}\n")
+    kept, name, seen = versions_after_import(begun)
+    state = find_task(begun, "020").state.read_bytes()
+    assert seen == [(digest(state), "a" * 40)]
+    assert not Path(kept.versions(name)).exists()
+    change_task(begun, "020", lambda _: {"status": TaskStatus.IN_PROGRESS}, now=NOON)
+    later = digest(find_task(begun, "020").state.read_bytes())
+    assert [version for version, _ in versions(kept, name)][-1] == later
+
+
+def test_of_too_many_first_versions_each_is_listed_by_itself(begun: Workspace) -> None:
+    kept = kept_at(begun.root)
+    assert kept is not None
+    with Path(kept.first_versions).open("wb") as file:
+        file.truncate(LARGEST)
+    kept, name, seen = versions_after_import(begun)
+    assert Path(kept.versions(name)).exists()
+    assert [version for version, _ in seen] == [digest(find_task(begun, "020").state.read_bytes())]
+
+
+def test_a_torn_list_of_first_versions_takes_no_other_along(begun: Workspace) -> None:
+    kept = kept_at(begun.root)
+    assert kept is not None
+    Path(kept.first_versions).write_text("project/phases/impl")
+    assert len(versions_after_import(begun)[2]) == 1
+
+
+def test_a_file_that_was_kept_before_is_listed_where_it_was(begun: Workspace) -> None:
+    kept = kept_at(begun.root)
+    assert kept is not None
+    own = Path(kept.versions(kept.name(begun.task(PhaseName("implementation"), TaskId("020")))))
+    own.mkdir(parents=True)
+    (own / "state.yaml").write_text("earlier \n")
+    _, _, seen = versions_after_import(begun)
+    newest = digest(find_task(begun, "020").state.read_bytes())
+    assert [version for version, _ in seen] == ["earlier", newest]
+
+
+def test_the_first_description_of_a_new_task_is_known_for_an_earlier_one(
+    begun: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where git brings it back while a job lives, the later one is put back."""
+    bring(begun, LAYERS)
+    description = find_task(begun, "020").description
+    first = description.read_bytes()
+    bring(begun, LAYERS.replace("With a password", "With a key"))
+    later = description.read_bytes()
+    assert later != first
+    monkeypatch.setattr(keeper_hooks.OURS, "witness", lambda _root, _project: "job 7")
+    description.write_bytes(first)
+    restore_project(begun.root)
+    assert description.read_bytes() == later
 
 
 def test_the_same_file_again_changes_nothing_at_all(begun: Workspace) -> None:
@@ -362,8 +430,6 @@ def test_new_tasks_whose_folder_is_moved_away_meanwhile_are_made_again(
 
 
 def _journal_of_one(workspace: Workspace) -> bytes:
-    from sow.ids import PhaseName
-
     phase, task_id = PhaseName("implementation"), TaskId("020")
     files = task_folder.first_files(
         workspace.task(phase, task_id),

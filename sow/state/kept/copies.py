@@ -10,7 +10,7 @@ tells of a store that cannot be written.
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -38,12 +38,36 @@ def wrote(path: Path, data: bytes, *, before: bytes = b"") -> None:
         keep(kept, kept.name(path), data, before=before)
 
 
-def keep(kept: Kept, name: str, data: bytes, *, before: bytes = b"") -> None:
-    """Make `data` the newest copy of a file."""
+def keep(
+    kept: Kept, name: str, data: bytes, *, before: bytes = b"", is_listed: bool = False
+) -> None:
+    """Make `data` the newest copy of a file; `is_listed`: its version is listed already."""
     with suppress(OSError):
-        if not name.endswith(LOG):  # first: a version that is listed twice harms nobody
+        # First: a version that is listed twice harms nobody.
+        if not is_listed and not name.endswith(LOG):
             _note(kept, name, data, before)
         write(kept, kept.copy(name), data)
+
+
+def list_new(kept: Kept, files: Mapping[str, bytes]) -> set[str]:
+    """List the versions of many new files, given by name, in one write; return those names.
+
+    A file that was kept before has a list of its own, in which its newest version has to be last.
+    """
+    names = [name for name in files if not name.endswith(LOG) and size_of(kept.versions(name)) < 0]
+    commit = kept.checkout.commit.encode("ascii", "replace")
+    lines = (
+        b"%b %b %b\n" % (os.fsencode(name), digest(files[name]).encode(), commit) for name in names
+    )
+    data = b"\n" + b"".join(lines)  # what is before it may have been torn
+    if max(0, size_of(kept.first_versions)) + len(data) > LARGEST:
+        return set()
+    try:
+        with _opened(kept, kept.first_versions, os.O_APPEND) as descriptor:
+            is_whole = os.write(descriptor, data) == len(data)
+    except OSError:
+        return set()
+    return set(names) if is_whole else set()
 
 
 def appended(path: Path, piece: bytes, size: int) -> None:
@@ -160,10 +184,20 @@ def digest(data: bytes) -> str:
 
 def versions(kept: Kept, name: str) -> list[tuple[str, str]]:
     """Return the versions of a file that were seen, each with the commit of that time."""
-    data = read(kept.versions(name))
-    lines = data.decode("ascii", "replace").splitlines() if isinstance(data, bytes) else []
-    found = (line.partition(" ") for line in lines)
+    own = read(kept.versions(name))
+    lines = [*_listed_first(kept, name), *(own.splitlines() if isinstance(own, bytes) else [])]
+    found = (line.decode("ascii", "replace").partition(" ") for line in lines)
     return [(version, commit) for version, _, commit in found]
+
+
+def _listed_first(kept: Kept, name: str) -> list[bytes]:
+    data = read(kept.first_versions)
+    if not isinstance(data, bytes):
+        return []
+    import re  # an entry in a log needs none
+
+    beginning = re.escape(os.fsencode(name))
+    return re.findall(rb"(?m)^%b (.*)$" % beginning, data)
 
 
 def _note(kept: Kept, name: str, data: bytes, before: bytes) -> None:

@@ -103,6 +103,11 @@ class Kept:
         """Return where the list of a file's versions lies."""
         return f"{self.folder}/versions/{name}"
 
+    @property
+    def first_versions(self) -> str:
+        """The list of the first versions of files that came many at once, each with its name."""
+        return f"{self.folder}/first-versions"
+
 
 def root_of(path: Path) -> Path | None:
     """Return the root of the workspace whose project `path` lies in."""
