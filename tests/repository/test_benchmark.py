@@ -12,6 +12,7 @@ import pytest
 from repository.markdown import REPOSITORY
 
 from bench.file_events import CREATED, MODIFIED, watching
+from bench.importing import Disk, Taken, as_row
 from bench.memory import pss_of, running_python
 from bench.price import Build, Row, base_build
 from bench.syncs import LINE
@@ -121,3 +122,11 @@ def test_another_build_is_the_one_that_is_installed_in_its_checkout(tmp_path: Pa
 )
 def test_a_row_says_whether_its_bar_holds(row: Row, held: str) -> None:
     assert row.cells()[-1] == held
+
+
+@pytest.mark.parametrize(("seconds", "held"), [(2.3, True), (2.5, False)])
+def test_an_import_is_held_against_a_file_for_each_task(seconds: float, held: bool) -> None:
+    """How much longer it takes than one file is told too, without a bar."""
+    row = as_row(1_200, {"this build": [Taken(seconds, 1.0)]}, [Disk(700_000, 0.002, 0.8)])
+    assert row.held is held
+    assert f"{seconds / 0.8:.1f} × a file each, {seconds / 0.002:.0f} × one;" in row.measured

@@ -47,6 +47,7 @@ HEAVY = frozenset(
         "typing_extensions",
         "worker",
         "yaml",
+        "yaml.emitter",
     }
 )
 """Modules that take long to import, or draw in such as do."""
