@@ -27,7 +27,8 @@ from sow.jobs.database import Database
 from sow.jobs.jobs import get_job, last_job
 from sow.paths import Workspace
 from sow.schema.amounts import ReachedLimit
-from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchPolicy, BatchState
+from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchState
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
 from sow.schema.project import Project

@@ -17,7 +17,8 @@ from sow.lifecycle.refusal_steps import committing
 from sow.lifecycle.task_ways import bringing_back, solving_now
 from sow.reports.limits import command_of, option_of
 from sow.schema.amounts import ReachedLimit
-from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
+from sow.schema.batch import Action, ItemState
+from sow.schema.batch_policy import Accept, BatchPolicy
 from sow.schema.causes import RAISABLE, Cause
 from sow.schema.job import JobState
 from sow.schema.kinds import KINDS, JobKind

@@ -13,7 +13,8 @@ import msgspec
 
 from sow.batches.item import needs_person_for_check, standing_of
 from sow.batches.item_facts import BatchFacts, ItemFacts, Standing
-from sow.schema.batch import AT_WORK, ENDED, OF_AGENTS, Action, BatchPolicy, ItemState
+from sow.schema.batch import AT_WORK, ENDED, OF_AGENTS, Action, ItemState
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.kinds import KINDS
 
 LEFT = "its batch ended first"

@@ -15,7 +15,7 @@ from sow.batches.planning import Plan
 from sow.clock import format_time
 from sow.errors import ExitCode, StateError
 from sow.ids import ProjectId, TaskId
-from sow.jobs import batch_news, batch_summaries, batches, jobs
+from sow.jobs import batch_summaries, batches, jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.agents_words import words_of_task
@@ -62,6 +62,8 @@ def listed(database: Database, project_id: ProjectId, found: Sequence[Batch]) ->
     goes on, whatever it did before.
     """
     counts = batch_summaries.counts_of(database, [batch.id for batch in found])
+    from sow.jobs import batch_news  # of a list alone
+
     behind = {batch.id for batch in batch_news.pending(database, project_id, lambda _: None)}
     return [
         msgspec.structs.replace(

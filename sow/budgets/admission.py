@@ -20,7 +20,7 @@ from sow.ids import BatchId, ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.schema.amounts import Amounts, Measure, ReachedLimit, ScopeKind
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Budgets, Job

@@ -15,7 +15,7 @@ from sow.config.origin import FILE, REPOSITORY, Key, Origin, Setting
 from sow.config.source import Source
 from sow.config.units import parse_duration, write_duration
 from sow.schema.amounts import Amounts, Measure
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.config import (
     AgentsSection,
     BatchSection,

@@ -8,7 +8,7 @@ import msgspec
 from sow.calls.caller import Caller
 from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId, parse_phase, parse_task_id
-from sow.jobs import batch_news, batches, jobs, workers
+from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import UnknownBatch
 from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE
@@ -204,6 +204,8 @@ def resume(caller: Caller, database: Database, batch: Batch) -> Batch:
         changes = {"state": BatchState.RUNNING, "reason": "", "forgiven": newest, "seen": 0}
         batches.change_batch(database, batch.id, **changes)
         if batch.state is BatchState.RUNNING:
+            from sow.jobs import batch_news  # who only finds a batch tells nobody
+
             batch_news.reopen(database, batch.id)
     workers.wake(caller.workspace)
     return batches.get_batch(database, batch.id)
@@ -230,8 +232,9 @@ def ask_features(database: Database, batch: Batch, asked: Mapping[str, Any]) -> 
 
     What the old policy has stopped goes on: workers look at the batch anew. Raises BatchHasEnded.
     """
-    # As in `refuse_unplanned`.
+    # As in `refuse_unplanned`, and in `resume`.
     from sow.calls.features import call_features
+    from sow.jobs import batch_news
 
     features = call_features()
     with database.transaction():

@@ -19,7 +19,8 @@ from sow.jobs.batches import JobInBatch
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueChanged
 from sow.schema.amounts import ReachedLimit
-from sow.schema.batch import Batch, BatchPolicy
+from sow.schema.batch import Batch
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import RAISABLE
 
 MOST_TRIES = 5

@@ -22,11 +22,8 @@ from sow.ids import BatchId, ProjectId, TaskId
 from sow.jobs import batches, jobs, workers
 from sow.jobs.batches import SameBatchGoesOn
 from sow.jobs.database import Database
-from sow.schema.batch import (
-    Batch,
-    BatchPolicy,
-    Selection,
-)
+from sow.schema.batch import Batch, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.executor import ExecutorConfig
 from sow.state.projects import read_project
 from sow.state.tasks import read_task

@@ -16,9 +16,8 @@ from sow.calls.batch_look import Work, look
 from sow.calls.caller import Caller
 from sow.config.configuration import Configuration
 from sow.ids import BatchId
-from sow.jobs import batch_news, batches, changes, doorbell, workers
+from sow.jobs import batches, changes, workers
 from sow.jobs.database import Database
-from sow.jobs.doorbell import Bell
 from sow.schema.batch import Batch
 from sow.state.kept.store import project_id_at
 
@@ -92,6 +91,8 @@ def wait_for_batch(
     """
     # Whoever only looks at a batch starts no worker.
     from sow.calls.autostart import Staffing
+    from sow.jobs import doorbell
+    from sow.jobs.doorbell import Bell
 
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1
@@ -133,6 +134,8 @@ def tell_of_files(caller: Caller, database: Database, found: BatchLook) -> None:
     """
     if found.plan is None or not found.plan.actions:
         return
+    from sow.jobs import batch_news  # who only looks at a batch tells nobody
+
     heeded = all(batch.id != found.batch.id for batch in batch_news.pending(database))
     if heeded:
         batch_news.reopen(database, found.batch.id)

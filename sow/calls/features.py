@@ -14,7 +14,7 @@ from sow.features import parts
 from sow.ids import ProjectId
 from sow.jobs.database import Database
 from sow.schema.amounts import ReachedLimit
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
 

@@ -20,7 +20,6 @@ from sow.cli.output import COUNT, echo_json, echo_list, json_option, shown_state
 from sow.ids import ProjectId, TaskId, parse_task_id
 from sow.jobs import batches, jobs
 from sow.jobs.batches import UnknownBatch
-from sow.jobs.changes import Filter
 from sow.jobs.database import Database, open_existing_queue
 from sow.schema.batch import Batch
 from sow.schema.output.batches import BatchView
@@ -115,6 +114,7 @@ def _wait_since(found: Found, since: str, options: WaitOptions) -> int:
     """Wait for the first change of a batch after a cursor."""
     # Only `--since` reads the record of changes.
     from sow.cli.cursor_wait import wait_since
+    from sow.jobs.changes import Filter
 
     caller, database, batch = found
     seen, config = Seen(caller.workspace), caller.load_configuration()

@@ -12,7 +12,7 @@ from sow.config.features import with_policy
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source, given
 from sow.features import FEATURES
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.config import BatchSection, RepositoryConfigFile
 
 SECTION = "batch"

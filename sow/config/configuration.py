@@ -17,11 +17,11 @@ from sow.errors import ExecutorError
 from sow.paths import display_path
 from sow.schema.config import ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
-from sow.schema.usage import Prices
 
 if TYPE_CHECKING:
     from sow.config.notify import NotifyCommand
     from sow.schema.notification import NotifyEvent
+    from sow.schema.usage import Prices
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class Configuration(msgspec.Struct, frozen=True):
     """The origin of every value, by its place in the file."""
     repository_path: Path | None = None
     """The repository's settings, which need not exist; None outside a repository."""
-    prices: Prices = {}
+    prices: "Prices" = {}
     """What models cost whose CLI tells no price, by the model's name."""
     features: Mapping[str, Any] = {}
     """The settings of each feature, by its key; without those that have none."""

@@ -18,7 +18,7 @@ from sow.config.configuration import Configuration
 from sow.config.origin import Key, Origin, Setting
 from sow.config.source import Source
 from sow.features import FEATURES
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.config import RepositoryConfigFile, UserConfigFile
 
 

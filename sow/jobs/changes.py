@@ -8,13 +8,15 @@ grows with the commits: who has read up to one misses none that comes later.
 import math
 import re
 import sqlite3
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sow.errors import UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
 from sow.jobs.database import Database
-from sow.schema.change import Change
+
+if TYPE_CHECKING:
+    from sow.schema.change import Change
 
 FORGOTTEN = "changes forgotten up to"
 """The row of `control` that holds the number of the newest row that was pruned."""
@@ -102,8 +104,10 @@ def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
     return "".join(f" and {name} = ?" for name in given), tuple(given.values())
 
 
-def change_of(row: sqlite3.Row) -> Change:
+def change_of(row: sqlite3.Row) -> "Change":
     """Return a row as the change that it tells of. Raises DamagedRecord."""
+    from sow.schema.change import Change  # who asks for the newest number reads none
+
     return records.from_row(row, Change)
 
 

@@ -5,7 +5,7 @@ held (the kernel frees it at death), and the doorbell that wakes workers.
 """
 
 import os
-import signal
+from _signal import SIGTERM, SIGUSR1  # type: ignore[import-not-found]  # `signal` takes long
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -25,7 +25,7 @@ from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
 
-END_AGENTS = signal.SIGUSR1
+END_AGENTS = SIGUSR1
 """Asks a worker to leave and to end its agents first, as two of the usual signals do: of those,
 the first may have made it leave before the second arrives."""
 
@@ -149,7 +149,7 @@ def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
     ]
     for worker in asked:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(worker.process.pid, signal.SIGTERM)
+            os.kill(worker.process.pid, SIGTERM)
     return [worker.id for worker in asked]
 
 

@@ -8,19 +8,22 @@ resumes, and what was logged before the job began, is not the agent's.
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from sow.clock import format_time
 from sow.errors import StateError
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job, JobState
-from sow.schema.output.jobs import Outcome
 from sow.schema.task import Task, TaskStatus
 from sow.state.log_writing import LogEntry
 from sow.state.places import find_task
 from sow.state.status_entries import STATUS
 from sow.state.task_log import RESUMED, STARTED_OVER, last_entries
 from sow.terminal_text import printable, printable_lines
+
+if TYPE_CHECKING:
+    from sow.schema.output.jobs import Outcome
 
 COMMAND = r"`(sow agent [^`]+)`"
 SOW = "sow"
@@ -85,7 +88,7 @@ def _words_of(entry: LogEntry) -> str:
     return f"{entry.action}\n{entry.text}".strip()
 
 
-def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
+def words_below(outcome: "Outcome", *, among_others: bool = False) -> list[str]:
     """Return what to print below an outcome's line: what its agent says, and the next step.
 
     Nothing of an outcome that needs neither. `among_others` names the task in each line:
@@ -105,7 +108,7 @@ def words_below(outcome: Outcome, *, among_others: bool = False) -> list[str]:
     return [*words, f"  {outcome.next_step.removesuffix('.')}"]
 
 
-def _verdict_below(outcome: Outcome) -> list[str]:
+def _verdict_below(outcome: "Outcome") -> list[str]:
     """Return what a reviewer thinks, where it has written more, and what comes next."""
     lines = [f"  {line}".rstrip() for line in printable_lines(outcome.summary)]
     if outcome.feedback_file is not None:
@@ -116,7 +119,7 @@ def _verdict_below(outcome: Outcome) -> list[str]:
     return [*lines, f"  {outcome.next_step.removesuffix('.')}"]
 
 
-def _said_by(who: str, outcome: Outcome) -> list[str]:
+def _said_by(who: str, outcome: "Outcome") -> list[str]:
     status = outcome.status or ""
     if outcome.agent_says is None:
         what = "question" if status == TaskStatus.PAUSED else "reason"
@@ -130,7 +133,7 @@ def _is_telling(state: str, status: str | None) -> bool:
     return state == JobState.DONE and (status or "") in TELLING
 
 
-def _is_said(outcome: Outcome) -> bool:
+def _is_said(outcome: "Outcome") -> bool:
     """Whether there is no next step, or the reason has named its command already."""
     commands = re.findall(COMMAND, outcome.next_step)
     named = bool(commands) and all(f"`{words}`" in outcome.reason for words in commands)

@@ -1,18 +1,18 @@
 """Batches: a set of tasks with a policy, and one item for each task.
 
-Owns the words for where a batch and its items stand, and what a policy may say.
-What follows from them is `sow.batches`; all SQL is `sow.jobs`.
+Owns the words for where a batch and its items stand.
+What follows from them is `sow.batches`; all SQL is `sow.jobs`; what each batch is
+asked for is `batch_policy`.
 """
 
 import re
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.schema.amounts import Amounts, ReachedLimit
+from sow.schema.amounts import ReachedLimit
+from sow.schema.batch_policy import BatchPolicy
 
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 """A name that a shell takes as it stands."""
@@ -102,40 +102,6 @@ OF_AGENTS = RETURNS | {
     Action.ASK_FOR_CHANGE,
 }
 """The actions by which an agent is put to work."""
-
-
-class Accept(StrEnum):
-    """Whose word completes a task that no reviewer judges."""
-
-    PERSON = "person"
-    CHECK = "check"
-
-
-class BatchPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a batch does with each of its tasks. Only additions: it is kept in the queue's file."""
-
-    max_parallel: Annotated[int, Meta(ge=1)] | None = None
-    """How many agents of it may be at work at once; None leaves it to the worker's limit."""
-    fail_fast: bool = False
-    """Whether nothing more is begun once an item has failed."""
-    clone: bool | None = None
-    """Whether each task works in a clone of its own; None leaves it to the settings."""
-    check: bool = False
-    """Whether the checks run on what an author leaves, before anybody judges it."""
-    review: bool = False
-    """Whether a reviewing agent judges it."""
-    reviewer: str = "reviewer"
-    max_iterations: Annotated[int, Meta(ge=0)] = 3
-    """How often the work is given back to its author, failed checks and corrections together."""
-    merge: bool = False
-    """Whether accepted work is merged into the project's branch."""
-    accept: Accept = Accept.PERSON
-    budget: Amounts | None = None
-    """What its agents may spend, all of them together."""
-    unmetered: bool = False
-    """Whether agents may run whose CLI keeps no budget."""
-    before_approval: bool = False
-    """Whether its tasks begin though the project's plan is not approved: a person says so."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

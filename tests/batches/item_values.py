@@ -7,7 +7,7 @@ import msgspec
 from sow.batches.item_facts import ItemFacts, LiveJob
 from sow.ids import JobId, TaskId
 from sow.jobs.batches import JobInBatch
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus

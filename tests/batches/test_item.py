@@ -6,7 +6,8 @@ from batches.item_values import ALL, accepted, checked, ended, finished, item, l
 from sow.batches.item import standing_of
 from sow.batches.item_facts import ItemFacts
 from sow.jobs.batches import JobInBatch
-from sow.schema.batch import Accept, Action, BatchPolicy, ItemState
+from sow.schema.batch import Action, ItemState
+from sow.schema.batch_policy import Accept, BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus

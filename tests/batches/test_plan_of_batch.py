@@ -12,7 +12,8 @@ from sow.batches.item_facts import BatchFacts, Dependency, ItemFacts, LiveJob
 from sow.batches.planning import Plan, next_actions
 from sow.jobs.batches import JobInBatch
 from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
-from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Accept, Action, BatchPolicy, ItemState
+from sow.schema.batch import AT_REST, ENDED, OF_AGENTS, Action, ItemState
+from sow.schema.batch_policy import Accept, BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import FINAL_STATES, JobState, Verb
 from sow.schema.kinds import KINDS

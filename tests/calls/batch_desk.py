@@ -11,7 +11,8 @@ from sow.calls.batch_changes import selection_of
 from sow.calls.batch_look import Work
 from sow.calls.batch_making import Wanted
 from sow.jobs import batches
-from sow.schema.batch import Batch, BatchPolicy, ItemState
+from sow.schema.batch import Batch, ItemState
+from sow.schema.batch_policy import BatchPolicy
 
 
 def begin(desk: Desk, *tasks: str, **policy: Any) -> Work:

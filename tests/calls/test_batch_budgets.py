@@ -20,7 +20,8 @@ from sow.calls.batch_wait import look_at_batch, tell_of_files
 from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, jobs, spending
 from sow.schema.amounts import Amounts, Measure, ReachedLimit, ScopeKind
-from sow.schema.batch import BatchPolicy, ItemState
+from sow.schema.batch import ItemState
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import Budgets, JobState, Verb
 from sow.schema.task import TaskStatus

@@ -15,7 +15,8 @@ from sow.calls.batch_making import Wanted, make_or_attach
 from sow.errors import StateError
 from sow.jobs import batches
 from sow.schema.amounts import Amounts
-from sow.schema.batch import BatchPolicy, label_of
+from sow.schema.batch import label_of
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import Budgets
 
 

@@ -14,7 +14,7 @@ from sow.errors import UsageError
 from sow.ids import BatchId
 from sow.jobs import batches
 from sow.jobs.batches import UnknownBatch
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.task import TaskStatus
 from sow.state.state_errors import UnknownPhase
 

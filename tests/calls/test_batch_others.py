@@ -15,7 +15,8 @@ from sow.calls.batch_wait import look_at_batch
 from sow.calls.caller import WaitsForItself
 from sow.ids import TaskId
 from sow.jobs import batches, jobs
-from sow.schema.batch import BatchPolicy, ItemState
+from sow.schema.batch import ItemState
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import HeldFor, JobState
 from sow.schema.task import TaskStatus
 

@@ -24,7 +24,8 @@ from sow.ids import JobId, TaskId
 from sow.jobs import batch_news, batches, changes, jobs, leases
 from sow.jobs.batches import UnknownBatch
 from sow.schema.amounts import Amounts
-from sow.schema.batch import Action, BatchPolicy, BatchState, ItemState
+from sow.schema.batch import Action, BatchState, ItemState
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.task import ReviewVerdict, TaskStatus

@@ -26,7 +26,8 @@ from sow.calls.request import Request
 from sow.errors import SowError
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs
-from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
+from sow.schema.batch import Batch, BatchState, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.schema.project import EndingWord, Project

@@ -26,7 +26,8 @@ from sow.jobs.changed_jobs import LiveJobs
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.amounts import Amounts
-from sow.schema.batch import Batch, BatchPolicy, ItemState, Selection
+from sow.schema.batch import Batch, ItemState, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import Budgets, JobState
 
 FEW, MANY = 50, 1000

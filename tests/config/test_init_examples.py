@@ -8,7 +8,7 @@ import pytest
 from sow.config.batches import policy_of
 from sow.config.checks import checks_of, read_repository
 from sow.config.clones import clone_settings
-from sow.schema.batch import BatchPolicy
+from sow.schema.batch_policy import BatchPolicy
 from sow.state.workspace_init import init_workspace
 
 SECTIONS = ("artifacts", "worker", "checks", "clones", "batch", "reviews")

@@ -12,7 +12,8 @@ from sow.errors import StateError
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs, leases, messages
 from sow.jobs.database import Database
-from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
+from sow.schema.batch import Batch, BatchState, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import CheckTerms
 

@@ -21,7 +21,8 @@ from sow.jobs import (
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
 from sow.schema.amounts import Amounts
-from sow.schema.batch import Batch, BatchPolicy, BatchState, Selection
+from sow.schema.batch import Batch, BatchState, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import Attempt, Budgets, Job, JobState
 from sow.schema.notification import NotifyEvent
 from sow.schema.usage import RunUsage, Tokens

@@ -8,7 +8,8 @@ from msgspec import UNSET
 from reports.job_cases import NOW, make_job, make_task
 
 from sow.ids import BatchId, JobId, ProjectId, TaskId
-from sow.schema.batch import Batch, BatchItem, BatchPolicy, ItemState, Selection
+from sow.schema.batch import Batch, BatchItem, ItemState, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.spending import Used
 from sow.schema.task import ReviewVerdict, Task, TaskReview, TaskStatus

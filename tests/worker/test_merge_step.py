@@ -20,7 +20,8 @@ from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs, leases
 from sow.reports.outcome import exit_code_of, line_of
 from sow.reports.views import outcome_of
-from sow.schema.batch import Batch, BatchPolicy, Selection
+from sow.schema.batch import Batch, Selection
+from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import STEP_RETRIES, Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms, MergeWay
