@@ -6,7 +6,8 @@ time take it as an argument; `utc_now` is called at the edges only.
 """
 
 import time
-from typing import NamedTuple
+
+from sow.plain_record import PlainRecord
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -59,7 +60,7 @@ def ago(seconds: float, now: float) -> str:
     return f"{words} ago" if seconds < now else f"in {words}"
 
 
-class Times(NamedTuple):
+class Times(PlainRecord):
     """How times are told at a moment: to people, or, `in_utc`, in sentences for programs."""
 
     now: float

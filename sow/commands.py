@@ -12,9 +12,9 @@ features, and names code and schemas as text.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from sow.features import OPTIONS
+from sow.plain_record import PlainRecord
 
 
 class Right(Enum):
@@ -28,7 +28,7 @@ class Right(Enum):
     PEOPLE = "no agent: a person decides"
 
 
-class Tool(NamedTuple):
+class Tool(PlainRecord):
     """A command as a tool of MCP, for a person's client and for agents that orchestrate.
 
     Each word of `takes` is an argument's name; after `=`, the command's own parameter if that has
@@ -51,7 +51,7 @@ WORK, REVIEW, PROJECT_REVIEW = "work", "review", "project review"
 """What the agent of a job does: work on a task, review it, or review the project as a whole."""
 
 
-class AgentTool(NamedTuple):
+class AgentTool(PlainRecord):
     """A command as a tool for the agents of jobs, which have their own task and no other."""
 
     offered_for: Sequence[str]
@@ -64,7 +64,7 @@ class AgentTool(NamedTuple):
     """The values that an argument may have, where they are fewer than the command accepts."""
 
 
-class Command(NamedTuple):
+class Command(PlainRecord):
     """A command, or a group of commands: the rows that begin with its words."""
 
     words: str

@@ -9,10 +9,12 @@ Plain data: every command imports this module, so it imports nothing of sow.
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
+
+from sow.plain_record import PlainRecord
 
 
-class Option(NamedTuple):
+class Option(PlainRecord):
     """An option that a feature gives to commands."""
 
     name: str
@@ -21,7 +23,7 @@ class Option(NamedTuple):
     is_flag: bool = False
 
 
-class Feature(NamedTuple):
+class Feature(PlainRecord):
     """One feature."""
 
     key: str

@@ -10,10 +10,11 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePath
-from typing import NamedTuple
+
+from sow.plain_record import PlainRecord
 
 
-class Surrounding(NamedTuple):
+class Surrounding(PlainRecord):
     """One program, and the variables that describe its own child.
 
     A name that ends in `*` stands for all that begin so; `NAME=value` only for that value, and
@@ -170,7 +171,7 @@ SURROUNDINGS = (
 conda, an activated virtual environment, variables on make's command line."""
 
 
-class HooksOwn(NamedTuple):
+class HooksOwn(PlainRecord):
     """A virtual environment that a program has made for what it runs, and how it is known."""
 
     shown_by: str

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from sow.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from click import Abort as Abort
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Step(NamedTuple):
+class Step(PlainRecord):
     """One of click's decorators, and what it is given."""
 
     name: str
@@ -38,7 +40,7 @@ class LateType(Step):
     """A type of click's, made when click's command is."""
 
 
-class LateClass(NamedTuple):
+class LateClass(PlainRecord):
     """A class of ours of click's command, imported for click: no usual line needs it."""
 
     module: str

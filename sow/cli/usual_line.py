@@ -9,12 +9,13 @@ is one wording of every refusal. What is read here is what click reads
 import os
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from sow import env_vars
 from sow.cli.late_click import Declared, LateClass, Step
 from sow.cli.this_call import this_call
 from sow.commands import COMMANDS, Command
+from sow.plain_record import PlainRecord
 
 ARGUMENT_SETTINGS = frozenset({"metavar", "nargs", "required", "shell_complete", "type"})
 OPTION_SETTINGS = ARGUMENT_SETTINGS - {"nargs"} | {
@@ -29,7 +30,7 @@ OPTION_SETTINGS = ARGUMENT_SETTINGS - {"nargs"} | {
 Values = dict[str, Any]
 
 
-class UsualLine(NamedTuple):
+class UsualLine(PlainRecord):
     """A command, and the values of all its parameters."""
 
     row: Command
