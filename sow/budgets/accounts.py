@@ -20,8 +20,6 @@ from sow.ids import ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import ACTIVE, Database
 from sow.schema.amounts import Amounts, Measure, ScopeKind
-from sow.schema.batch import label_of
-from sow.schema.change import ChangeKind
 from sow.schema.job import Budgets, Job
 
 NO_BATCH = "0"
@@ -141,6 +139,8 @@ def _labelled(database: Database, scope: Scope) -> Scope:
     )
     if row is None:
         return scope
+    from sow.schema.batch import label_of  # few budgets are a batch's
+
     label = label_of(int(scope.name), row["name"], has_ended=row["ended_at"] is not None)
     return msgspec.structs.replace(scope, label=label)
 
@@ -244,5 +244,7 @@ def note_warning(database: Database, job: Job, account: Account, words: str, *, 
             (key[0], key[1] or project, key[2], key[3], now),
         ).rowcount
         if is_new:
+            from sow.schema.change import ChangeKind  # few budgets come so near to their end
+
             jobs.note_change(database, job, ChangeKind.WARNING, words)
         return bool(is_new)

@@ -29,7 +29,7 @@ from sow.state.projects import read_project
 
 if TYPE_CHECKING:
     from sow.calls.held_jobs import HeldLook
-    from sow.schema.output.jobs import Outcome
+    from sow.schema.output.outcome import Outcome
 
 NO_TASK = TaskId("")
 """Stands where a refusal is about a job that was named by its number."""

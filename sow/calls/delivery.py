@@ -14,7 +14,7 @@ from sow.reports.seen import see_job
 from sow.reports.task_now import look_at_task
 from sow.reports.views import outcome_of
 from sow.schema.job import Job
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 
 
 def outcome_for(

@@ -22,7 +22,7 @@ from sow.executors.base import EventKind
 from sow.files import open_regular, unreadable
 from sow.paths import AttemptPaths
 from sow.reports.agent_events import Event, Kind, OutputReader
-from sow.reports.costs import dollars
+from sow.schema.amounts import dollars
 from sow.schema.job import Job
 from sow.terminal_text import without_steering
 

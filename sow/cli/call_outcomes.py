@@ -20,7 +20,7 @@ from sow.jobs.database import Database
 from sow.reports.agents_words import words_below
 from sow.reports.outcome import combined_exit_code, line_of
 from sow.reports.views import outcome_of
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 
 
 def print_ended(outcome: Outcome, options: WaitOptions, *, among_others: bool) -> None:

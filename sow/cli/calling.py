@@ -37,7 +37,7 @@ from sow.ids import TaskId
 from sow.jobs.database import Database, open_queue
 
 if TYPE_CHECKING:
-    from sow.schema.output.jobs import Outcome
+    from sow.schema.output.outcome import Outcome
 
 
 def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> int:

@@ -5,7 +5,14 @@ name what there is to wait for. The call itself is `sow.calls.call`.
 """
 
 import select
-import signal
+from _signal import (  # type: ignore[import-not-found]  # `signal` takes long
+    SIG_IGN,
+    SIGHUP,
+    SIGINT,
+    SIGTERM,
+    getsignal,
+)
+from _signal import signal as set_handler
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -18,7 +25,7 @@ from sow.ids import TaskId
 from sow.jobs.database import Database
 from sow.jobs.faults import QueueReplaced
 
-DETACHING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DETACHING = (SIGINT, SIGTERM, SIGHUP)
 
 
 class Detached(BrokenPipeError):
@@ -46,16 +53,16 @@ def detaching_signals() -> Iterator[None]:
         global _has_come  # noqa: PLW0603
         _has_come = True
         for each in DETACHING:
-            signal.signal(each, signal.SIG_IGN)
+            set_handler(each, SIG_IGN)
         raise KeyboardInterrupt(signum)
 
-    before = {signum: signal.signal(signum, interrupt) for signum in DETACHING}
+    before = {signum: set_handler(signum, interrupt) for signum in DETACHING}
     try:
         yield
     finally:
         for signum, handler in before.items():
-            if signal.getsignal(signum) is interrupt:  # else we are on our way out
-                signal.signal(signum, handler)
+            if getsignal(signum) is interrupt:  # else we are on our way out
+                set_handler(signum, handler)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from sow.state.task_log import RESUMED, STARTED_OVER, last_entries
 from sow.terminal_text import printable, printable_lines
 
 if TYPE_CHECKING:
-    from sow.schema.output.jobs import Outcome
+    from sow.schema.output.outcome import Outcome
 
 COMMAND = r"`(sow agent [^`]+)`"
 SOW = "sow"

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sow.clock import format_time
+from sow.schema.amounts import MONEY_PLACES, dollars
 from sow.schema.output.costs import CostGroup, Costs, CostSum, TokenCount
 from sow.schema.spending import By, Used
-
-MONEY_PLACES = 4
 
 
 def costs_of(total: Used, groups: Sequence[Used], by: By, *, since: float | None = None) -> Costs:
@@ -70,11 +69,6 @@ def notes_on(total: CostSum) -> list[str]:
     if total.estimated_usd:
         notes.append(f"${total.estimated_usd:.4f} of it is an estimate (marked ~).")
     return notes
-
-
-def dollars(cost: float | None) -> float | None:
-    """Return money as it is told: to four places. A sum of floats has more than it knows."""
-    return None if cost is None else round(cost, MONEY_PLACES)
 
 
 def _runs(count: int) -> str:

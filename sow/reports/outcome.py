@@ -10,7 +10,7 @@ from sow.errors import ExitCode
 from sow.schema.causes import WITHOUT_CALL, Cause
 from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.kinds import KINDS, kind_of
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 from sow.schema.task import TaskStatus
 
 GOOD = frozenset({TaskStatus.NEEDS_REVIEW, TaskStatus.PAUSED, TaskStatus.COMPLETED})

@@ -5,31 +5,27 @@ are ISO 8601, lengths of time seconds, money US dollars to four places.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sow.clock import format_time
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.reports.advice import advice
-from sow.reports.costs import cost_sum, dollars
 from sow.reports.outcome import exit_code_of, warnings_of
 from sow.reports.seen import NOT_LOOKED, Seen, see_jobs
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow
 from sow.reports.wording import wait_for_job
+from sow.schema.amounts import dollars
 from sow.schema.job import Attempt, Job, JobState
 from sow.schema.kinds import kind_of
-from sow.schema.output.costs import CostSum
-from sow.schema.output.jobs import (
-    AttemptView,
-    Cancelled,
-    JobDetail,
-    JobStory,
-    JobView,
-    Outcome,
-)
-from sow.schema.spending import Used
+from sow.schema.output.outcome import JobView, Outcome
 from sow.schema.task import TaskStatus
+
+if TYPE_CHECKING:
+    from sow.schema.output.costs import CostSum
+    from sow.schema.output.jobs import AttemptView, Cancelled, JobDetail, JobStory
+    from sow.schema.spending import Used
 
 
 def read_views(
@@ -53,10 +49,14 @@ def job_detail(
     job: Job,
     attempts: Sequence[Attempt],
     seen: Seen,
-    used: Used,
-    by_attempt: Mapping[int, Used],
-) -> JobDetail:
+    used: "Used",
+    by_attempt: "Mapping[int, Used]",
+) -> "JobDetail":
     """Return a job with what was asked for, each of its attempts, and what they have used."""
+    # A call that waits for a job tells its outcome alone, here and below.
+    from sow.reports.costs import cost_sum
+    from sow.schema.output.jobs import JobDetail
+
     by_number = {number: cost_sum(its) for number, its in by_attempt.items()}
     return JobDetail(
         **_fields(job, attempts, seen),
@@ -68,8 +68,12 @@ def job_detail(
     )
 
 
-def job_story(job: Job, attempts: Sequence[Attempt], seen: Seen, lines: Sequence[str]) -> JobStory:
+def job_story(
+    job: Job, attempts: Sequence[Attempt], seen: Seen, lines: Sequence[str]
+) -> "JobStory":
     """Return a job with the lines that tell what happened to it."""
+    from sow.schema.output.jobs import JobStory
+
     return JobStory(**_fields(job, attempts, seen), story=tuple(lines))
 
 
@@ -122,15 +126,19 @@ def _verdict(task: TaskNow) -> dict[str, Any]:
 
 def cancelled_view(
     job: Job, attempts: Sequence[Attempt], children: Sequence[JobView], kept: Sequence[JobView]
-) -> Cancelled:
+) -> "Cancelled":
     """Return a cancelled job with what became of the jobs that its agent had queued."""
+    from sow.schema.output.jobs import Cancelled
+
     return Cancelled(
         **_fields(job, attempts, NOT_LOOKED), children=tuple(children), kept=tuple(kept)
     )
 
 
-def attempt_view(workspace: Workspace, attempt: Attempt, used: CostSum | None) -> AttemptView:
+def attempt_view(workspace: Workspace, attempt: Attempt, used: "CostSum | None") -> "AttemptView":
     """Return one attempt."""
+    from sow.schema.output.jobs import AttemptView
+
     return AttemptView(
         attempt=attempt.number,
         id=attempt.id,

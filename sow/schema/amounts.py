@@ -51,3 +51,11 @@ class ReachedLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The task's id, the executor's name, the batch's name or number; empty of the project."""
     enough: Amounts
     """A new total with which it goes on."""
+
+
+MONEY_PLACES = 4
+
+
+def dollars(cost: float | None) -> float | None:
+    """Return money as it is told: to four places. A sum of floats has more than it knows."""
+    return None if cost is None else round(cost, MONEY_PLACES)

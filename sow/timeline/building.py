@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sow.clock import format_time
-from sow.reports.costs import dollars
+from sow.schema.amounts import dollars
 from sow.schema.job import Attempt, Job
 from sow.schema.output.report import (
     WORKING,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sow.reports.costs import dollars
+from sow.schema.amounts import dollars
 from sow.schema.output.watching import Watched, WatchedGroup, WatchedRow
 from sow.situation.situation import Doing
 from sow.watching.lines import elapsed, now_words

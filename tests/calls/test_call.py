@@ -31,7 +31,7 @@ from sow.cli.tree import root
 from sow.errors import SowError
 from sow.ids import TaskId
 from sow.schema.job import JobState
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 from sow.schema.task import TaskStatus
 from sow.state.state_errors import UnknownTask
 

@@ -19,7 +19,7 @@ from sow.jobs import jobs, leases, waiters
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 from sow.schema.task import TaskStatus
 from sow.state.projects import change_project
 

@@ -4,7 +4,7 @@ import pytest
 from journeys.callers import HANG, all_jobs, await_end, await_runs, gate, good, open_gate
 from journeys.site import Site
 
-from sow.schema.output.jobs import Outcome
+from sow.schema.output.outcome import Outcome
 
 SPAWN = ("agent", "spawn", "implementer", "010")
 KEYS = list(Outcome.__struct_fields__)
