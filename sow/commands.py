@@ -7,11 +7,12 @@ parameters a client of MCP may give. The command line (`sow.cli.lazy`), the righ
 (`sow.cli.mcp_tools`) read these rows and keep no list of their own.
 
 Plain data: every command imports this module. It imports nothing of sow but the rows of
-features, and names code and schemas as text.
+features and the class of a row, and names code and schemas as text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import cache
 
 from sow.features import OPTIONS
 from sow.plain_record import PlainRecord
@@ -113,13 +114,16 @@ DAILY, ALL = "Daily work", "Commands"
 
 # One row reads as one: the formatter would put each of its values on a line of its own.
 # fmt: off
-_ROWS: Sequence[Command] = (
+_PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
+    "next status watch": lambda: (
     Command("next", "Print what to do next, as commands.", DAILY,
             "status:show_next", READS, "situation.StepView", Tool(leads=True)),
     Command("status", "Show where the project stands, on one screen.", DAILY,
             "status:status", READS, "situation.Status", Tool(leads=True)),
     Command("watch", "Show live what all agents do, and act on it.", DAILY,
             "watch:watch", READS, "watching.Watched", SAME_AS_OTHER, has_rule=False),
+    ),
+    "task": lambda: (
     Command("task", "Add, list, show and change tasks.", DAILY,
             about="A task is named by its id, as an argument or with --id. Without "
                   "either, sow reads SOW_TASK_ID, which it sets for every agent."),
@@ -167,6 +171,8 @@ _ROWS: Sequence[Command] = (
             Tool("task=task_option cancel_job", leads=True, ends_work=True)),
     Command("task reopen", "Make a finished task pending again.", "Other",
             "task_change:reopen", OWN_TASK, "tasks.TaskView", Tool("task=task_option", leads=True)),
+    ),
+    "agent": lambda: (
     Command("agent", "Start agents, resume them, wait for them, write their logs.", DAILY),
     Command("agent spawn", "Queue an agent for a task, and wait.", "Start agents",
             "agent_spawn:spawn", ORCHESTRATORS, "jobs.Outcome jobs.Preview",
@@ -200,6 +206,8 @@ _ROWS: Sequence[Command] = (
     Command("agent task state", "Change the state of the task that you work on.", ALL),
     Command("agent task state set-status", "Set the status of your task.", ALL,
             "task_change:set_status", OWN_TASK, "tasks.TaskView", SAME_AS_OTHER),
+    ),
+    "review": lambda: (
     Command("review", "Accept a task's work, or ask for corrections.", DAILY,
             about="A verdict applies to the commit that was reviewed. The author of a "
                   "task cannot review it."),
@@ -217,9 +225,13 @@ _ROWS: Sequence[Command] = (
     Command("review show", "Show the last verdict.", ALL,
             "review:show", READS, "tasks.Judged", Tool("task=task_option", leads=True),
             agent_tools=(AgentTool((WORK, REVIEW), own_task="task_option"),)),
+    ),
+    "merge": lambda: (
     Command("merge", "Merge tasks into the project's branch.", DAILY,
             "merge:merge", ORCHESTRATORS, "jobs.Outcome",
             Tool(f"tasks squash rebase again {WAITS}", leads=True)),
+    ),
+    "batch": lambda: (
     Command("batch", "Run many tasks without supervision.", DAILY,
             about="Workers run the tasks with one policy: review, corrections, checks, merge."),
     Command("batch run", "Run tasks, and wait until all have ended.", DAILY,
@@ -246,6 +258,8 @@ _ROWS: Sequence[Command] = (
     Command("batch cancel", "Cancel a batch and its jobs.", "Change a batch",
             "batch:cancel", ORCHESTRATORS, "batches.BatchView",
             Tool("batch=name", leads=True, ends_work=True)),
+    ),
+    "log init start": lambda: (
     Command("log", "Show the log entries of all tasks in order of time.", DAILY,
             "log:show_log", READS, "tasks.LogLine",
             Tool("task agent since last", leads=True, keeps_last=True)),
@@ -255,6 +269,8 @@ _ROWS: Sequence[Command] = (
             "start:start", ORCHESTRATORS,
             "sessions.SessionEnded sessions.StartPreview jobs.Outcome",
             NEEDS_TERMINAL, has_rule=False),
+    ),
+    "project": lambda: (
     Command("project", "Start a project, show it, and end it.", "Project"),
     Command("project new", "Start a project on this branch.", DAILY,
             "project:new", ORCHESTRATORS, "projects.ProjectView",
@@ -278,11 +294,15 @@ _ROWS: Sequence[Command] = (
             Tool(leads=True), right_with={"elsewhere": PEOPLE}),
     Command("project abandon", "End a project that is no longer needed.", "Other",
             "project_end:abandon", ORCHESTRATORS, "projects.ProjectEnded", Tool(ends_work=True)),
+    ),
+    "advance approve": lambda: (
     Command("advance", "Move the project to its next state.", "Project",
             "advance:advance", ORCHESTRATORS, "projects.Advanced projects.LifecycleEvent",
             Tool("event list=lists dry_run", leads=True)),
     Command("approve", "Approve the plan, documents or work units.", "Project",
             "approve:approve", ORCHESTRATORS, "projects.Approved", Tool("names", leads=True)),
+    ),
+    "phase": lambda: (
     Command("phase", "List phases; finish those that people lead.", "Project",
             about="People lead discovery and design. A plan can be executed when they are "
                   "finished."),
@@ -294,6 +314,8 @@ _ROWS: Sequence[Command] = (
             "phase:list_all", READS, "projects.PhaseView", Tool(leads=True)),
     Command("phase reopen", "Mark a finished phase as open again.", ALL,
             "phase:reopen", ORCHESTRATORS, "projects.PhaseView", Tool("name")),
+    ),
+    "input": lambda: (
     Command("input", "List the files that the project starts from.", "Project"),
     Command("input add", "List a file of this repository.", ALL,
             "artifacts:add", ORCHESTRATORS, "projects.ArtifactView",
@@ -303,6 +325,8 @@ _ROWS: Sequence[Command] = (
     Command("input remove", "Take a file off the list; the file stays.", ALL,
             "artifacts:remove", ORCHESTRATORS, "projects.ArtifactView",
             Tool("path", ends_work=True)),
+    ),
+    "output": lambda: (
     Command("output", "List the files that the project produces.", "Project",
             about="The list also shows which files are approved."),
     Command("output add", "List a file of this repository.", ALL,
@@ -316,6 +340,8 @@ _ROWS: Sequence[Command] = (
     Command("output remove", "Take a file off the list; the file stays.", ALL,
             "artifacts:remove", ORCHESTRATORS, "projects.ArtifactView",
             Tool("path", leads=True, ends_work=True)),
+    ),
+    "feedback": lambda: (
     Command("feedback", "Record what should change in the project as a whole.", "Project",
             about="Feedback stays open until it is settled. For the work of one task, use "
                   "`sow review correct`."),
@@ -328,6 +354,8 @@ _ROWS: Sequence[Command] = (
     Command("feedback settle", "Mark feedback as settled.", ALL,
             "feedback:settle", ORCHESTRATORS, "projects.FeedbackView",
             Tool("ids=numbers", leads=True)),
+    ),
+    "pr": lambda: (
     Command("pr", "Open a pull request on GitHub, and show its state.", "Project",
             about="sow calls your own gh, with its login. It pushes nothing and keeps no token."),
     # It speaks to everybody in the user's name.
@@ -337,6 +365,8 @@ _ROWS: Sequence[Command] = (
     Command("pr status", "Show the state of the pull request.", ALL,
             "pr_commands:status", ORCHESTRATORS, "pulls.PullStatus",
             Tool("branch repo=repository")),
+    ),
+    "job": lambda: (
     Command("job", "Show jobs and how they ended; wait, retry, cancel.", "Jobs and workers"),
     Command("job list", "List jobs, the newest first.", "Read",
             "job_list:list_jobs", READS, "jobs.JobView", Tool("task active limit")),
@@ -360,6 +390,8 @@ _ROWS: Sequence[Command] = (
             "job_actions:resolve", ORCHESTRATORS, "jobs.JobView", PERSON_CHECKS),
     Command("job prune", "Remove the records of old jobs.", "Act",
             "job_prune:prune", ORCHESTRATORS, "jobs.Pruned", PERSON_CHECKS),
+    ),
+    "queue": lambda: (
     Command("queue", "Show, pause and resume the queue.", "Jobs and workers"),
     Command("queue pause", "Let workers start no more jobs.", ALL,
             "queue:pause", ORCHESTRATORS, "workers.Paused", Tool()),
@@ -367,6 +399,8 @@ _ROWS: Sequence[Command] = (
             "queue:resume", ORCHESTRATORS, "workers.Paused", Tool(leads=True)),
     Command("queue status", "Show what waits and runs, and the limits.", ALL,
             "queue:status", READS, "workers.QueueView", Tool()),
+    ),
+    "worker": lambda: (
     Command("worker", "Run a worker; list and stop workers.", "Jobs and workers",
             "worker:worker", ORCHESTRATORS, "workers.WorkerEvent", SERVES, has_rule=False),
     Command("worker list", "List workers and what they run.", ALL,
@@ -377,6 +411,8 @@ _ROWS: Sequence[Command] = (
             "worker_logs:logs", READS, "workers.WorkerLine", USERS_OWN),
     Command("worker unit", "Print a service file that starts a worker.", ALL,
             "worker_unit:unit", READS, "workers.ServiceFile", USERS_OWN, has_rule=False),
+    ),
+    "clone": lambda: (
     Command("clone", "List, update and remove the clones of tasks.", "Jobs and workers"),
     Command("clone list", "List clones and their branches.", ALL,
             "clone_list:list_clones", READS, "clones.CloneView clones.BranchView",
@@ -391,6 +427,8 @@ _ROWS: Sequence[Command] = (
             Tool("task discard", ends_work=True)),
     Command("clone prune", "Remove the clones that are no longer needed.", ALL,
             "clone_remove:prune", ORCHESTRATORS, "clones.ClonesPruned", PERSON_CHECKS),
+    ),
+    "changes report cost stats prompt": lambda: (
     Command("changes", "List changes, and follow new ones.", "Results and costs",
             "changes:changes", READS, "changes.ChangeView", Tool("since task job limit")),
     # It writes a file wherever it is told to.
@@ -405,6 +443,8 @@ _ROWS: Sequence[Command] = (
             "prompt:prompt", READS,
             "guidance.PromptView guidance.PromptFiles guidance.PromptsChecked",
             Tool("name=path list=as_list", leads=True)),
+    ),
+    "knowledge": lambda: (
     Command("knowledge", "Read what earlier projects have documented.", "Guidance and references",
             about="Documents lie in .sow/knowledge and in the folders that "
                   ".sow/config.yaml names (`artifacts`). When a project is finished, sow "
@@ -417,6 +457,8 @@ _ROWS: Sequence[Command] = (
     Command("knowledge show", "Print a document, or the summary of a project.", ALL,
             "knowledge_show:show", READS, "knowledge.KnowledgeShown",
             Tool("document=name", leads=True)),
+    ),
+    "refs": lambda: (
     Command("refs", "Link other repositories for agents to read.", "Guidance and references",
             about="sow clones each repository once on a machine, for all your "
                   "repositories. The index (.sow/refs/index.yaml) is committed; the links "
@@ -444,6 +486,8 @@ _ROWS: Sequence[Command] = (
             Tool()),
     Command("refs prune", "Remove from the cache what no repository uses.", "Change",
             "refs_remove:prune", ORCHESTRATORS, "references.CachePruned", Tool("dry_run")),
+    ),
+    "config": lambda: (
     Command("config", "Choose which agent CLI plays which role.", "Settings and checks",
             code="config:config"),
     Command("config path", "Print the path of your config file.", "Read",
@@ -461,8 +505,12 @@ _ROWS: Sequence[Command] = (
     Command("config reset", "Return to the defaults, and keep a backup.", "Change",
             "config_file:reset", ORCHESTRATORS, "settings.SettingsRemoved",
             USERS_OWN, has_rule=False),
+    ),
+    "trust": lambda: (
     Command("trust", "Accept the command lines of this repository.", "Settings and checks",
             "trust:trust", PEOPLE, "settings.Trusted", DECIDED_BY_PERSON),
+    ),
+    "notify": lambda: (
     Command("notify", "List notifications; test your commands for them.", "Settings and checks",
             about="The commands are under `notify` in your own configuration: sow config edit."),
     Command("notify list", "List the notifications, and how each ended.", ALL,
@@ -471,6 +519,8 @@ _ROWS: Sequence[Command] = (
     Command("notify test", "Run your commands with an invented event.", ALL,
             "notify:test", ORCHESTRATORS, "notifications.NotificationTried",
             USERS_OWN, has_rule=False),
+    ),
+    "install": lambda: (
     Command("install", "Install sow into the agent CLI that you lead from.", "Settings and checks",
             about="sow installs commands, rules and news. It records what it has written "
                   "where, and `sow uninstall` removes exactly that."),
@@ -482,12 +532,16 @@ _ROWS: Sequence[Command] = (
     Command("install status", "Show what is installed, and where.", ALL,
             "install:status", READS, "installing.InstallStanding",
             USERS_OWN, has_rule=False),
+    ),
+    "uninstall": lambda: (
     Command("uninstall", "Remove what `sow install` has installed.", "Settings and checks",
             about="Nothing else is removed."),
     Command("uninstall claude", "Remove the plugin.", ALL,
             "install:uninstall_claude", PEOPLE, "installing.Installed", USERS_OWN),
     Command("uninstall agents-md", "Remove sow's text from AGENTS.md.", ALL,
             "install:uninstall_agents_md", PEOPLE, "installing.Installed", USERS_OWN),
+    ),
+    "doctor validate completion demo mcp news schema": lambda: (
     Command("doctor", "Check what agents need to run here.", "Settings and checks",
             "doctor:doctor", READS, "findings.Examination", Tool("executors", leads=True)),
     Command("validate", "Check all files of .sow; fix unambiguous problems.", "Settings and checks",
@@ -506,18 +560,38 @@ _ROWS: Sequence[Command] = (
             "news:news", READS, "installing.News", HOOK, has_rule=False),
     Command("schema", "Print the JSON Schema of a file or an output.", "For programs",
             "schema:schema", READS, "guidance.SchemaName", NO_PROJECT),
-)
-# fmt: on
-
-COMMANDS: Mapping[str, Command] = {row.words: row for row in _ROWS}
-"""Each command under its words. A command that has no row does not exist."""
-
-CALLABLE: Mapping[tuple[str, ...], Command] = {
-    row.path: row for row in COMMANDS.values() if row.right is not None
+    ),
 }
+# fmt: on
+"""The rows by the first words of those in a part, in the order of the help. A command makes those
+of its own part alone."""
+
+COMMANDS: Mapping[str, Command]
+"""Each command under its words. A command that has no row does not exist."""
+CALLABLE: Mapping[tuple[str, ...], Command]
 """The rows of COMMANDS that can be called: all but the groups that are nothing else."""
+
+
+@cache
+def _rows() -> Mapping[str, Command]:
+    return {row.words: row for part in _PARTS.values() for row in part()}
+
+
+def __getattr__(name: str) -> object:
+    """Make a table when it is asked for: a usual command line asks for neither."""
+    if name == "COMMANDS":
+        return _rows()
+    if name == "CALLABLE":
+        return {row.path: row for row in _rows().values() if row.right is not None}
+    raise AttributeError(name)
+
+
+def rows_beginning(word: str) -> Mapping[str, Command]:
+    """Return the commands that begin with a word, or lie beside those that do, by their words."""
+    parts = [part for words, part in _PARTS.items() if word in words.split()]
+    return {row.words: row for part in parts for row in part()}
 
 
 def rows_in(group: str) -> list[Command]:
     """Return the rows of a group's own commands, in the order of the help; `""` is sow itself."""
-    return [row for row in COMMANDS.values() if row.words.rpartition(" ")[0] == group]
+    return [row for row in _rows().values() if row.words.rpartition(" ")[0] == group]

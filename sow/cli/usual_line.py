@@ -14,7 +14,7 @@ from typing import Any
 from sow import env_vars
 from sow.cli.late_click import Declared, LateClass, Step
 from sow.cli.this_call import this_call
-from sow.commands import COMMANDS, Command
+from sow.commands import Command, rows_beginning
 from sow.plain_record import PlainRecord
 
 ARGUMENT_SETTINGS = frozenset({"metavar", "nargs", "required", "shell_complete", "type"})
@@ -63,8 +63,9 @@ def read_usual(line: Sequence[str]) -> UsualLine | None:
 
 def _row_of(line: Sequence[str]) -> Command | None:
     """Return the row of the command that a line begins with."""
+    rows = rows_beginning(line[0]) if line else {}
     for count in range(1, len(line) + 1):
-        row = COMMANDS.get(" ".join(line[:count]))
+        row = rows.get(" ".join(line[:count]))
         if row is None or row.path != tuple(line[:count]):
             return None
         if row.code:

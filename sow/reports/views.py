@@ -53,7 +53,7 @@ def job_detail(
     by_attempt: "Mapping[int, Used]",
 ) -> "JobDetail":
     """Return a job with what was asked for, each of its attempts, and what they have used."""
-    # A call that waits for a job tells its outcome alone, here and below.
+    # A call that waits for a job tells its outcome alone.
     from sow.reports.costs import cost_sum
     from sow.schema.output.jobs import JobDetail
 
@@ -72,7 +72,7 @@ def job_story(
     job: Job, attempts: Sequence[Attempt], seen: Seen, lines: Sequence[str]
 ) -> "JobStory":
     """Return a job with the lines that tell what happened to it."""
-    from sow.schema.output.jobs import JobStory
+    from sow.schema.output.jobs import JobStory  # as above
 
     return JobStory(**_fields(job, attempts, seen), story=tuple(lines))
 
@@ -128,7 +128,7 @@ def cancelled_view(
     job: Job, attempts: Sequence[Attempt], children: Sequence[JobView], kept: Sequence[JobView]
 ) -> "Cancelled":
     """Return a cancelled job with what became of the jobs that its agent had queued."""
-    from sow.schema.output.jobs import Cancelled
+    from sow.schema.output.jobs import Cancelled  # as above
 
     return Cancelled(
         **_fields(job, attempts, NOT_LOOKED), children=tuple(children), kept=tuple(kept)
@@ -137,7 +137,7 @@ def cancelled_view(
 
 def attempt_view(workspace: Workspace, attempt: Attempt, used: "CostSum | None") -> "AttemptView":
     """Return one attempt."""
-    from sow.schema.output.jobs import AttemptView
+    from sow.schema.output.jobs import AttemptView  # as above
 
     return AttemptView(
         attempt=attempt.number,

@@ -14,7 +14,7 @@ from command_tree import COMMANDS as TREE
 
 import sow
 from sow.cli.tree import root
-from sow.commands import COMMANDS, Command, rows_in
+from sow.commands import COMMANDS, Command, rows_beginning, rows_in
 from sow.schema.catalogue import printed_by
 
 ROWS = COMMANDS.values()
@@ -61,6 +61,12 @@ def test_help_prints_the_sections_and_those_of_daily_use_first() -> None:
     assert all(f"  {row.words} " in text and row.help in text for row in rows_in(""))
 
 
+def test_each_row_is_found_by_its_first_word() -> None:
+    for words, row in COMMANDS.items():
+        assert rows_beginning(words.split()[0])[words].code == row.code
+    assert rows_beginning("nothing") == {}
+
+
 def test_the_table_imports_nothing_of_sow_but_the_features() -> None:
     program = (
         "import sys, sow.commands; print(sorted(name for name in sys.modules if 'sow' in name))"
@@ -68,7 +74,7 @@ def test_the_table_imports_nothing_of_sow_but_the_features() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['sow', 'sow.commands', 'sow.features']"
+    assert done.stdout.strip() == "['sow', 'sow.commands', 'sow.features', 'sow.plain_record']"
 
 
 ROW = """
