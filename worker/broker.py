@@ -73,14 +73,19 @@ class Claims:
     most: int | None = None
     """Jobs of either sort that this worker may run while the machine is short (`room`)."""
 
+    @property
+    def limits(self) -> leases.Limits:
+        """What bounds a claim."""
+        return {"total": self.total, "own": self.own, "checks": self.checks, "most": self.most}
+
 
 class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
     """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
 
     Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
-    is asked before each claim, and told whether anything waits, and whether anything has failed in
-    a batch meanwhile. `look_round` is called where nothing may run, and returns after how many
-    seconds it is to be called again.
+    is asked before each claim, and told whether anything waits that the limits allow now, and
+    whether anything has failed in a batch meanwhile. `look_round` is called where nothing may run,
+    and returns after how many seconds it is to be called again.
     """
 
     blocking = True
@@ -173,21 +178,15 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
             waiters.reclaim_lent(self.database, self.workspace)
             if mended := leases.mend_waits(self.database, now=now):
                 logger.warning("the clock was set back; the waits of %d jobs start again", mended)
-            is_anything_queued = leases.is_anything_queued(self.database)
-            has_failed = is_anything_queued and batch_news.has_new_failure(self.database)
-        if self.may_take is not None and not self.may_take(is_anything_queued, has_failed):
+            may_run = leases.is_any_claimable(
+                self.database, claims.worker_id, **claims.limits, now=now
+            )
+            has_failed = may_run and batch_news.has_new_failure(self.database)
+        if self.may_take is not None and not self.may_take(may_run, has_failed):
             return None
-        if not is_anything_queued:
+        if not may_run:
             return None
-        return leases.claim(
-            self.database,
-            claims.worker_id,
-            total=claims.total,
-            own=claims.own,
-            checks=claims.checks,
-            most=claims.most,
-            now=now,
-        )
+        return leases.claim(self.database, claims.worker_id, **claims.limits, now=now)
 
     def _wait_seconds(self) -> float:
         now = utc_now()

@@ -36,12 +36,12 @@ class Reserve:
         self._short_of = ""
         self._on_record = ""
 
-    def allows_another(self, *, is_anything_queued: bool) -> bool:
+    def allows_another(self, *, may_run: bool) -> bool:
         """Whether a job may be taken now. Raises QueueChanged.
 
-        Nothing is looked at, or told, while nothing waits.
+        Nothing is looked at, or told, while no job `may_run`: none waits, or the limits allow none.
         """
-        if not self._short_of and not is_anything_queued:
+        if not self._short_of and not may_run:
             return True
         found, free = next(self._shortages(), ("", 0))
         if found != self._short_of:

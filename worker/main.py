@@ -207,11 +207,11 @@ class WorkerProcess:
     def _look_round(self) -> float:
         return self.housekeeping.look_round()
 
-    def _may_take(self, is_anything_queued: bool, has_failed: bool) -> bool:
+    def _may_take(self, may_run: bool, has_failed: bool) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one."""
         if has_failed:
             self.housekeeping.drive_batches()
-        return self.reserve.allows_another(is_anything_queued=is_anything_queued)
+        return self.reserve.allows_another(may_run=may_run)
 
     def _leave_without_queue(self, error: QueueChanged) -> None:
         self.departure.without_queue(error)

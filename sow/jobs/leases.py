@@ -11,7 +11,7 @@ The promises:
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from sow.ids import JobId, WorkerId
 from sow.jobs import records
@@ -131,15 +131,40 @@ CHECKS = 2
 """How many jobs without an agent run at once where nobody says another number."""
 
 
+class Limits(TypedDict):
+    """What bounds a claim; `claim` says how."""
+
+    total: int
+    own: int
+    checks: NotRequired[int]
+    most: NotRequired[int | None]
+
+
+def _parameters(worker_id: WorkerId, now: float, limits: Limits) -> dict[str, Any]:
+    return {
+        "queue": QUEUE,
+        "worker": worker_id,
+        "now": now,
+        "checks": CHECKS,
+        "most": None,
+        **limits,
+    }
+
+
+def is_any_claimable(
+    database: Database, worker_id: WorkerId, *, now: float, **limits: Unpack[Limits]
+) -> bool:
+    """Whether `claim` would take a message now. Others may be quicker."""
+    parameters = _parameters(worker_id, now, limits)
+    return is_anything_queued(database) and database.row(CLAIMABLE, parameters) is not None
+
+
 def claim(
     database: Database,
     worker_id: WorkerId,
     *,
-    total: int,
-    own: int,
     now: float,
-    checks: int = CHECKS,
-    most: int | None = None,
+    **limits: Unpack[Limits],
 ) -> bytes | None:
     """Take the first message that may run now, and lease its job to `worker_id`.
 
@@ -152,15 +177,7 @@ def claim(
     job that is retried keeps its place. A loss of power before the next commit puts the
     message back into the queue: nothing was begun for it.
     """
-    parameters = {
-        "queue": QUEUE,
-        "now": now,
-        "total": total,
-        "own": own,
-        "checks": checks,
-        "most": most,
-        "worker": worker_id,
-    }
+    parameters = _parameters(worker_id, now, limits)
     with database.transaction(durable=False):
         while row := database.row(CLAIMABLE, parameters):
             database.run("delete from task where id = ?", (row["id"],))

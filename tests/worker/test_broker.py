@@ -9,7 +9,7 @@ import pytest
 from watch_cases import ME, WatchSite
 
 from sow.ids import JobId
-from sow.jobs import jobs, leases, waiters, workers
+from sow.jobs import control, jobs, leases, waiters, workers
 from sow.jobs.doorbell import Bell
 from sow.schema.job import JobState
 from worker.broker import FALLBACK_SECONDS, Claims, SowHuey, make_huey
@@ -165,3 +165,31 @@ def test_huey_makes_no_table_and_closes_nothing(site: WatchSite) -> None:
     names = {row["name"] for row in site.database.rows("select name from sqlite_master")}
     assert "counter" not in names
     assert huey.storage.blocking is True
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_the_machine_is_looked_at_only_for_a_job_that_the_limits_allow(
+    site: WatchSite, is_paused: bool
+) -> None:
+    asked: list[bool] = []
+
+    def may_take(may_run: bool, _: bool) -> bool:
+        asked.append(may_run)
+        return True
+
+    now, limits = site.context.now(), Claims(ME, total=1, own=1)
+    for task in ("010", "020"):
+        leases.enqueue(site.database, site.job(task).id, now=now)
+    if is_paused:
+        control.pause(site.database, now=now)
+    huey = huey_of(site, claims=limits, bell=Listener(), may_take=may_take)
+    assert (huey.dequeue() is None) == is_paused
+    assert huey.dequeue() is None
+    assert asked[0] != is_paused
+    assert not any(asked[1:])
+
+
+def test_a_job_that_the_machine_has_no_room_for_is_not_taken(site: WatchSite) -> None:
+    leases.enqueue(site.database, site.job().id, now=site.context.now())
+    huey = huey_of(site, claims=claims(), bell=Listener(), may_take=lambda *_: False)
+    assert huey.dequeue() is None
