@@ -18,7 +18,7 @@ from typing import Any, cast
 from huey import SqliteHuey
 from huey.registry import Message
 from huey.serializer import Serializer
-from huey.storage import EmptyData, SqliteStorage
+from huey.storage import SqliteStorage
 
 from sow.clock import utc_now
 from sow.errors import QueueError
@@ -132,14 +132,6 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         """Leave the connection open: it is not huey's alone."""
         return False
 
-    def delete_data(self, key: str) -> bool:
-        """Remove what huey has under a key; tell whether there was anything.
-
-        After each job huey removes the mark that it was revoked. Most often there is none: that is
-        found without a transaction.
-        """
-        return self.peek_data(key) is not EmptyData and bool(super().delete_data(key))
-
     def enqueue(self, data: bytes, priority: float | None = None) -> None:
         """Put a message into the queue, joined to its job, and wake the workers."""
         leases.enqueue_message(self.database, data, priority=priority, now=utc_now())
@@ -200,6 +192,14 @@ class SowHuey(SqliteHuey):  # type: ignore[misc] # huey ships no types
     def get_storage(self, **kwargs: Any) -> QueueStorage:
         """Build the storage; huey passes the keyword arguments of its constructor."""
         return QueueStorage(self.name, **kwargs)
+
+    def is_revoked(self, *_: Any, **__: Any) -> bool:
+        """Nothing is: a job is cancelled on its record, where its start looks."""
+        return False
+
+    def delete(self, _: str) -> bool:
+        """Remove nothing: huey keeps no mark of a job, and asks for its removal after each one."""
+        return False
 
 
 def make_huey(run: Callable[[JobId], None], **storage: Any) -> SowHuey:

@@ -193,3 +193,15 @@ def test_a_job_that_the_machine_has_no_room_for_is_not_taken(site: WatchSite) ->
     leases.enqueue(site.database, site.job().id, now=site.context.now())
     huey = huey_of(site, claims=claims(), bell=Listener(), may_take=lambda *_: False)
     assert huey.dequeue() is None
+
+
+def test_huey_asks_for_no_mark_of_a_job_that_it_runs(site: WatchSite) -> None:
+    """Nothing is revoked by it, and it keeps no results: each question would cost each job."""
+    asked: list[str] = []
+    huey = huey_of(site, claims=claims(), bell=Listener())
+    huey.run_job(site.job().id)
+    task = huey.dequeue()
+    site.database.connection.set_trace_callback(asked.append)
+    huey.execute(task)
+    site.database.connection.set_trace_callback(None)
+    assert asked == []
