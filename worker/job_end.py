@@ -171,12 +171,15 @@ def end_unwritten(
         _conclude(context, job)
 
 
-def tell_of_end(context: WorkerContext, job: Job) -> None:
-    """Say how a job has ended, in a log too, and ring those who wait; after the commit."""
+def tell_of_end(context: WorkerContext, job: Job, *, attempt: int | None = None) -> None:
+    """Say how a job has ended, in a log too, and ring those who wait; after the commit.
+
+    `attempt` is the number of the job's last one, where that is known.
+    """
     with context.database.reading():
         ended = jobs.get_job(context.database, job.id)
         waiting = waiters.of_job(context.database, job.id)
-    if log_end(context.workspace, context.database, ended):
+    if log_end(context.workspace, context.database, ended, attempt=attempt):
         context.told_ends.add(job.id)
     tell(job, _story(ended))
     waiters.ring(context.workspace, waiting)

@@ -41,8 +41,9 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
     kind = worker_kind(running.job)
-    job = running.job
-    others_run = leases.is_any_other_leased(context.database, job.id)
+    with context.database.reading():
+        others_run = leases.is_any_other_leased(context.database, running.job.id)
+        job = jobs.get_job(context.database, running.job.id)
     if not context.state.opens_after_end(
         job.project_id, job.task_id, running.over_since, others_run=others_run
     ):
@@ -50,7 +51,6 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
         return
     concluded = running.verdict or recorded(running)
     for _ in range(MOST_JUDGEMENTS):
-        job = jobs.get_job(context.database, running.job.id)
         verdict = concluded or kind.judge(context, running, job, exit_facts)
         next_step = kind.decide(context, running, job, verdict)
         ending: Recording = partial(_conclude, context, running, kind, job, exit_facts, verdict)
@@ -69,6 +69,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
             context.state.look()
         else:
             return
+        job = jobs.get_job(context.database, job.id)
     raise StateError(
         f"the status of task {running.job.task_id} changed while sow ended its job",
         hint="sow tries again automatically.",

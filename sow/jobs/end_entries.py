@@ -62,10 +62,12 @@ def log_ends(workspace: Workspace, database: Database, written: set[JobId] | Non
             _remember(workspace, database, logged)
 
 
-def log_end(workspace: Workspace, database: Database, job: Job) -> bool:
+def log_end(
+    workspace: Workspace, database: Database, job: Job, *, attempt: int | None = None
+) -> bool:
     """Tell in its log how a job has just ended, before anybody is rung; return whether it says so.
 
-    Raises nothing.
+    `attempt` is the number of its last one, where that is known. Raises nothing.
 
     The entry may be lost with the power until the next `log_ends`, which writes again what is
     missing; that a log tells of this end does not go on record here.
@@ -73,7 +75,8 @@ def log_end(workspace: Workspace, database: Database, job: Job) -> bool:
     with suppress(SowError, OSError):
         if project_id_at(workspace.root) == job.project_id:
             at = job.ended_at or job.created_at
-            _write(workspace, database, job, job.state, job.reason, at=at, durable=False)
+            words = job.state, job.reason
+            _write(workspace, database, job, *words, at=at, durable=False, attempt=attempt)
             return True
     return False
 
@@ -110,10 +113,21 @@ def _remember(workspace: Workspace, database: Database, logged: Logged) -> None:
 
 
 def end_entry(
-    database: Database, job: Job, state: JobState, words: str, *, at: float, text: str = ""
+    database: Database,
+    job: Job,
+    state: JobState,
+    words: str,
+    *,
+    at: float,
+    text: str = "",
+    attempt: int | None = None,
 ) -> LogEntry:
-    """Return the entry about the end of a job; `words` say how, or why."""
-    last = jobs.last_attempt(database, job.id)
+    """Return the entry about the end of a job; `words` say how, or why.
+
+    `attempt` is the number of the job's last one, which is looked up where it is not known.
+    """
+    if attempt is None and (last := jobs.last_attempt(database, job.id)) is not None:
+        attempt = last.number
     return LogEntry(
         timestamp=format_time(at),
         agent="sow",
@@ -122,7 +136,7 @@ def end_entry(
         text=text,
         role=job.agent,
         job=job.id,
-        attempt=last.number if last is not None else None,
+        attempt=attempt,
         event=JOB,
         id=_entry_id(database, job),
     )
@@ -165,13 +179,15 @@ def _write(
     *,
     at: float,
     durable: bool = True,
+    attempt: int | None = None,
 ) -> bool:
     """Write the entry about the end of a job, unless it is there; tell whether it was synced."""
     folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
     with locked_once(folder):
         if has_entry(folder, _entry_id(database, job)):
             return False  # whoever wrote it may not have synced it
-        entry = end_entry(database, job, state, _words(job, state, reason), at=at)
+        words = _words(job, state, reason)
+        entry = end_entry(database, job, state, words, at=at, attempt=attempt)
         write_entry(folder, entry, durable=durable)
     return durable
 

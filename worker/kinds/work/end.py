@@ -170,7 +170,7 @@ def _follow(
         log_failure(context, job, verdict.reason)
     change_under_lease(context, job, running.lease, change, record, attempt=number)
     if is_final:
-        tell_of_end(context, job)
+        tell_of_end(context, job, attempt=number)
 
 
 def _tells_files(running: Running) -> Change:
@@ -302,7 +302,8 @@ def tree_is_old(root: Path, since: float) -> bool:
 
     False where that cannot be told.
     """
-    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+    above = (root, *root.parents)
+    top = next((each for each in above if os.path.exists(f"{each}/.git")), root)  # noqa: PTH110
     try:
         if _is_newer(top.stat(), since):
             return False
