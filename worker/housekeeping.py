@@ -74,6 +74,7 @@ class Housekeeping:
         self._sweep_after = 0.0
         self._is_swept = False
         self._look_round_after = 0.0
+        self._drive_after = 0.0
 
     def look_round(self) -> float:
         """See to all else when nothing may be claimed; return after how long that is due again.
@@ -116,8 +117,14 @@ class Housekeeping:
                 return self._fork_servers.start_in_peace()
         return math.inf
 
+    def drive_batches_if_due(self) -> None:
+        """Drive them unless that was done a moment ago: a job that starts is no news to many."""
+        if time.monotonic() >= self._drive_after:
+            self.drive_batches()
+
     def drive_batches(self) -> None:
         """Do what follows for the batches that something has happened to; leave with the queue."""
+        self._drive_after = time.monotonic() + LOOK_ROUND_SECONDS
         try:
             self._batches.drive()
         except QueueChanged as error:

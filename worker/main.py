@@ -179,7 +179,7 @@ class WorkerProcess:
             workers.wake(self.context.workspace)  # nothing was started: its slot is free
         # A long queue leaves no time to look round.
         self.housekeeping.recover_if_due()
-        self.housekeeping.drive_batches()
+        self.housekeeping.drive_batches_if_due()
 
     def _start_failed(self, job_id: JobId, error: Exception) -> None:
         """Have a job tried again that the machine would not start now; fail it by any other fault.

@@ -1,0 +1,36 @@
+"""How often a worker sees to what is no job."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from worker import housekeeping
+from worker.housekeeping import LOOK_ROUND_SECONDS, Housekeeping
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Give the time of `housekeeping`, which stands still but where a test sets it."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(housekeeping, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def test_batches_are_driven_after_a_start_but_not_after_each_of_many(
+    clock: SimpleNamespace,
+) -> None:
+    driven: list[float] = []
+    anything: Any = SimpleNamespace(workspace=None, database=None)
+    keeping = Housekeeping(
+        anything, anything, anything, anything, anything, anything, idle_exit_seconds=None
+    )
+    batches: Any = SimpleNamespace(drive=lambda: driven.append(clock.now))
+    keeping._batches = batches
+    for _ in range(3):
+        keeping.drive_batches_if_due()
+    assert driven == [100.0]
+    clock.now += LOOK_ROUND_SECONDS
+    keeping.drive_batches_if_due()
+    keeping.drive_batches()
+    assert driven == [100.0, clock.now, clock.now]
