@@ -7,6 +7,7 @@ ended. Owns the search and the refusal; ends nothing.
 
 import os
 import time
+from functools import cache, partial
 
 import msgspec
 
@@ -73,10 +74,11 @@ def find_strays(
     are not seen.
     """
     carriers: dict[tuple[TaskId, str], list[int]] = {}
+    is_here = cache(partial(_is_here, workspace=workspace))
     for pid in process_facts.carriers(env_vars.TASK_ID, *task_ids):
         variables = process_facts.variables(pid) or {}
         attempt = variables.get(env_vars.ATTEMPT_ID)
-        if attempt and _is_here(variables.get(env_vars.ROOT, ""), workspace):
+        if attempt and is_here(variables.get(env_vars.ROOT, "")):
             task_id = TaskId(variables.get(env_vars.TASK_ID, ""))
             carriers.setdefault((task_id, attempt), []).append(pid)
     names = list({attempt for _, attempt in carriers})

@@ -183,6 +183,8 @@ def quote(text: str) -> str:
     text = readable(text)
     if _is_plain(text):
         return text
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{"".join(_escaped(character) for character in text)}"'
 
 

@@ -40,7 +40,7 @@ class TaskPlace(NamedTuple):
     @property
     def state(self) -> Path:
         """The task's `state.yaml`."""
-        return self.folder / "state.yaml"
+        return Path(f"{self.at}/state.yaml")
 
     @property
     def description(self) -> Path:
@@ -50,7 +50,7 @@ class TaskPlace(NamedTuple):
     @property
     def log(self) -> Path:
         """What has been done, entry by entry."""
-        return self.folder / "log.md"
+        return Path(f"{self.at}/log.md")
 
     @property
     def feedback(self) -> Path:

@@ -99,8 +99,14 @@ def _data_of(source: str) -> object:
 def unshared(data: Any) -> Any:
     """Return `data` with each alias a value of its own, so that a change of one is of that one."""
     if isinstance(data, dict):
-        return {key: unshared(value) for key, value in data.items()}
+        return {
+            key: unshared(value) if isinstance(value, CONTAINERS) else value
+            for key, value in data.items()
+        }
     return [unshared(item) for item in data] if isinstance(data, list) else data
+
+
+CONTAINERS = (dict, list)
 
 
 def _may_be_deep(source: str) -> bool:

@@ -6,6 +6,7 @@ for this one's. Imports next to nothing: `sow agent log` passes through here.
 """
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from sow.git.head import BLANKS, common_dir, find_git, small_text
@@ -113,7 +114,13 @@ def root_of(path: Path) -> Path | None:
     """Return the root of the workspace whose project `path` lies in."""
     text = str(path)
     at = text.rfind(f"/{SOW_FOLDER}/project")
-    return Path(text[:at] or "/") if at >= 0 else None
+    return _path(text[:at] or "/") if at >= 0 else None
+
+
+@lru_cache(maxsize=8)
+def _path(text: str) -> Path:
+    """Return a path, whose parts are looked for once: it is asked for at each reading."""
+    return Path(text)
 
 
 def kept_at(root: Path) -> Kept | None:
@@ -128,7 +135,13 @@ def kept_at(root: Path) -> Kept | None:
 
 def project_id_at(root: Path) -> str:
     """Return the id of the project that is checked out in a workspace; empty for none."""
-    for line in small_text(f"{root}/{SOW_FOLDER}/project/state.yaml").split("\n"):
+    return _id_in(small_text(f"{root}/{SOW_FOLDER}/project/state.yaml"))
+
+
+@lru_cache(maxsize=4)
+def _id_in(text: str) -> str:
+    """Return the project's id in the beginning of its state: the same text is searched once."""
+    for line in text.split("\n"):
         key, _, value = line.partition(":")
         if (
             key[:1] in (" ", "\t")
