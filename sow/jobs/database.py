@@ -10,6 +10,7 @@ Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit, sa
 transaction says that a loss of power may undo it.
 """
 
+import os
 import sqlite3
 from _thread import RLock  # `threading` takes long to import
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +99,10 @@ class Database:
         self._is_looked_at = False
         self._waits_for_disk = True
         self._for_good: dict[str, str | None] = {}
+        self._run = str(path.parent)
         self._read_in: Marks | None = None  # as they were when the format was looked at last
+        self._format_of: tuple[int, int] | None = None
+        """By what it was known then: the commits of others, and the inode of the file's folder."""
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
@@ -258,16 +262,28 @@ class Database:
         Raise QueueReplaced when another file was copied over it.
         """
         with self._faults:
-            if self._read_in is None or self._marks.file_written != self._read_in.file_written:
+            is_as_read = (
+                self._read_in is not None and self._marks.file_written == self._read_in.file_written
+            )
+            if not is_as_read:
                 # SQLite does not notice that: it would go on with the pages that it remembers.
                 self.connection.execute("pragma shrink_memory")
+            seen = self._commits_of_others(), os.stat(self._run).st_ino  # noqa: PTH116
+            if is_as_read and seen == self._format_of:
+                # Nobody but we has committed since: SQLite would give the pages that it remembers.
+                self._read_in = self._marks
+                return
             version = format_of(self.connection)
             is_ours = is_signed(self.connection, self.path.parent)
         if version > FORMAT:
             raise NewerQueue(self.path, version, FORMAT, maker_of(self.connection))
         if version < FORMAT or not is_ours:
             raise QueueReplaced(self.path)
-        self._read_in = self._marks
+        self._read_in, self._format_of = self._marks, seen
+
+    def _commits_of_others(self) -> int:
+        """Return a number that is another one once another connection has committed."""
+        return int(self.connection.execute("pragma data_version").fetchone()[0])
 
     def close(self) -> None:
         """Close the connection.

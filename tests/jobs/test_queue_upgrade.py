@@ -16,9 +16,10 @@ from sow.errors import ExitCode, QueueError
 from sow.ids import TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_queue
-from sow.jobs.faults import NewerQueue
+from sow.jobs.faults import NewerQueue, QueueReplaced
 from sow.jobs.migrations import FORMS, statements, take_step
 from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
+from sow.jobs.queue_owner import ROW
 from sow.paths import Workspace
 
 UPGRADER = Path(__file__).with_name("upgrading_process.py")
@@ -213,6 +214,26 @@ def test_a_newer_file_is_refused_by_name_and_left_alone(workspace: Workspace) ->
     )
     assert caught.value.hint.startswith("Use sow 0.9 or newer.")
     assert workspace.queue_db.read_bytes() == before
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_connection_that_has_worked_notices_a_change_of_the_form(
+    database: Database, workspace: Workspace, reads: bool
+) -> None:
+    """It goes by what it has seen until somebody else commits, whose pages lie in the log alone."""
+    kept = insert(database)
+    database.row("select * from job")
+    with closing(sqlite3.connect(workspace.queue_db, isolation_level=None)) as file:
+        file.execute(f"pragma user_version = {FORMAT + 1}")
+        with pytest.raises(NewerQueue):
+            database.row("select * from job") if reads else insert(database, "020")
+        assert [row[0] for row in file.execute("select id from job")] == [kept.id]
+        file.execute(f"pragma user_version = {FORMAT}")
+        database.row("select * from job")
+        file.execute("delete from control where name = ?", (ROW,))
+        with pytest.raises(QueueReplaced):
+            database.row("select * from job") if reads else insert(database, "020")
+        assert [row[0] for row in file.execute("select id from job")] == [kept.id]
 
 
 def test_an_open_connection_writes_nothing_into_a_newer_file(
