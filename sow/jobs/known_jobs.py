@@ -66,7 +66,7 @@ class KnownJobs:
 def warnings_of(database: Database, job_id: JobId) -> list[str]:
     """Return the warnings that a job has caused: little is left of what limits it."""
     rows = database.rows(
-        "select data from change where job = ? and kind = 'warning' order by seq", (job_id,)
+        "select data from change where job = ? and kind = 'budget' order by seq", (job_id,)
     )
     if not rows:
         return []
