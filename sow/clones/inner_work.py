@@ -34,7 +34,7 @@ CONFIG_LIMIT = 1 << 20
 FILE_SCHEME = "file://"
 NOT_A_PATH = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[^/]*:")
 """How an address begins that leads to a program or another machine: `https://`, `host:`."""
-ADDRESS = re.compile(r"remote\.(.+)\.url", re.DOTALL)
+ADDRESS = re.compile(r"(?s)remote\.(.+)\.url")
 FILES_SECONDS = 120.0
 
 

@@ -30,7 +30,7 @@ MARKS = "%x00".join(
         *(f"%(trailers:key={mark},valueonly,separator=%x2C)" for mark in (TASK_MARK, COMMIT_MARK)),
     )
 )
-FALSE = re.compile(rf"\W*(?:{TASK_MARK}|{COMMIT_MARK})\b|.*-{{20,}} >8 -{{20,}}", re.IGNORECASE)
+FALSE = re.compile(rf"(?i)\W*(?:{TASK_MARK}|{COMMIT_MARK})\b|.*-{{20,}} >8 -{{20,}}")
 """A line that git could take for one of ours, or for the end of a message, which hides ours."""
 
 

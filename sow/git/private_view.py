@@ -39,7 +39,7 @@ STORING = re.compile(
 )
 """The settings of the main repository without which the same files would be other contents."""
 
-ELSEWHERE = re.compile(rb"include|worktreeconfig", re.IGNORECASE)
+ELSEWHERE = re.compile(rb"(?i)include|worktreeconfig")
 """Stands in a repository's settings where others lie in another file."""
 
 SETTINGS = """\
