@@ -25,7 +25,7 @@ def take_up_unseen(main: MainCheckout, place: Place, task: Task, *, now: float) 
         return None  # its agent goes on, or a merge brings it
     if branch_commit(main.repository, place.branch) is not None:
         return None
-    if not is_untaken(main, task, None, was_prevented=False):
+    if not is_untaken(main, place, task, None, was_prevented=False):
         return None
     refuse_while_live(main.workspace, TaskId(task.id), has_option=False)
     # Few clones hold work that nobody has brought here.

@@ -12,7 +12,7 @@ from sow.clones.place import branch_of, known_clone
 from sow.clones.task_diff import facts_of
 from sow.config.clones import CloneSettings
 from sow.errors import StateError
-from sow.git.repository import repository_of
+from sow.git.repository import branch_commit, repository_of
 from sow.git.view import view_of
 from sow.paths import Workspace
 from sow.schema.task import Task
@@ -27,7 +27,7 @@ def judged_commit(workspace: Workspace, task: Task) -> str:
         return repository_of(workspace.root).commit
     main = _checkout(workspace)
     branch = branch_of(main.repository, main.project, task)
-    commit = view_of(main.repository.top).commit_of(f"refs/heads/{branch}")
+    commit = branch_commit(main.repository, branch)
     if commit is None:
         raise StateError(
             f"task {task.id} cannot be reviewed: {main.repository.top} has no branch {branch}",
@@ -50,7 +50,7 @@ def judged_change(workspace: Workspace, task: Task, commit: str) -> Difference:
     facts = facts_of(workspace.root, main.repository.top, main.repository.top, branch, base)
     view = view_of(main.repository.top)
     project = main.project_branch
-    tip = view.commit_of(f"refs/heads/{project}") if project else None
+    tip = branch_commit(main.repository, project) if project else None
     return difference(view, facts, commit, tip)
 
 

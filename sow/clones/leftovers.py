@@ -16,7 +16,7 @@ from sow.clones.conflicts import unsolved_paths
 from sow.clones.steps import no_step
 from sow.clones.update import UNFINISHED, finish_update
 from sow.clones.work_tree import Untaken, WorkTree, hide_absent, take, work_tree
-from sow.git.identity import identity_of, note_of_nobody
+from sow.git.identity import COMMITTER, identity_of, note_of_committer
 from sow.git.inert_refs import (
     check_out_name,
     read_head,
@@ -83,7 +83,7 @@ def commit_leftovers(
         here = view.commit_of(head.commit) if head.commit else None
         if here is None:
             return _untouched(on_branch, "no commit is checked out in the clone")
-        tip = next(filter(view.commit_of, filter(None, (on_branch, known, facts.base))), here)
+        tip = here if on_branch == here else _known_tip(view, on_branch, known, facts.base) or here
         found = work_tree(view, facts, here, withheld)
         if head.branch != facts.branch and not view.is_ancestor(tip, here):
             there = _already_on_branch(view, facts, here, tip, withheld)
@@ -96,7 +96,7 @@ def commit_leftovers(
             reason = "a merge is in progress in the clone, and these conflicts are not solved"
             return replace(_untouched(on_branch, ""), untaken=(Untaken(reason, unsolved),))
         text = _message(task, name)
-        commit = _commit(view, main, found, here, merged, text)
+        commit, committer = _commit(view, main, found, here, merged, text)
         step("commit made")
         if commit != here:
             write_file(git_dir, "index", index_of(view).read_bytes())
@@ -104,7 +104,7 @@ def commit_leftovers(
             step("index written")
         notes = _moved(git_dir, facts, head.branch, on_branch, commit, step)
         if commit != here:
-            notes += note_of_nobody(view, commit)
+            notes += note_of_committer(committer)
     if commit != here or read_text(git_dir, MERGE_FILES[-1], TEXT_LIMIT) is not None:
         for file in MERGE_FILES:
             remove_file(git_dir, file)
@@ -112,6 +112,11 @@ def commit_leftovers(
     if commit == here:
         return Leftovers(commit, notes=notes, untaken=found.untaken)
     return Leftovers(commit, commit, found.paths, notes, found.untaken)
+
+
+def _known_tip(view: View, *commits: str | None) -> str | None:
+    """Return the first of some commits that the clone has."""
+    return next(filter(view.commit_of, filter(None, commits)), None)
 
 
 def _message(task: str, name: str) -> str:
@@ -169,16 +174,20 @@ def _merge_head(view: View, git_dir: Path, here: str) -> str | None:
 
 def _commit(
     view: View, main: Repository, found: WorkTree, here: str, merged: str | None, text: str
-) -> str:
-    """Return the commit that holds all that can be taken; `here` where there is nothing."""
+) -> tuple[str, str]:
+    """Return the commit that holds all that can be taken, and its committer's address.
+
+    It is `here` where there is nothing.
+    """
     if not found.paths and not merged:
-        return here
+        return here, ""
     tree = take(view, found)
     if not merged and tree == view.text("rev-parse", f"{here}^{{tree}}"):
-        return here
+        return here, ""
     parents = [word for parent in (here, merged) if parent for word in ("-p", parent)]
     variables = identity_of(main.top)
-    return view.text("commit-tree", tree, *parents, stdin=text.encode(), variables=variables)
+    commit = view.text("commit-tree", tree, *parents, stdin=text.encode(), variables=variables)
+    return commit, variables[COMMITTER]
 
 
 def _moved(

@@ -14,8 +14,7 @@ from sow.clones.clone_facts import CloneFacts
 from sow.clones.record import CloneRecord, noted_clone
 from sow.config.clones import CloneSettings
 from sow.errors import ConfigurationError, StateError
-from sow.git.repository import Repository
-from sow.git.view import view_of
+from sow.git.repository import Repository, branch_commit
 from sow.ids import TaskId
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -99,7 +98,7 @@ def place_of(
             project=project.id,
             task=TaskId(task.id),
             path=path,
-            branch=branch_of(repository, project, task),
+            branch=_own_branch(known, project, task) or branch_name(project, task.id),
             inside=inside_of(workspace.root, repository.top),
             base=known.base if known is not None else "",
         )
@@ -119,9 +118,14 @@ def known_clone(
 def branch_of(repository: Repository, project: Project, task: Task) -> str:
     """Return the name of a task's branch: the one on record, where sow has named it."""
     known = known_clone(repository, project, task)
-    if known is not None and is_own_branch(known.branch, project.id, task.id):
-        return known.branch
-    return branch_name(project, task.id)
+    return _own_branch(known, project, task) or branch_name(project, task.id)
+
+
+def _own_branch(known: CloneRecord | TaskClone | None, project: Project, task: Task) -> str | None:
+    """Return the branch on record; None where sow has not named it."""
+    if known is None or not is_own_branch(known.branch, project.id, task.id):
+        return None
+    return known.branch
 
 
 def is_own_branch(branch: str, project_id: str, task_id: str) -> bool:
@@ -201,9 +205,7 @@ def safe_name(text: str) -> str:
 def refuse_branch_in_the_way(repository: Repository, branch: str) -> None:
     """Raise BranchInPlaceOfFolder where a branch is named like a folder of `branch`."""
     parts = branch.split("/")
-    view = view_of(repository.top)
     for count in range(1, len(parts)):
         above = "/".join(parts[:count])
-        code, _, _ = view.answer("show-ref", "--verify", "--quiet", f"refs/heads/{above}")
-        if code == 0:
+        if branch_commit(repository, above) is not None:
             raise BranchInPlaceOfFolder(above, branch)

@@ -37,12 +37,13 @@ class NothingToTakeUp(StateError):
         )
 
 
-def is_untaken(main: MainCheckout, task: Task, tip: str | None, *, was_prevented: bool) -> bool:
+def is_untaken(
+    main: MainCheckout, place: Place, task: Task, tip: str | None, *, was_prevented: bool
+) -> bool:
     """Whether a whole clone has work that the repository lacks, whose branch is at `tip` there.
 
     `was_prevented`: somebody has tried to bring it back, so what is not committed counts, too.
     """
-    place = main.place(task)
     if state_of(place) is not CloneState.WHOLE:
         return False
     try:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from sow.clones.main_checkout import MainCheckout, branch_tip, main_checkout, project_branch
 from sow.clones.merge_marks import lost_results
+from sow.clones.place import Place
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
 from sow.clones.taken_up import is_untaken
 from sow.config.checks import read_repository
@@ -71,10 +72,14 @@ def _changed_at(main: MainCheckout, path: str) -> float:
 
 @dataclass
 class TaskBranches:
-    """What git says of the tasks' branches: asked where it is needed, and of a commit once."""
+    """What git says of the tasks' branches: asked where it is needed, and of a commit once.
+
+    For one look: where the clone of a task lies is read once.
+    """
 
     workspace: Workspace
     answers: dict[tuple[str, ...], bool]
+    _places: dict[str, tuple[Task, Place]] = field(default_factory=dict)
 
     @cached_property
     def main(self) -> MainCheckout:
@@ -88,9 +93,15 @@ class TaskBranches:
         branch, repository = project_branch(self.main), self.main.repository
         return repository.commit if repository.branch == branch else branch_tip(self.main, branch)
 
+    def _place(self, task: Task) -> Place:
+        known = self._places.get(task.id)
+        if known is None or known[0] is not task:
+            known = self._places[task.id] = task, self.main.place(task)
+        return known[1]
+
     def tip(self, task: Task) -> str | None:
         """Return the last commit of a task's branch in the repository."""
-        name = f"refs/heads/{self.main.place(task).branch}"
+        name = f"refs/heads/{self._place(task).branch}"
         try:
             return read_ref(self.main.repository.common_dir, name)
         except UnsafeClone:  # the branches are kept in another form
@@ -121,11 +132,11 @@ class TaskBranches:
 
     def is_untaken(self, task: Task, tip: str | None, *, was_prevented: bool) -> bool:
         """Whether a task's clone has work that the repository lacks."""
-        return is_untaken(self.main, task, tip, was_prevented=was_prevented)
+        return is_untaken(self.main, self._place(task), task, tip, was_prevented=was_prevented)
 
     def clone_is_gone(self, task: Task) -> bool:
         """Whether nothing lies where a task's clone should."""
-        return not os.path.lexists(self.main.place(task).path)
+        return not os.path.lexists(self._place(task).path)
 
     def stands(self, task: Task, judged: str, tip: str) -> bool:
         """Whether a verdict on a commit holds for the branch as it is now."""
@@ -133,7 +144,7 @@ class TaskBranches:
             return True
         key = ("stands", judged, tip, self.project_tip)
         if key not in self.answers:
-            facts, repository = self.main.place(task).since(judged), self.main.repository
+            facts, repository = self._place(task).since(judged), self.main.repository
             self.answers[key] = differs_by_merges_alone(
                 repository, facts, self.project_tip, judged, tip
             )
@@ -163,7 +174,7 @@ class TaskBranches:
 
     def taken_back(self, task: Task, judged: str, tip: str) -> tuple[str, ...]:
         """Return what was merged into a judged branch and the project's branch has no more."""
-        facts = self.main.place(task).since(judged)
+        facts = self._place(task).since(judged)
         return taken_back(self.main.repository, facts, self.project_tip, judged, tip)
 
     def lost_merges(self, merges: Iterable[TaskMerge]) -> set[str]:

@@ -23,7 +23,7 @@ from sow.clones.steering import steering_files
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import private_view, real_git_dir
-from sow.git.repository import Repository, repository_of
+from sow.git.repository import Repository, branch_commit, repository_of
 from sow.git.view import View, view_of
 
 
@@ -61,7 +61,7 @@ def task_change(
     `project` is the project's branch. Raises StateError, UnsafeClone, GitRefused.
     """
     with _where(main, facts) as (view, commit):
-        tip = view_of(main.top).commit_of(f"refs/heads/{project}") if project else None
+        tip = branch_commit(main, project) if project else None
         found = difference(view, facts, commit, tip)
         return TaskChange(
             is_tasks_own=True,

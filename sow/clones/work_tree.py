@@ -153,9 +153,11 @@ def links_and_missing(view: View) -> tuple[dict[str, str], set[str]]:
 def take(view: View, found: WorkTree) -> str:
     """Put all that can be taken into the view's index, and return the tree. Raises GitRefused."""
     removals = [f"0 {'0' * len(found.commit)}\t{path}" for path in found.removed]
-    view.text("update-index", "-z", "--index-info", stdin=as_records(removals))
+    if removals:
+        view.text("update-index", "-z", "--index-info", stdin=as_records(removals))
     words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    view.text(*words, stdin=as_records(found.changed), seconds=LONG_SECONDS)
+    if found.changed:
+        view.text(*words, stdin=as_records(found.changed), seconds=LONG_SECONDS)
     tree = view.text("write-tree")
     hide_absent(view, found.absent)
     return tree

@@ -240,14 +240,14 @@ def _asked(folder: Path) -> Repository:
 def branch_commit(main: Repository, branch: str) -> str | None:
     """Return the last commit of a branch, as it is now; None where there is no such branch.
 
-    It stands in a file, mostly. Git is asked where it does not.
+    Git's files tell. Git is asked where a link leads elsewhere, or the refs have another form.
     """
     ref = f"refs/heads/{branch}"
-    path, commit = str(main.common_dir / ref), None
-    if os.path.realpath(path) == path:  # no link leads elsewhere
-        with suppress(UnsafeClone, OSError):  # another form of refs
-            commit = read_ref(main.common_dir, ref)
-    return commit or view_of(main.top).commit_of(ref)
+    path = str(main.common_dir / ref)
+    if os.path.realpath(path) == path:
+        with suppress(UnsafeClone, OSError):
+            return read_ref(main.common_dir, ref)
+    return view_of(main.top).commit_of(ref)
 
 
 def working_tree_of(main: Repository, branch: str) -> Path | None:

@@ -75,12 +75,12 @@ def test_what_was_not_committed_for_a_fault_is_committed_then(desk: Desk) -> Non
     task = read_task(desk.workspace, "010")
     bring_back(site.facts, site.repository)
     (site.clone / "more").write_text("more\n")
-    assert not is_untaken(main, task, site.tip, was_prevented=False)
-    assert is_untaken(main, task, site.tip, was_prevented=True)
+    assert not is_untaken(main, main.place(task), task, site.tip, was_prevented=False)
+    assert is_untaken(main, main.place(task), task, site.tip, was_prevented=True)
     commit = take_up(main, task, now=time.time())
     assert commit == in_repository(site) == site.tip
     assert plain(site.main, "show", f"{commit}:more") == "more"
-    assert not is_untaken(main, task, commit, was_prevented=True)
+    assert not is_untaken(main, main.place(task), task, commit, was_prevented=True)
 
 
 def test_what_cannot_be_taken_is_named_rather_than_tried_for_ever(desk: Desk) -> None:

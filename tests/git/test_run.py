@@ -261,6 +261,11 @@ def test_a_git_that_does_not_end_is_ended_with_all_that_it_started(repository):
     git(repository, "config", "alias.wait", "!sleep 1000 & echo $! > pid; wait")
     with pytest.raises(GitTookTooLong):
         git(repository, "wait", seconds=5.0)
+    see_it_end(repository)
+
+
+def see_it_end(repository: Path) -> None:
+    """Wait for the end of the process whose id stands in a file."""
     pid = int((repository / "pid").read_text())
     deadline = time.monotonic() + 60.0
     while _runs(pid):
@@ -293,7 +298,7 @@ def test_two_of_which_one_does_not_end_are_ended(repository):
     git(repository, "config", "alias.wait", "!echo $$ > pid; exec sleep 1000")
     with pytest.raises(GitTookTooLong):
         piped(repository, ("wait",), ("cat-file", "--batch"), seconds=2.0)
-    assert not _runs(int((repository / "pid").read_text()))
+    see_it_end(repository)
     with pytest.raises(GitRefused):
         piped(repository / "none", ("version",), ("version",))
 
