@@ -18,6 +18,7 @@ from sow.clones.main_checkout import MainCheckout, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_marks import project_side
 from sow.clones.place import Place
+from sow.clones.same_merge import note_merge
 from sow.clones.steps import no_step
 from sow.clones.update import CannotUpdate, Updated, finish_update, update_clone
 from sow.clones.withheld import copied_to
@@ -85,7 +86,10 @@ def update_of_clone(
             place, main.repository, branch, withheld=withheld, step=step, solved_by=solved_by
         )
         if not updated.conflicts:  # also where it had all: an update may have been killed here
-            made = (updated.made_on, updated.commit) if updated.made_on is not None else None
+            made = None
+            if updated.made_on is not None and updated.merged is not None:
+                made = updated.made_on, updated.commit
+                note_merge(main.repository, place, updated.commit, updated.made_on, updated.merged)
             bring_back(place, main.repository, step=step, made=made)
         step("submodules next")
         notes = _moved_along(main, place, updated.links)

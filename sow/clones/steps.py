@@ -37,10 +37,13 @@ def read_json(path: Path, form: type[T]) -> T | None:
     return None
 
 
-def write_json(path: Path, record: Struct) -> None:
-    """Write a record, names of files that are no UTF-8 included. Raises NotWritten."""
+def write_json(path: Path, record: Struct, *, durable: bool = True) -> None:
+    """Write a record, names of files that are no UTF-8 included. Raises NotWritten.
+
+    Without `durable` a loss of power may undo it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, _as_json(record))
+    write_atomically(path, _as_json(record), durable=durable)
 
 
 def _as_json(record: Struct) -> bytes:

@@ -8,12 +8,14 @@ from clones.clone_site import plain
 from clones.killed import killed_at, steps_of
 from clones.making_site import commit
 from clones.merge_site import MergeSite, make_merge_site
+from msgspec.structs import replace
 from proving import one_in
 
 from sow.clones import bring_back as bringing
 from sow.clones import update as updating
 from sow.clones.bring_back import bring_back
 from sow.clones.conflicts import conflict_in, update_of_clone
+from sow.clones.same_merge import differs_by_merges_alone
 from sow.clones.steps import no_step
 from sow.git.git_errors import GitRefused
 from sow.git.run import Command
@@ -99,6 +101,53 @@ def test_objects_that_fsck_refuses_are_not_brought_into_a_clone(tmp_path: Path) 
     with pytest.raises(GitRefused, match=r"fsck|missingSpaceBeforeDate"):
         update(site)
     assert plain(site.home.place("010").path, "rev-parse", "HEAD") == before
+
+
+def judged(site: MergeSite, before: str, **more: str) -> bool:
+    """Whether a verdict on a commit holds for the task's branch as it is."""
+    place = replace(site.home.place("010"), **more)
+    tip = site.tip(site.branch())
+    return differs_by_merges_alone(site.main.repository, place, site.tip(), before, tip)
+
+
+def test_a_merge_that_sow_has_made_is_not_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = begun(tmp_path)
+    before = site.tip(site.branch())
+    update(site)
+    asked: list[str] = []
+    answer = View.answer
+
+    def noting(view: View, *words: str, **more: Any) -> tuple[int, bytes, str]:
+        asked.append(words[0])
+        return answer(view, *words, **more)
+
+    monkeypatch.setattr(View, "answer", noting)
+    assert judged(site, before)
+    assert asked == []
+    assert judged(site, before, inside="elsewhere")
+    assert "merge-tree" in asked
+
+
+def test_a_commit_that_only_looks_like_that_merge_is_none(tmp_path: Path) -> None:
+    site = begun(tmp_path)
+    before = site.tip(site.branch())
+    update(site)
+    clone = site.home.place("010").path
+    (clone / "mine").write_text("more\n")
+    plain(clone, "commit", "-q", "-a", "--amend", "--no-edit")
+    bring_back(site.home.place("010"), site.main.repository)
+    assert not judged(site, before)
+
+
+def test_two_updates_are_both_seen_through(tmp_path: Path) -> None:
+    site = begun(tmp_path)
+    before = site.tip(site.branch())
+    update(site)
+    commit(site.top, "theirs", "z\n", "Theirs again")
+    update(site)
+    assert judged(site, before)
 
 
 def test_a_branch_that_the_main_repository_lacks_is_merged_in_its_clone(
