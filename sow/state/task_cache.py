@@ -33,7 +33,7 @@ RENEWED_AT = 16
 """The cache is written anew when more than one task in so many was not in it."""
 READERS = (
     *("schema/task.py", "state/statefiles.py", "state/tasks.py", "state/version.py"),
-    *("yamlfile/library.py", "yamlfile/loader.py", "yamlfile/reading.py"),
+    *("yamlfile/library.py", "yamlfile/loader.py", "yamlfile/reading.py", "yamlfile/usual.py"),
 )
 """Our modules that decide what a file says. With another one of them a cache is another sow's."""
 

@@ -8,11 +8,11 @@ The caller has seen to it that no alias refers to itself. Imported when YAML is 
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from sow.yamlfile.library import SafeLoader, yaml
+from sow.yamlfile.usual import is_moment, is_number, is_string, moment
 
 STRING, LIST, MAPPING = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 NUMBER, MOMENT = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "timestamp"))
@@ -21,9 +21,6 @@ ONE_VALUE |= {NUMBER, MOMENT}
 """The tags whose constructors make a value of a scalar at once, and remember nothing."""
 SHORT = 64
 """Characters of a value whose kind is remembered: keys and words, which come again and again."""
-
-VALUE_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null"))
-NON_ZERO = frozenset("123456789")
 
 
 class _Unusual(Exception):
@@ -92,8 +89,8 @@ class Loader(QuickTags, SafeLoader):  # type: ignore[misc]
     def _usual_scalar(self, tag: str, node: Any) -> Any:
         if tag not in ONE_VALUE:
             raise _Unusual
-        if tag == MOMENT and _is_moment(node.value):
-            return _moment(node.value)
+        if tag == MOMENT and is_moment(node.value):
+            return moment(node.value)
         return self.yaml_constructors[tag](self, node)
 
     def _usual_mapping(self, pairs: Any) -> Any:
@@ -172,40 +169,10 @@ def _tag_of_short(value: str) -> Any:
     Words, ids, numbers and times as sow writes them are known without PyYAML's expressions:
     to compile these takes 1.4 ms, and the usual file needs none of them then.
     """
-    if _is_word(value) or _is_id(value) or _is_hexadecimal(value):
+    if is_string(value):
         return STRING
-    if value[:1] in NON_ZERO and value.isascii() and value.isdecimal():
+    if is_number(value):
         return NUMBER
-    if _is_moment(value):
+    if is_moment(value):
         return MOMENT
     return _tag_of(yaml.nodes.ScalarNode, value, (True, False))
-
-
-def _is_word(value: str) -> bool:
-    """Whether a text begins with a letter and is none of the words that YAML has for values."""
-    first = value[:1]
-    return first.isalpha() and first.isascii() and value.lower() not in VALUE_WORDS
-
-
-def _is_id(value: str) -> bool:
-    """Whether a text has a dash where neither a number nor a time can have one."""
-    return "-" in value[1:] and value[4:5] != "-" and "." not in value
-
-
-def _is_hexadecimal(value: str) -> bool:
-    """Whether a text has digits and letters alone, and not as a number of YAML's may have them."""
-    is_plain = value.isalnum() and value.isascii() and not value.isdecimal()
-    return is_plain and value[0].isdecimal() and value[:2] not in ("0b", "0x")
-
-
-def _is_moment(value: str) -> bool:
-    """Whether a text has the form of 2026-01-31T12:00:00Z, as sow writes a time."""
-    digits = value[:4] + value[5::3] + value[6::3]
-    return len(value) == 20 and value[4::3] == "--T::Z" and digits.isdecimal() and digits.isascii()
-
-
-def _moment(value: str) -> datetime:
-    """Return the time that a text of that form says. Raises ValueError for one that is none."""
-    parts = (value[:4], value[5:7], value[8:10], value[11:13], value[14:16], value[17:19])
-    year, month, day, hour, minute, second = map(int, parts)
-    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import ValidationError, convert
 
 from sow.yamlfile.problems import KeyPath, YamlProblem, problem_at, problem_at_key
+from sow.yamlfile.usual import usual_data
 
 T = TypeVar("T")
 
@@ -69,6 +70,8 @@ def decode(text: bytes, path: Path) -> str:
 
 def load(source: str, path: Path) -> object:
     """Return what `source` says, in Python's own types. Raises YamlProblem."""
+    if len(source) <= SMALL and (usual := _usual_data(source)) is not None:
+        return unshared(usual)
     from sow.yamlfile.library import yaml  # heavy: see there
 
     try:
@@ -84,6 +87,12 @@ def load(source: str, path: Path) -> object:
     except ValueError as error:
         raise _unreadable_value(source, str(error), path) from None
     return {} if data is None else data
+
+
+@lru_cache(maxsize=64)
+def _usual_data(source: str) -> dict[str, Any] | None:
+    """Return what a usual text says, as `_data_of` does."""
+    return usual_data(source)
 
 
 @lru_cache(maxsize=64)
