@@ -7,6 +7,7 @@ left to the library (`loader`), errors as well. Both give the same
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 VALUE_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null"))
@@ -16,6 +17,8 @@ WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 KEY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 LONGEST_KEY = 200
 """Much longer ones are none to a library without a mark before them."""
+SHORT = 64
+"""Characters of a value that is remembered."""
 DEEP = 64
 """With so much indentation a text may be nested too deeply, which the library's reader tells."""
 
@@ -34,14 +37,14 @@ def usual_data(source: str) -> dict[str, Any] | None:
 
 def _mapping_of(source: str) -> dict[str, Any]:
     """Return what a text says. Raises _Unusual, ValueError."""
+    if not source.replace("\n", "").isprintable():
+        raise _Unusual
     root: dict[str, Any] = {}
     mapping, column = root, 0
     around: list[tuple[dict[str, Any], int]] = []
     opened = None  # the key whose mapping begins in the next line
     for line in source.split("\n"):
         text = line.lstrip(" ")
-        if not line.isprintable():
-            raise _Unusual
         if not text or text[0] == "#":
             continue
         margin = len(line) - len(text)
@@ -67,6 +70,7 @@ def _mapping_of(source: str) -> dict[str, Any]:
     return root
 
 
+@lru_cache(maxsize=256)
 def _is_key(text: str) -> bool:
     return len(text) <= LONGEST_KEY and KEY.issuperset(text) and _is_word(text)
 
@@ -94,6 +98,16 @@ def _parts_of(text: str) -> list[str]:
 
 def _scalar_of(text: str) -> Any:
     """Return what a scalar says. Raises _Unusual, ValueError."""
+    return _short_scalar(text) if len(text) <= SHORT else _scalar(text)
+
+
+@lru_cache(maxsize=1024)
+def _short_scalar(text: str) -> Any:
+    """Return the same of a text as short as words and times are, which come again and again."""
+    return _scalar(text)
+
+
+def _scalar(text: str) -> Any:
     if text[:1] == '"':
         inner = text[1:-1]
         if len(text) < len('""') or text[-1] != '"' or '"' in inner or "\\" in inner:
