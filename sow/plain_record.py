@@ -21,4 +21,4 @@ class PlainRecord:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
-        return f"{type(self).__name__}({fields})"
+        return f"{type(self).__qualname__}({fields})"
