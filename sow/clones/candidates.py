@@ -12,7 +12,6 @@ from msgspec import UNSET, Struct
 from sow.clones.bring_back import BranchInTheWay, bring_back
 from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.mark import CloneState, state_of
-from sow.clones.merging import is_merged
 from sow.clones.place import Place
 from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.same_merge import differs_by_merges_alone, taken_back
@@ -165,6 +164,9 @@ def _refuse_unmet(main: MainCheckout, task: Task, named: Sequence[str], project:
     for task_id in task.depends_on:
         if task_id in named:
             continue
+        # Most tasks are merged after what they depend on, or depend on nothing.
+        from sow.clones.merging import is_merged
+
         try:
             before = read_task(main.workspace, task_id)
         except UnknownTask:

@@ -22,7 +22,7 @@ from sow.git.inert_refs import UnsafeClone, read_head
 from sow.git.inner_view import InnerRepository, inner_repository
 from sow.git.named_commits import logged_commits, named_commits, remote_commits, waiting_patches
 from sow.git.private_view import private_view, real_git_dir
-from sow.git.repository import Repository
+from sow.git.repository import Repository, branch_commit
 from sow.git.view import view_of
 
 GIT = ".git"
@@ -153,7 +153,8 @@ def inventory(
         found = work_tree(view, place.since(here), here, withheld)
         ignored = ignored_paths(view, found.links)
         kept = view_of(main.top)
-        lost = not_in(kept, set(named.values()))
+        tip = branch_commit(main, place.branch)
+        lost = not_in(kept, set(named.values()), {tip} if tip is not None else ())
         logs = lost_from_logs(view, logged, known, [kept], there)
     not_taken = [
         path

@@ -23,9 +23,13 @@ MOST_LOGGED = 1000
 COMMITS = ("commit", "tag")
 
 
-def not_in(repository: View, commits: Collection[str]) -> set[str]:
-    """Return which commits no name of a trusted repository leads to. Raises GitRefused."""
-    return _not_reached(repository, commits, ("--not", "--all"))
+def not_in(repository: View, commits: Collection[str], named: Collection[str] = ()) -> set[str]:
+    """Return which commits no name of a trusted repository leads to.
+
+    `named` are those that a name of it stands for, as its files say: they only have to be there.
+    Raises GitRefused.
+    """
+    return _not_reached(repository, commits, ("--not", "--all"), named)
 
 
 def not_below(view: View, commits: Collection[str], kept: Collection[str]) -> set[str]:
@@ -34,13 +38,17 @@ def not_below(view: View, commits: Collection[str], kept: Collection[str]) -> se
     return _not_reached(view, commits, tuple(f"^{commit}" for commit in there))
 
 
-def _not_reached(view: View, commits: Collection[str], below: Collection[str]) -> set[str]:
+def _not_reached(
+    view: View, commits: Collection[str], below: Collection[str], reached: Collection[str] = ()
+) -> set[str]:
     """Return which commits are not below the words of `rev-list`; what is no commit has to exist.
 
-    Raises GitRefused.
+    So have those that are known to be `reached`. Raises GitRefused.
     """
     types = types_of(view, commits)
-    asked = sorted(commit for commit, kind in types.items() if kind in COMMITS)
+    asked = sorted(
+        commit for commit, kind in types.items() if kind in COMMITS and commit not in reached
+    )
     missing = set(commits) - types.keys()
     if not asked or not _some_unreached(view, asked, below):
         return missing

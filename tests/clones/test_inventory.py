@@ -222,6 +222,27 @@ def test_more_repositories_than_are_looked_at_keep_the_clone(home, monkeypatch):
     assert "3 repositories are in it, and 1 of them were not checked" in reasons[0]
 
 
+def test_a_commit_that_a_branch_names_is_kept_if_it_is_there(home, monkeypatch):
+    path, place = home.place().path, home.place()
+    made = commit(path, "new", "work\n")
+    bring(home)
+    asked = []
+    answer = View.answer
+
+    def noting(view, *words, **more):
+        asked.append((view.folder, words[0]))
+        return answer(view, *words, **more)
+
+    monkeypatch.setattr(View, "answer", noting)
+    assert removal_risks_of(main_of(home), place).unbrought == ()
+    assert (home.top, "rev-list") not in asked
+    there = home.top / ".git/objects" / made[:2] / made[2:]
+    there.unlink(missing_ok=True)
+    for pack in (home.top / ".git/objects/pack").iterdir():
+        pack.unlink()
+    assert removal_risks_of(main_of(home), place).unbrought != ()
+
+
 def results(path):
     for name in ("out.local/a.csv", "out.local/deep/b.csv", "cache.local", "new"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
