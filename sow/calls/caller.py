@@ -9,6 +9,7 @@ here too. Reads the environment it is given, never the process's.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,7 +23,8 @@ from sow.errors import StateError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace, user_config_path
-from sow.schema.job import Job, JobState
+from sow.processes import process_facts
+from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.state.kept.lost import find_or_bring_back
 from sow.surrounding_programs import users_path
 
@@ -52,8 +54,8 @@ class WouldEndItself(StateError):
         )
 
 
-class Caller(Struct, frozen=True):
-    """The surroundings of a call."""
+class Caller(Struct, frozen=True, dict=True):
+    """The surroundings of a call. What of them is the same for all its jobs is found out once."""
 
     workspace: Workspace
     environ: Mapping[str, str]
@@ -79,7 +81,7 @@ class Caller(Struct, frozen=True):
 
         return escrow_in(self.environ)
 
-    @property
+    @cached_property
     def path_variable(self) -> str:
         """The caller's PATH, on which its agents' programs are found.
 
@@ -89,6 +91,11 @@ class Caller(Struct, frozen=True):
         path = users_path(self.environ)
         folders = os.defpath if path is None else path
         return os.pathsep.join(filter(_is_text, folders.split(os.pathsep)))
+
+    @cached_property
+    def process(self) -> ProcessIdentity | None:
+        """This process, by which it is known whether the call still lives."""
+        return process_facts.identify(os.getpid())
 
     def load_configuration(self) -> Configuration:
         """Return the configuration in effect here. Raises ConfigurationError."""

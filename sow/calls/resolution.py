@@ -21,7 +21,6 @@ from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE, waits_for_plan
-from sow.processes import process_facts
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job
 from sow.schema.job_terms import AuthorTerms
@@ -125,7 +124,7 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
         **request.batch_fields,
         parent=caller.job_id,
         prior_status=resolved.task.status,
-        caller=process_facts.identify(os.getpid()),
+        caller=caller.process,
         created_at=caller.now(),
     )
 

@@ -44,6 +44,18 @@ def test_a_folder_of_the_path_that_is_no_text_is_left_out(
     assert caller.path_variable == kept
 
 
+def test_what_is_the_same_for_all_jobs_of_a_call_is_found_out_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, process = desk.caller.path_variable, desk.caller.process
+    assert process == process_facts.identify(os.getpid())
+    monkeypatch.setattr(process_facts, "identify", None)
+    assert desk.caller.process is process
+    assert desk.caller.path_variable is first
+    elsewhere = msgspec.structs.replace(desk.caller, environ={"PATH": "/elsewhere"})
+    assert elsewhere.path_variable == "/elsewhere"
+
+
 # The newest job of a task.
 
 

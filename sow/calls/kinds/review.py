@@ -5,7 +5,6 @@ task keeps its status, so a job is on record and queued in one commit, as that
 of a step.
 """
 
-import os
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -28,7 +27,6 @@ from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
-from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import Task
@@ -149,7 +147,7 @@ def _job_for(caller: Caller, config: Configuration, request: Request, task: Task
         parent=caller.job_id,
         priority=priority_of(request, task),
         prior_status=task.status,
-        caller=process_facts.identify(os.getpid()),
+        caller=caller.process,
         created_at=caller.now(),
     )
 

@@ -5,7 +5,6 @@ marked, so a job is on record and queued in one commit: a call that dies leaves
 all of it or nothing.
 """
 
-import os
 from collections.abc import Sequence
 
 from sow.calls.admission import refuse_without_project
@@ -20,7 +19,6 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
-from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.projects import read_project
@@ -141,6 +139,6 @@ def _job_for(
         parent=caller.job_id,
         priority=priority_of(request, task),
         prior_status=task.status if task is not None else None,
-        caller=process_facts.identify(os.getpid()),
+        caller=caller.process,
         created_at=caller.now(),
     )
