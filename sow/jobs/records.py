@@ -88,7 +88,7 @@ def from_row(row: sqlite3.Row, kind: type[T]) -> T:
         return _from_row(row, kind)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise DamagedRecord(kind, row, str(error)) from error
-    except IndexError as error:  # the table itself is not as ours
+    except KeyError as error:  # the table itself is not as ours
         missing = [name for name in kind.__struct_fields__ if name not in row.keys()]  # noqa: SIM118
         raise DamagedRecord(kind, row, f"there is no column {', '.join(missing)}") from error
 
@@ -133,12 +133,12 @@ def first(database: Database, kind: type[T], source: str, *values: Any) -> T | N
 
 
 def _from_row(row: sqlite3.Row, kind: type[T]) -> T:
-    fields = {
-        name: msgspec.json.decode(row[name])
-        if name in JSON_COLUMNS and _is_json(row[name])
-        else row[name]
-        for name in kind.__struct_fields__
-    }
+    # A row looks through all of its names for each that it is asked for.
+    columns = dict(zip(row.keys(), row, strict=True))
+    fields = {name: columns[name] for name in kind.__struct_fields__}
+    for name in JSON_COLUMNS.intersection(fields):
+        if _is_json(fields[name]):
+            fields[name] = msgspec.json.decode(fields[name])
     return msgspec.convert(fields, kind, strict=False)
 
 
