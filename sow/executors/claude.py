@@ -24,9 +24,6 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.claude_folders import last_arguments, take_option
-from sow.executors.claude_stream import EVENT_LINES, TELLING_LINES, read_claude_line
-from sow.executors.endings import classify_ending
-from sow.executors.lines import read_matching
 from sow.executors.program_executor import ProgramExecutor
 from sow.user_folders import home_in
 
@@ -109,18 +106,30 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line of stream-json tells."""
+        from sow.executors.claude_stream import read_claude_line  # by a worker alone
+
         return read_claude_line(line)
 
     def read(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines."""
+        # As above.
+        from sow.executors.claude_stream import EVENT_LINES
+        from sow.executors.lines import read_matching
+
         return read_matching(data, EVENT_LINES, self.read_line)
 
     def skim(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines that an observation needs."""
+        # As above.
+        from sow.executors.claude_stream import TELLING_LINES
+        from sow.executors.lines import read_matching
+
         return read_matching(data, TELLING_LINES, self.read_line)
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
+        from sow.executors.endings import classify_ending  # as above
+
         return classify_ending(ending, seen, self.cli, remedy=self.remedy, output_is_own=True)
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from sow.agent_clis.command import CLI
 from sow.executors.base import Event, Executor, Launch, LaunchRequest, SessionSource
 from sow.executors.executor_errors import ResumptionNotSupported
-from sow.executors.plain import read_plain_line, without_sessions
 from sow.executors.program_executor import HeadlessExecutor
 
 SESSION_ID = "{session_id}"
@@ -45,6 +44,8 @@ class CommandExecutor(HeadlessExecutor, frozen=True):
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text."""
+        from sow.executors.plain import read_plain_line, without_sessions  # by a worker alone
+
         events = read_plain_line(line)
         return without_sessions(events) if self.session_source is SessionSource.NONE else events
 

@@ -2,6 +2,9 @@
 
 Owns the one look-up on PATH, and what holds of every program that sow knows by its lines of output
 alone: it has no limit of its own, and where it keeps its sessions is not known.
+
+What reads output is imported by what reads it, here and in each executor: a call only asks whether
+the program is there, and how a session comes about.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,13 +26,10 @@ from sow.executors.base import (
     SessionSource,
     Verdict,
 )
-from sow.executors.endings import classify_ending
 from sow.executors.executor_errors import (
     BeginningNotSupported,
     OpeningNotSupported,
 )
-from sow.executors.lines import read_every, skim_text
-from sow.executors.plain import EVENT_LINES, read_plain_line, without_sessions
 from sow.executors.programs import binary_of, program_of, resumes
 from sow.schema.executor import ExecutorConfig
 
@@ -78,6 +78,8 @@ class ProgramExecutor(Struct, frozen=True):
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
+        from sow.executors.endings import classify_ending  # see above
+
         return classify_ending(ending, seen, self.cli, remedy=self.remedy)
 
 
@@ -98,10 +100,14 @@ class LineExecutor(ProgramExecutor, frozen=True):
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return the events of a known shape, else the line as text; they name no session."""
+        from sow.executors.plain import read_plain_line, without_sessions  # see above
+
         return without_sessions(read_plain_line(line))
 
     def read(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines."""
+        from sow.executors.lines import read_every  # see above
+
         return read_every(data, self.read_line)
 
 
@@ -120,4 +126,8 @@ class HeadlessExecutor(LineExecutor, frozen=True):
 
     def skim(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines that an observation needs."""
+        # See above.
+        from sow.executors.lines import skim_text
+        from sow.executors.plain import EVENT_LINES
+
         return skim_text(data, EVENT_LINES, self.read_line)
