@@ -25,6 +25,8 @@ PRINTED = '"<what the check has printed>"'
 TRUST = "sow trust"
 IN_CLONES = ("always", "asked")
 """When whoever begins works in a clone, which holds what the task depends on."""
+BEGUN = ("paused", "in_progress", "failed")
+"""The statuses of tasks that go on with more work."""
 LOST = "session_unknown"
 """The cause of a job whose CLI has lost the session."""
 
@@ -40,11 +42,11 @@ def ways_on(tasks: Sequence[TaskFacts], clones: str = "never") -> list[Remedy]:
 
 def ways_of_begun(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what takes on the tasks of these that somebody has worked on: they wait for it."""
-    by_id = tasks_by_id(tasks)
+    by_id = _depended_on(tasks)
     free = [task for task in tasks if task.is_free and not can_be_merged(task)]
     kept = [task for task in free if task.in_the_way]
     free = [task for task in free if not task.in_the_way]
-    begun = [task for task in free if _may_go_on(task, by_id)]
+    begun = [task for task in free if task.status in BEGUN and _may_go_on(task, by_id)]
     return [
         *(_asked(task) for task in begun if task.status == "paused"),
         *(_taken_up(task) for task in begun if task.status == "in_progress"),
@@ -77,6 +79,12 @@ def alone(task: TaskFacts) -> Remedy | None:
 def tasks_by_id(tasks: Iterable[TaskFacts]) -> dict[str, TaskFacts]:
     """Return tasks by their ids."""
     return {task.id: task for task in tasks}
+
+
+def _depended_on(tasks: Sequence[TaskFacts]) -> dict[str, TaskFacts]:
+    """Return tasks by their ids; nothing where none of them depends on another."""
+    dependents = [task for task in tasks if task.depends_on]
+    return tasks_by_id(tasks) if dependents else {}
 
 
 def waits(tasks: Sequence[TaskFacts]) -> list[Remedy]:
@@ -278,7 +286,7 @@ def _begun(tasks: Sequence[TaskFacts], clones: str) -> Iterator[Remedy]:
 
 def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
     """Return the tasks that can begin: what they depend on is done, and lies where they will be."""
-    by_id = tasks_by_id(tasks)
+    by_id = _depended_on(tasks)
 
     def is_met(task: TaskFacts, other: TaskFacts | None) -> bool:
         if other is None or other.status != "completed":
@@ -292,13 +300,17 @@ def ready_among(tasks: Sequence[TaskFacts], clones: str) -> list[TaskFacts]:
         and task.is_free
         and not task.waits_for_plan
         and not task.in_the_way
-        and all(is_met(task, by_id.get(other)) for other in task.depends_on)
+        and (
+            not task.depends_on or all(is_met(task, by_id.get(other)) for other in task.depends_on)
+        )
     ]
 
 
 def freed(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     """Return what frees the tasks that wait for what will never be completed."""
-    by_id = tasks_by_id(tasks)
+    by_id = _depended_on(tasks)
+    if not by_id:
+        return []
     circles = set(
         in_circles({t.id: t.depends_on for t in tasks if not t.has_ended or t.is_unmerged})
     )

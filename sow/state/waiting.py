@@ -33,7 +33,7 @@ class Among:
 
     def unmet(self, task: Task) -> dict[str, str]:
         """Return what a task waits for, by id, with the status of each; nothing once it has run."""
-        return self.unmet_of(task.depends_on) if _is_to_begin(task) else {}
+        return self.unmet_of(task.depends_on) if task.depends_on and _is_to_begin(task) else {}
 
     def unmet_of(self, depends_on: Iterable[str]) -> dict[str, str]:
         """Return those of some tasks that are not completed, with the status of each."""
