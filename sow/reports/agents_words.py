@@ -143,7 +143,8 @@ def _is_said(outcome: "Outcome") -> bool:
 def last_of_agent(workspace: Workspace, job: Job) -> LogEntry | None:
     """Return what a job's agent has logged last, since it began; None where it has not."""
     try:
-        entries = last_entries(find_task(workspace, TaskId(job.task_id)).log, LOOKED_AT)
+        place = find_task(workspace, TaskId(job.task_id))
+        entries = last_entries(place.log, LOOKED_AT, with_events=False)
     except StateError:
         return None
     begun = "" if job.started_at is None else format_time(job.started_at)

@@ -8,14 +8,20 @@ the other, above a text that both entries have: each is read with that text.
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sow.clock import format_time
-from sow.schema.log_entry import FreeFrontmatter, LogFrontmatter
 from sow.state.log_writing import BEGINNING, ENDING, FENCE, SEAM, LogEntry, id_in
 from sow.yamlfile import YamlProblem, read_yaml
 
-KEYS = frozenset(LogFrontmatter.__struct_fields__)
+if TYPE_CHECKING:
+    from sow.schema.log_entry import FreeFrontmatter
+
+KEYS = frozenset(
+    ("timestamp", "agent", "action", "result", "files", "id", "role", "event", "job", "attempt")
+)
+"""Those of `LogFrontmatter`, which is imported for the entries that are read."""
+EVENT_KEY = "event: "
 
 
 class Reading(NamedTuple):
@@ -41,21 +47,25 @@ class Head(NamedTuple):
     """The number of the first line of `keys`."""
 
 
-def entries_in(lines: Sequence[str], path: Path) -> list[LogEntry]:
+def entries_in(lines: Sequence[str], path: Path, *, with_events: bool = True) -> list[LogEntry]:
     """Return the whole entries in some lines of a log, in their order, each id once.
 
-    Of an entry that stands there twice the later one counts. What is no entry is passed over.
+    Of an entry that stands there twice the later one counts. What is no entry is passed over, and
+    without `with_events` what tells of a change.
     """
     found: dict[object, Reading] = {}
-    for reading in readings_in(lines, path):
+    for reading in readings_in(lines, path, with_events=with_events):
         if reading.entry is not None:
             found[reading.entry.id or (reading.first, reading.entry)] = reading
     in_order = sorted(found.values(), key=lambda reading: reading.first)
     return [reading.entry for reading in in_order if reading.entry is not None]
 
 
-def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
-    """Yield what is read of a log's lines, and what has an entry's form and cannot be read."""
+def readings_in(lines: Sequence[str], path: Path, *, with_events: bool = True) -> Iterator[Reading]:
+    """Yield what is read of a log's lines, and what has an entry's form and cannot be read.
+
+    Without `with_events` no entry is that tells of a change: those of sow are most of a log.
+    """
     heads = heads_in(lines)
     ends = endings_in(lines)
     form = {number for head in heads for number in range(head.first, head.after)}
@@ -63,11 +73,22 @@ def readings_in(lines: Sequence[str], path: Path) -> Iterator[Reading]:
     for head in heads:
         until = range(head.after, ends.get(head.id, head.after - 1) + 1)
         rest.difference_update(until)
+        if not with_events and _tells_of_change(head.keys):
+            continue
         text = [lines[number] for number in until if number not in form]
         yield _with_id(head, [line for line in text if not id_in(line, ENDING)], path)
     for run in _runs(sorted(rest)):
         for reading in _without_ids(lines[run.start : run.stop], path):
             yield reading._replace(first=run.start + reading.first, line=run.start + reading.line)
+
+
+def _tells_of_change(keys: Sequence[str]) -> bool:
+    """Whether an entry has an event, as the lines of its keys say without YAML.
+
+    Where the word is none of a text (`null`, say), there is no entry that could be read.
+    """
+    events = (line.removeprefix(EVENT_KEY) for line in keys if line.startswith(EVENT_KEY))
+    return any(event[:1].isalpha() for event in events)
 
 
 def endings_in(lines: Sequence[str]) -> dict[str, int]:
@@ -152,6 +173,8 @@ def _is_meant(keys: Sequence[str]) -> bool:
 
 def _free(opening: int, keys: Sequence[str], body: Sequence[str], path: Path) -> Reading:
     """Read an entry without an id, whatever other keys a person has given it."""
+    from sow.schema.log_entry import FreeFrontmatter  # see KEYS
+
     try:
         head = read_yaml("\n".join(keys).encode(), FreeFrontmatter, path=path)
     except YamlProblem as problem:
@@ -160,6 +183,8 @@ def _free(opening: int, keys: Sequence[str], body: Sequence[str], path: Path) ->
 
 
 def _with_id(head: Head, body: Sequence[str], path: Path) -> Reading:
+    from sow.schema.log_entry import LogFrontmatter  # see KEYS
+
     try:
         keys = read_yaml("\n".join(head.keys).encode(), LogFrontmatter, path=path)
     except YamlProblem as problem:
@@ -175,7 +200,7 @@ def _refused(first: int, keys_from: int, problem: YamlProblem) -> Reading:
     return Reading(first, None, keys_from + (problem.line or 1) - 1, fault)
 
 
-def _entry(head: FreeFrontmatter, body: Sequence[str]) -> LogEntry:
+def _entry(head: "FreeFrontmatter", body: Sequence[str]) -> LogEntry:
     return LogEntry(
         timestamp=format_time(head.timestamp.timestamp()),
         agent=head.agent,

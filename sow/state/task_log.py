@@ -52,17 +52,22 @@ def read_entries(path: Path) -> list[LogEntry]:
     owes the log is written first. Raises NotAFile.
     """
     settle(path.parent)
+    return _all_entries(path, with_events=True)
+
+
+def _all_entries(path: Path, *, with_events: bool) -> list[LogEntry]:
     try:
         text = read_regular(path, LOG_LIMIT).decode("utf-8", "replace")
     except FileNotFoundError:
         return []
-    return _entries(text.split("\n"), path)
+    return _entries(text.split("\n"), path, with_events=with_events)
 
 
-def last_entries(path: Path, count: int) -> list[LogEntry]:
+def last_entries(path: Path, count: int, *, with_events: bool = True) -> list[LogEntry]:
     """Return the last `count` whole entries of a log in their order, as `read_entries` would.
 
-    Of a long log only the end is read. Raises NotAFile.
+    Of a long log only the end is read. Without `with_events` those are left out that tell of a
+    change, as most of what sow writes does. Raises NotAFile.
     """
     settle(path.parent)
     try:
@@ -70,10 +75,11 @@ def last_entries(path: Path, count: int) -> list[LogEntry]:
     except OSError:
         size = 0
     if size > LAST_BYTES:
-        entries = _entries(_begun_in_entry(_end_of_file(path)), path)
+        lines = _begun_in_entry(_end_of_file(path))
+        entries = _entries(lines, path, with_events=with_events)
         if len(entries) >= count:
             return entries[-count:]
-    return read_entries(path)[-count:]
+    return _all_entries(path, with_events=with_events)[-count:]
 
 
 def _end_of_file(path: Path) -> list[str]:
@@ -95,8 +101,8 @@ def _begun_in_entry(lines: Sequence[str]) -> Sequence[str]:
     return ()
 
 
-def _entries(lines: Sequence[str], path: Path) -> list[LogEntry]:
+def _entries(lines: Sequence[str], path: Path, *, with_events: bool) -> list[LogEntry]:
     # Who only adds an entry needs no reader.
     from sow.state.log_reading import entries_in
 
-    return entries_in(lines, path)
+    return entries_in(lines, path, with_events=with_events)

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sow.state.log_writing import LogEntry
+from sow.clock import format_time
+from sow.schema.log_entry import LogFrontmatter
+from sow.state.log_reading import KEYS
+from sow.state.log_writing import LogEntry, write_entry
 from sow.state.task_log import append_entry, last_entries, read_entries
 
 FOLDER = Path(".sow/project/phases/implementation/tasks/010")
@@ -110,6 +113,25 @@ def test_what_an_agent_logs_steers_no_terminal(begun, tmp_path):
 def test_the_end_of_a_log_is_read_without_the_rest(tmp_path, count):
     log(tmp_path, *(f"Step {number}" for number in range(20)), text="---\nx" * 3)
     assert last_entries(tmp_path / "log.md", count) == read_entries(tmp_path / "log.md")[-count:]
+
+
+EVENTS = ("", "status", "state")
+
+
+@pytest.mark.parametrize("text", ["", "event: status\nx", "---\nevent: x\n---"])
+@pytest.mark.parametrize("count", [1, 4, 50])
+def test_what_tells_of_no_change_is_read_alone(tmp_path, count, text):
+    for number in range(30):
+        made = LogEntry(format_time(number), "me", f"{number}", event=EVENTS[number % 3], text=text)
+        write_entry(tmp_path, made)
+    whole = read_entries(tmp_path / "log.md")
+    assert len(whole) == 30
+    found = last_entries(tmp_path / "log.md", count, with_events=False)
+    assert found == [entry for entry in whole if not entry.event][-count:]
+
+
+def test_the_keys_of_an_entry_are_those_of_its_form():
+    assert frozenset(LogFrontmatter.__struct_fields__) == KEYS
 
 
 def test_one_entry_longer_than_what_is_read_at_first(tmp_path):
