@@ -11,7 +11,8 @@ from msgspec import UNSET, Struct
 
 from sow.attempts.references import named_references
 from sow.attempts.role_template import review_template, role_template
-from sow.executors.base import Executor, Session, SessionSource
+from sow.executors.base import Executor
+from sow.executors.session import Session, SessionSource
 from sow.paths import Workspace
 from sow.prompts import compose
 from sow.schema.cause_table import SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT

@@ -11,7 +11,8 @@ from pathlib import Path
 from sow.attempts.launch import executor_variables, path_with_sow
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError, ExecutorError
-from sow.executors.base import Executor, Session, SessionSource
+from sow.executors.base import Executor
+from sow.executors.session import Session, SessionSource
 from sow.schema.job import Job
 
 CREATE_SECONDS = 60.0

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from sow.executors.base import Executor, SessionSource
+from sow.executors.base import Executor
+from sow.executors.session import SessionSource
 from sow.jobs import jobs
 from sow.jobs.database import Database
 from sow.schema.cause_table import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT

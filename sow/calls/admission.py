@@ -7,14 +7,13 @@ first. Changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.calls.request import Resolved
 from sow.errors import StateError
-from sow.executors.base import Executor
 from sow.executors.executor_errors import ResumptionNotSupported, SessionMissing
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
@@ -28,6 +27,9 @@ from sow.state.plan_wait import has_not_begun, open_phases, waits
 from sow.state.projects import read_project
 from sow.state.statefiles import STATE_LIMIT
 from sow.state.tasks import read_task
+
+if TYPE_CHECKING:
+    from sow.executors.base import Executor
 
 
 class BeforeApproval(StateError):
@@ -127,7 +129,7 @@ class NothingAsked(StateError):
 
 
 def admit_spawn(
-    task: Task, agent: str, executor: Executor, *, fresh: bool, reassign: bool = False
+    task: Task, agent: str, executor: "Executor", *, fresh: bool, reassign: bool = False
 ) -> None:
     """Refuse a spawn that the table does not allow.
 
@@ -161,13 +163,13 @@ def admit_spawn(
         )
 
 
-def _always_respawns(task: Task, executor: Executor) -> bool:
+def _always_respawns(task: Task, executor: "Executor") -> bool:
     """Whether nothing is lost by another spawn: no session that anybody could resume."""
     made_by_another = task.session is not UNSET and task.session.executor != executor.name
     return not executor.supports_resumption and not made_by_another
 
 
-def admit_answer(task: Task, executor: Executor) -> None:
+def admit_answer(task: Task, executor: "Executor") -> None:
     """Refuse an answer to a task that asks nothing, or that cannot be resumed.
 
     Raises NothingAsked, and what `admit_resume` raises.
@@ -177,7 +179,7 @@ def admit_answer(task: Task, executor: Executor) -> None:
     admit_resume(task, executor)
 
 
-def admit_resume(task: Task, executor: Executor) -> None:
+def admit_resume(task: Task, executor: "Executor") -> None:
     """Refuse a resume that the table does not allow.
 
     Raises ResumptionNotSupported before SessionMissing, then RefusedCall.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from sow.executors.base import Executor
 from sow.ids import BatchId, ProjectId, TaskId
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import JobTerms, tasks_of
@@ -16,6 +15,7 @@ from sow.schema.task import Task
 from sow.state.kept.store import Kept
 
 if TYPE_CHECKING:
+    from sow.executors.base import Executor
     from sow.jobs.unrecorded_agents import StrayLooks
 
 
@@ -112,7 +112,7 @@ class Resolved(Struct, frozen=True):
     project_id: ProjectId
     task: Task
     agent: str
-    executor: Executor
+    executor: "Executor"
     cwd: str
     waits_for_plan: bool = False
     """Whether tasks of its phase begin only once the project's plan is approved and begun."""

@@ -7,6 +7,7 @@ by the worker, as part of the first attempt; a resume goes where its session is,
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -15,7 +16,6 @@ from sow.calls.caller import Caller
 from sow.calls.request import Known, Request, Resolved
 from sow.config.configuration import Configuration
 from sow.errors import StateError, UsageError
-from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs
@@ -28,6 +28,9 @@ from sow.schema.task import Task
 from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
+
+if TYPE_CHECKING:
+    from sow.executors.base import Executor
 
 
 def resolve(
@@ -67,7 +70,7 @@ def refuse_bad_template(caller: Caller, role: str, task: Task) -> None:
 
 def _executor_for(
     config: Configuration, request: Request, task: Task, agent: str
-) -> tuple[Executor, tuple[str, ...]]:
+) -> "tuple[Executor, tuple[str, ...]]":
     """Return the bound executor; for a resume, the one that made the session, saying so."""
     if request.begins_session or task.session is UNSET:
         return make_executor(config.binding(agent).executor), ()

@@ -18,8 +18,9 @@ from sow.config.configuration import Configuration
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
 from sow.errors import UsageError
-from sow.executors.base import Executor, Launch, LaunchRequest, Session, SessionSource
+from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.registry import make_executor
+from sow.executors.session import Session, SessionSource
 
 OPENING = "Say in a few sentences where the project stands and what comes next, and go on with it."
 """The first message where a person has given none."""

@@ -32,8 +32,9 @@ from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
 from sow.config.origin import SESSION, OriginKind, Setting, Value
 from sow.environment import agent_environment
-from sow.executors.base import Executor, Launch, Session, SessionSource
+from sow.executors.base import Executor, Launch
 from sow.executors.registry import make_executor
+from sow.executors.session import Session, SessionSource
 from sow.ids import AttemptId
 from sow.jobs.database import Database, open_existing_queue
 from sow.schema.job import Job

@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from sow.agent_clis.description import CommandLine, LoginFiles, Questions, SowPermission
-from sow.executors.base import Executor, LaunchRequest, Session
+from sow.executors.base import Executor, LaunchRequest
 from sow.executors.claude_folders import read_json
 from sow.executors.registry import make_executor
+from sow.executors.session import Session
 from sow.schema.executor import ExecutorConfig
 from sow.user_folders import home_in
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sow.executors.metering import Meter, Span
+from sow.executors.session import Session, SessionSource
 from sow.schema.amounts import ReachedLimit
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
@@ -21,26 +22,6 @@ from sow.schema.usage import NOTHING, Tokens, Totals
 
 MOST_DENIALS = 100
 """More denied tools are not listed: no output may make a list that grows for ever."""
-
-
-class SessionSource(StrEnum):
-    """How an executor's session id comes about."""
-
-    CHOSEN = "chosen"
-    """sow chooses a UUID before the process starts."""
-    CREATED = "created"
-    """A command of the CLI makes the id before the process starts."""
-    LEARNED = "learned"
-    """The id is learned from the first event of the output."""
-    NONE = "none"
-    """There are no sessions: every run is a spawn."""
-
-
-class Session(Struct, frozen=True):
-    """A session to start or to continue."""
-
-    id: str
-    dialect: str | None = None
 
 
 class LaunchRequest(Struct, frozen=True):

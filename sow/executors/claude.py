@@ -10,22 +10,24 @@ a resume remembers the model, but neither the permissions nor any other flag.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sow.agent_clis.claude import CLI, MONEY_FLAG
-from sow.executors.base import (
-    Ending,
-    Event,
-    Executor,
-    Launch,
-    LaunchRequest,
-    Observation,
-    SessionSource,
-    Verdict,
-)
 from sow.executors.claude_folders import last_arguments, take_option
 from sow.executors.program_executor import ProgramExecutor
+from sow.executors.session import SessionSource
 from sow.user_folders import home_in
+
+if TYPE_CHECKING:
+    from sow.executors.base import (
+        Ending,
+        Event,
+        Executor,
+        Launch,
+        LaunchRequest,
+        Observation,
+        Verdict,
+    )
 
 MESSAGE = re.compile(rb'"type": ?"(user|assistant)"')
 """A message in a transcript; inside a text of it, these quotation marks are escaped."""
@@ -42,19 +44,21 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
     isolates: ClassVar[bool] = True
     session_source: ClassVar[SessionSource] = SessionSource.CHOSEN
 
-    def spawn(self, request: LaunchRequest) -> Launch:
+    def spawn(self, request: "LaunchRequest") -> "Launch":
         """Return the launch that begins `request.session`."""
         return self._launch(request, "--session-id")
 
-    def resume(self, request: LaunchRequest) -> Launch:
+    def resume(self, request: "LaunchRequest") -> "Launch":
         """Return the launch that continues `request.session`, permissions and all."""
         return self._launch(request, "--resume")
 
-    def take_over(self, request: LaunchRequest) -> Launch:
+    def take_over(self, request: "LaunchRequest") -> "Launch":
         """Return the launch that opens `request.session` on a terminal.
 
         Claude Code asks the person there, so only the rules are given, and no mode.
         """
+        from sow.executors.base import Launch  # by a worker, or with a terminal
+
         skips = SKIPS if self.config.yolo_mode else self._rules(request)
         session = ("--resume", request.required_session.id)
         return Launch(
@@ -70,11 +74,13 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
             env=self._environment(request),
         )
 
-    def begin_on_terminal(self, request: LaunchRequest) -> Launch:
+    def begin_on_terminal(self, request: "LaunchRequest") -> "Launch":
         """Return the launch that begins `request.session` on a terminal (measured, 2.1.330).
 
         `--` keeps the message from being taken for a rule of `--allowedTools`.
         """
+        from sow.executors.base import Launch  # by a worker, or with a terminal
+
         own, rest = take_option(self.config.custom_args, INSTRUCTIONS)
         instructions = "\n\n".join(filter(None, (own, request.instructions)))
         argv = (self.binary, *self._permissions(request), *self._model())
@@ -104,13 +110,13 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
         """
         return MESSAGE.search(transcript) is not None
 
-    def read_line(self, line: bytes) -> tuple[Event, ...]:
+    def read_line(self, line: bytes) -> "tuple[Event, ...]":
         """Return what a line of stream-json tells."""
         from sow.executors.claude_stream import read_claude_line  # by a worker alone
 
         return read_claude_line(line)
 
-    def read(self, data: bytes) -> Iterator[Event]:
+    def read(self, data: bytes) -> "Iterator[Event]":
         """Return the events of many lines."""
         # As above.
         from sow.executors.claude_stream import EVENT_LINES
@@ -118,7 +124,7 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
 
         return read_matching(data, EVENT_LINES, self.read_line)
 
-    def skim(self, data: bytes) -> Iterator[Event]:
+    def skim(self, data: bytes) -> "Iterator[Event]":
         """Return the events of many lines that an observation needs."""
         # As above.
         from sow.executors.claude_stream import TELLING_LINES
@@ -126,13 +132,15 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
 
         return read_matching(data, TELLING_LINES, self.read_line)
 
-    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+    def classify(self, ending: "Ending", seen: "Observation") -> "Verdict":
         """Return the cause of an ending without a status."""
         from sow.executors.endings import classify_ending  # as above
 
         return classify_ending(ending, seen, self.cli, remedy=self.remedy, output_is_own=True)
 
-    def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
+    def _launch(self, request: "LaunchRequest", session_flag: str) -> "Launch":
+        from sow.executors.base import Launch  # by a worker, or with a terminal
+
         # --allowedTools takes every word up to the next flag, so a flag of ours
         # stands between it and the user's own arguments.
         argv = (self.binary, *STREAM, *self._permissions(request), *self._model())
@@ -144,19 +152,19 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
             env=self._environment(request),
         )
 
-    def _permissions(self, request: LaunchRequest) -> tuple[str, ...]:
+    def _permissions(self, request: "LaunchRequest") -> tuple[str, ...]:
         if self.config.yolo_mode:
             return SKIPS
         return ("--permission-mode", "acceptEdits", *self._rules(request))
 
-    def _rules(self, request: LaunchRequest) -> tuple[str, ...]:
+    def _rules(self, request: "LaunchRequest") -> tuple[str, ...]:
         rules = (*map(rule_for, request.commands), *self.config.allowed_tools)
         return ("--allowedTools", ",".join(rules)) if rules else ()
 
     def _model(self) -> tuple[str, ...]:
         return ("--model", self.config.model) if self.config.model else ()
 
-    def _environment(self, request: LaunchRequest) -> dict[str, str]:
+    def _environment(self, request: "LaunchRequest") -> dict[str, str]:
         """Return what lifts the CLI's refusal to skip permissions as root (measured)."""
         return {"IS_SANDBOX": "1"} if self.config.yolo_mode and request.as_root else {}
 
@@ -166,4 +174,4 @@ def rule_for(command: str) -> str:
     return f"Bash(sow {command}:*)"
 
 
-EXECUTOR: type[Executor] = ClaudeExecutor
+EXECUTOR: "type[Executor]" = ClaudeExecutor

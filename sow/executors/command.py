@@ -5,11 +5,15 @@ events in Claude Code's or Cursor's shapes is understood, any other line is text
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sow.agent_clis.command import CLI
-from sow.executors.base import Event, Executor, Launch, LaunchRequest, SessionSource
 from sow.executors.executor_errors import ResumptionNotSupported
 from sow.executors.program_executor import HeadlessExecutor
+from sow.executors.session import SessionSource
+
+if TYPE_CHECKING:
+    from sow.executors.base import Event, Executor, Launch, LaunchRequest
 
 SESSION_ID = "{session_id}"
 
@@ -32,24 +36,26 @@ class CommandExecutor(HeadlessExecutor, frozen=True):
             return SessionSource.LEARNED
         return SessionSource.CHOSEN if self.config.resume else SessionSource.NONE
 
-    def spawn(self, request: LaunchRequest) -> Launch:
+    def spawn(self, request: "LaunchRequest") -> "Launch":
         """Return the launch of `settings.command`."""
         return self._launch(self.config.command, request)
 
-    def resume(self, request: LaunchRequest) -> Launch:
+    def resume(self, request: "LaunchRequest") -> "Launch":
         """Return the launch of `settings.resume`, or raise ResumptionNotSupported."""
         if not self.config.resume:
             raise ResumptionNotSupported(self.name, request.task_dir.name)
         return self._launch(self.config.resume, request)
 
-    def read_line(self, line: bytes) -> tuple[Event, ...]:
+    def read_line(self, line: bytes) -> "tuple[Event, ...]":
         """Return the events of a known shape, else the line as text."""
         from sow.executors.plain import read_plain_line, without_sessions  # by a worker alone
 
         events = read_plain_line(line)
         return without_sessions(events) if self.session_source is SessionSource.NONE else events
 
-    def _launch(self, template: tuple[str, ...], request: LaunchRequest) -> Launch:
+    def _launch(self, template: tuple[str, ...], request: "LaunchRequest") -> "Launch":
+        from sow.executors.base import Launch  # by a worker alone
+
         values = _placeholders(request)
         argv = (*(_fill(word, values) for word in template), *self.config.custom_args)
         return Launch(argv=argv, stdin=request.prompt, cwd=request.cwd)
@@ -59,7 +65,7 @@ def _asks_for_id(template: tuple[str, ...]) -> bool:
     return any(SESSION_ID in word for word in template)
 
 
-def _placeholders(request: LaunchRequest) -> Mapping[str, str]:
+def _placeholders(request: "LaunchRequest") -> Mapping[str, str]:
     return {
         SESSION_ID: request.session.id if request.session else "",
         "{task_dir}": str(request.task_dir),
@@ -74,4 +80,4 @@ def _fill(word: str, values: Mapping[str, str]) -> str:
     return word
 
 
-EXECUTOR: type[Executor] = CommandExecutor
+EXECUTOR: "type[Executor]" = CommandExecutor

@@ -20,8 +20,6 @@ from sow.executors.base import (
     LaunchRequest,
     Observation,
     RunCommand,
-    Session,
-    SessionSource,
     Verdict,
 )
 from sow.executors.cursor_stream import EVENT_LINES, read_cursor_line
@@ -29,6 +27,7 @@ from sow.executors.endings import classify_ending
 from sow.executors.lines import TEXT_BUT_OBJECTS, skim_text
 from sow.executors.plain import read_text_line
 from sow.executors.program_executor import LineExecutor
+from sow.executors.session import Session, SessionSource
 
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 

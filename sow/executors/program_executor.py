@@ -3,35 +3,36 @@
 Owns the one look-up on PATH, and what holds of every program that sow knows by its lines of output
 alone: it has no limit of its own, and where it keeps its sessions is not known.
 
-What reads output is imported by what reads it, here and in each executor: a call only asks whether
-the program is there, and how a session comes about.
+What builds a launch and what reads output is imported by what does so, here and in each executor: a
+call only asks whether the program is there, and how a session comes about.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from uuid import uuid4
 
 from msgspec import Struct
 
 from sow.agent_clis.description import AgentCli
-from sow.executors.base import (
-    Ending,
-    Event,
-    Launch,
-    LaunchRequest,
-    Observation,
-    RunCommand,
-    Session,
-    SessionSource,
-    Verdict,
-)
 from sow.executors.executor_errors import (
     BeginningNotSupported,
     OpeningNotSupported,
 )
 from sow.executors.programs import binary_of, program_of, resumes
+from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
+
+if TYPE_CHECKING:
+    from sow.executors.base import (
+        Ending,
+        Event,
+        Launch,
+        LaunchRequest,
+        Observation,
+        RunCommand,
+        Verdict,
+    )
 
 
 class ProgramExecutor(Struct, frozen=True):
@@ -70,13 +71,13 @@ class ProgramExecutor(Struct, frozen=True):
         """Return the absolute path of the program, or raise ExecutorBinaryNotFound."""
         return program_of(self.config, self.cli, path)
 
-    def create_session(self, run: RunCommand) -> Session:  # noqa: ARG002 - nothing to run
+    def create_session(self, run: "RunCommand") -> Session:  # noqa: ARG002 - nothing to run
         """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
         if self.session_source is not SessionSource.CHOSEN:
             raise ValueError(f"{self.binary} keeps no sessions whose id could be chosen")
         return Session(str(uuid4()))
 
-    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+    def classify(self, ending: "Ending", seen: "Observation") -> "Verdict":
         """Return the cause of an ending without a status."""
         from sow.executors.endings import classify_ending  # see above
 
@@ -98,13 +99,13 @@ class LineExecutor(ProgramExecutor, frozen=True):
         """Return whether there is anything at all: its form is not known."""
         return bool(transcript)
 
-    def read_line(self, line: bytes) -> tuple[Event, ...]:
+    def read_line(self, line: bytes) -> "tuple[Event, ...]":
         """Return the events of a known shape, else the line as text; they name no session."""
         from sow.executors.plain import read_plain_line, without_sessions  # see above
 
         return without_sessions(read_plain_line(line))
 
-    def read(self, data: bytes) -> Iterator[Event]:
+    def read(self, data: bytes) -> "Iterator[Event]":
         """Return the events of many lines."""
         from sow.executors.lines import read_every  # see above
 
@@ -116,15 +117,15 @@ class HeadlessExecutor(LineExecutor, frozen=True):
 
     has_terminal_mode: ClassVar[bool] = False
 
-    def take_over(self, request: LaunchRequest) -> Launch:
+    def take_over(self, request: "LaunchRequest") -> "Launch":
         """Raise OpeningNotSupported."""
         raise OpeningNotSupported(self.name, request.task_dir.name)
 
-    def begin_on_terminal(self, request: LaunchRequest) -> Launch:  # noqa: ARG002 - there is none
+    def begin_on_terminal(self, request: "LaunchRequest") -> "Launch":  # noqa: ARG002 - there is none
         """Raise BeginningNotSupported."""
         raise BeginningNotSupported(self.name)
 
-    def skim(self, data: bytes) -> Iterator[Event]:
+    def skim(self, data: bytes) -> "Iterator[Event]":
         """Return the events of many lines that an observation needs."""
         # See above.
         from sow.executors.lines import skim_text

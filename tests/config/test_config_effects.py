@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sow.executors.base import LaunchRequest, Session
+from sow.executors.base import LaunchRequest
 from sow.executors.registry import make_executor
+from sow.executors.session import Session
 from sow.schema.executor_type import ExecutorType
 
 REQUEST = LaunchRequest(

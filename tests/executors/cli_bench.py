@@ -11,16 +11,8 @@ from standins import CursorDialect, install_standins
 
 from sow.attempts.launch import commands_of_role
 from sow.errors import ExecutorError
-from sow.executors.base import (
-    Ending,
-    Event,
-    Executor,
-    Launch,
-    LaunchRequest,
-    Observation,
-    Session,
-    Verdict,
-)
+from sow.executors.base import Ending, Event, Executor, Launch, LaunchRequest, Observation, Verdict
+from sow.executors.session import Session
 
 TAIL = 8192
 

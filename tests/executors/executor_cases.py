@@ -7,8 +7,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sow.executors.base import Session, SessionSource
 from sow.executors.cursor import Dialect
+from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause, Verb

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from sow.agents.rights import commands_denied, commands_for
 from sow.agents.roles import AGENTS
 from sow.commands import CALLABLE
-from sow.executors.base import LaunchRequest, Session
+from sow.executors.base import LaunchRequest
 from sow.executors.claude_folders import denying_rules, last_arguments
+from sow.executors.session import Session
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from executor_cases import (
 from msgspec.structs import replace
 from standins import CursorDialect, read_runs, write_script
 
-from sow.executors.base import EventKind, Executor, Launch, LaunchRequest, Session, SessionSource
+from sow.executors.base import EventKind, Executor, Launch, LaunchRequest
 from sow.executors.executor_errors import (
     BeginningNotSupported,
     ExecutorBinaryNotFound,
@@ -28,6 +28,7 @@ from sow.executors.executor_errors import (
     ResumptionNotSupported,
 )
 from sow.executors.registry import make_executor
+from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Verb

@@ -3,9 +3,10 @@
 import pytest
 
 from sow.errors import ExecutorError
-from sow.executors.base import Ending, Event, EventKind, Observation, Session, Verdict
+from sow.executors.base import Ending, Event, EventKind, Observation, Verdict
 from sow.executors.cursor import Dialect
 from sow.executors.registry import make_executor
+from sow.executors.session import Session
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause

@@ -10,8 +10,9 @@ from executor_cases import FAULTS, Fault
 from msgspec.structs import replace
 from standins import read_runs, write_script
 
-from sow.executors.base import Ending, Executor, Session
+from sow.executors.base import Ending, Executor
 from sow.executors.registry import make_executor
+from sow.executors.session import Session
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause

@@ -11,8 +11,9 @@ from journey import tool_results
 from msgspec.structs import replace
 from sandbox import Sandbox
 
-from sow.executors.base import LaunchRequest, Session
+from sow.executors.base import LaunchRequest
 from sow.executors.registry import make_executor
+from sow.executors.session import Session
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 

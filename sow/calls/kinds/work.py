@@ -25,7 +25,7 @@ from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExitCode, SowError, StateError
-from sow.executors.base import Session, SessionSource
+from sow.executors.session import Session, SessionSource
 from sow.features import parts
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
