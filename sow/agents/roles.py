@@ -6,9 +6,8 @@ To add a role, add it to `AGENTS`, write `templates/<name>.md`, and write
 `<name>/base.md` in the guidance of `sow.prompts`.
 """
 
-from typing import NamedTuple
-
 from sow.errors import UsageError
+from sow.plain_record import PlainRecord
 
 WITHOUT_FILES = frozenset(
     {"orchestrator", "planner", "researcher", "reviewer", "security-reviewer"}
@@ -16,7 +15,7 @@ WITHOUT_FILES = frozenset(
 """The roles whose work need not be a changed file: tasks, answers, verdicts."""
 
 
-class Agent(NamedTuple):
+class Agent(PlainRecord):
     """A role."""
 
     name: str

@@ -38,7 +38,7 @@ ESCROW_ID = r"m\d{1,10}-[0-9a-f]{8}"
 def escrow_in(environ: Mapping[str, str]) -> str | None:
     """Return the id of the escrow into which this process's outcomes go, if they go into one."""
     found = environ.get(env_vars.ESCROW, "")
-    return found if re.fullmatch(ESCROW_ID, found) else None
+    return found if found and re.fullmatch(ESCROW_ID, found) else None
 
 
 def bell_path(workspace: Workspace, waiter_id: str) -> Path:

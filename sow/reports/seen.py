@@ -4,7 +4,9 @@ What looking at a live job needs is imported where there is one.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from sow.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from sow.jobs.database import Database
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from sow.schema.job import Job
 
 
-class Seen(NamedTuple):
+class Seen(PlainRecord):
     """What a look beside a job's records has shown."""
 
     quiet_seconds: float | None = None

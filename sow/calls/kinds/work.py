@@ -7,7 +7,6 @@ process lives to make: recovery undoes a `preparing` job or completes it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -32,6 +31,7 @@ from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.jobs.unrecorded_agents import refuse_strays
+from sow.plain_record import PlainRecord
 from sow.reports.wording import subject_of
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
@@ -176,7 +176,7 @@ def _insert_all(
         raise
 
 
-class _Mark(NamedTuple):
+class _Mark(PlainRecord):
     """How a task will be marked: its session, and the text of its state."""
 
     session: Session | None
