@@ -14,6 +14,7 @@ class PlainRecord:
     _names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # one may be generic
         cls._names = (*cls._names, *cls.__annotations__)
 
     def __init__(self, *given: Any, **named: Any) -> None:

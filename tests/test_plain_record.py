@@ -1,6 +1,10 @@
 """Records without the methods that a named tuple compiles."""
 
+from typing import Generic, TypeVar
+
 from sow.plain_record import PlainRecord
+
+T = TypeVar("T")
 
 
 class Fruit(PlainRecord):
@@ -10,6 +14,11 @@ class Fruit(PlainRecord):
 
 class Berry(Fruit):
     pass
+
+
+class Basket(PlainRecord, Generic[T]):
+    holds: T
+    weight: float = 1.0
 
 
 class Melon(Fruit):
@@ -25,3 +34,9 @@ def test_fields_are_given_in_their_order_or_by_name() -> None:
 def test_a_record_of_a_record_has_its_fields_first() -> None:
     assert repr(Berry("goji", 20)) == "Berry(name='goji', seeds=20)"
     assert repr(Melon("galia", 300, 2.0)) == "Melon(name='galia', seeds=300, weight=2.0)"
+
+
+def test_a_record_may_be_generic() -> None:
+    assert (
+        repr(Basket(Fruit("lime"), 2.0)) == "Basket(holds=Fruit(name='lime', seeds=0), weight=2.0)"
+    )

@@ -4,7 +4,6 @@ Owns what is looked at for it: the job's records, its task, its agent's words. A
 call imports it once its jobs are queued: its callers wait then in any case.
 """
 
-import sow.state.verdicts  # noqa: F401 - `look_at_task` imports it late, and now there is time
 from sow.calls.caller import Caller
 from sow.calls.request import Placed
 from sow.jobs import jobs

@@ -55,9 +55,12 @@ def look_at_task(workspace: Workspace, job: Job) -> TaskNow:
 
 
 def _now(job: Job, task: Task) -> TaskNow:
-    from sow.state.verdicts import given_by, newest_feedback
+    has_clone = task.clone is not UNSET
+    if task.review is UNSET:
+        return TaskNow(task.status, has_clone=has_clone)
+    from sow.state.verdicts import given_by, newest_feedback  # most tasks have none yet
 
     review = given_by(task, job)
     asks = review is not None and review.verdict is ReviewVerdict.CORRECTIONS
     feedback = newest_feedback(task) if asks else None
-    return TaskNow(task.status, review, feedback, has_clone=task.clone is not UNSET)
+    return TaskNow(task.status, review, feedback, has_clone=has_clone)

@@ -6,11 +6,12 @@ caller holds the lock of the file's folder. Knows no field of any schema.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import UNSET
 
 from sow.files import read_regular, refuse_link_out, write_atomically
+from sow.plain_record import PlainRecord
 from sow.state.due_entries import settle
 from sow.state.kept.copies import read, wrote
 from sow.state.kept.guard import has_changed
@@ -88,7 +89,7 @@ def effective(
     return found
 
 
-class Draft(NamedTuple, Generic[T]):
+class Draft(PlainRecord, Generic[T]):
     """A change of a state file that was worked out before the lock of its folder is held."""
 
     text: bytes

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import to_builtins
 
+from sow.plain_record import PlainRecord
 from sow.yamlfile import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
 from sow.yamlfile.reading import compose, decode, load, unshared
@@ -20,7 +21,7 @@ from sow.yamlfile.rendering import PLAIN, plain_line, render, render_item
 _ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
 
 
-class _Pair(NamedTuple):
+class _Pair(PlainRecord):
     """A key and its value in a node tree, and the mapping that holds them."""
 
     mapping: Any
