@@ -97,7 +97,7 @@ def _is_silent(change: Change, job: Job | None) -> bool:
         case ChangeKind.STATUS:
             return data.status == TaskStatus.IN_PROGRESS
         case ChangeKind.DONE:
-            return job is None or job.agent is not None
+            return job is None or bool(job.agent)
         case ChangeKind.ITEM:
             return data.status not in AT_REST
         case ChangeKind.BATCH:

@@ -18,7 +18,7 @@ from sow.schema.change import Change, ChangeData, ChangeKind
 from sow.schema.job import Attempt, Cause, Job, JobState, Verb
 
 JOB = make_job(id=JobId(3))
-CHECK = make_job(id=JobId(3), agent=None, verb=Verb.CHECK, executor=None)
+CHECK = make_job(id=JobId(3), agent="", verb=Verb.CHECK, executor=None)
 
 
 def change(kind: ChangeKind, *, job: int | None = 3, **data: object) -> Change:
