@@ -219,6 +219,7 @@ if pid := os.fork():
         requests.sendall(b"%d\\n" % pid)
         requests.recv(1)
     sys.exit()
+requests.close()
 deadline = time.monotonic() + 60
 while not is_first and not first.exists() and time.monotonic() < deadline:
     time.sleep(0.01)
