@@ -74,9 +74,9 @@ def _spans(prose: str) -> list[Named]:
 
 def _commands_in(line: str) -> list[tuple[str, ...]]:
     """Return the words after `sow` of each simple command of one shell line."""
-    line = OPTIONAL.sub(r"\1", line.strip().removeprefix("$ "))
     if "sow" not in line:
         return []
+    line = OPTIONAL.sub(r"\1", line.strip().removeprefix("$ "))
     for placeholder, value in PLACEHOLDERS.items():
         line = line.replace(placeholder, value)
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

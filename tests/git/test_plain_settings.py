@@ -50,7 +50,7 @@ def test_each_line_is_as_git_reads_it_or_left_to_git(line: str) -> None:
     check(line, "after = 1")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=min(30, settings.default.max_examples), deadline=None)
 @given(st.lists(st.sampled_from(LINES), max_size=8), st.sampled_from(["\n", "\r\n"]))
 def test_any_text_is_as_git_reads_it_or_left_to_git(lines: list[str], end: str) -> None:
     check(*lines, end=end)

@@ -86,7 +86,9 @@ EVENTS = st.lists(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=min(40, settings.default.max_examples),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(EVENTS, st.integers(1, 4))
 def test_shares_never_exceed_the_rest(

@@ -188,7 +188,7 @@ def test_a_list_that_is_too_long_is_cut_and_a_note_says_by_how_much() -> None:
         ),
         max_leaves=12,
     ),
-    st.integers(1, 5_000),
+    st.integers(1, 1_500),
 )
 def test_whatever_a_command_prints_its_answer_is_bounded(value: Any, times: int) -> None:
     big = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from repository.command_tree import COMMANDS
 
@@ -30,14 +30,14 @@ def line(tool: str, **arguments: Any) -> Line:
     return TOOLS[tool].line(fitting(TOOLS[tool], arguments))
 
 
-@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
-def test_it_is_named_and_told_of_as_its_command_is(tool: Tool) -> None:
-    assert tool.name == "_".join(tool.command)
-    assert tool.description.partition("\n")[0] in re.sub(r"\n +", "\n", COMMANDS[tool.command].help)
-    assert all(schema["description"] for schema in tool.schema["properties"].values())
-    assert tool.only_reads is (
-        CALLABLE[tool.command].right is Right.READS and tool.name != "validate"
-    )
+def test_each_is_named_and_told_of_as_its_command_is() -> None:
+    for tool in TOOLS.values():
+        text = re.sub(r"\n +", "\n", COMMANDS[tool.command].help)
+        assert tool.name == "_".join(tool.command)
+        assert tool.description.partition("\n")[0] in text, tool.name
+        assert all(schema["description"] for schema in tool.schema["properties"].values())
+        is_reader = CALLABLE[tool.command].right is Right.READS and tool.name != "validate"
+        assert tool.only_reads is is_reader, tool.name
 
 
 def test_what_takes_time_waits_no_longer_than_the_bound() -> None:
@@ -134,6 +134,7 @@ def arguments_of(tool: Tool) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+@settings(max_examples=max(2, settings.default.max_examples // 5))
 @given(data=st.data())
 def test_no_word_of_a_client_becomes_an_option(tool: Tool, data: st.DataObject) -> None:
     """Every word before `--` is a command's or an option's that the table names."""

@@ -42,21 +42,21 @@ def text_name(file):
     return file.relative_to(REPOSITORY).as_posix()
 
 
-@pytest.mark.parametrize("file", TEXTS, ids=text_name)
-def test_every_command_named_exists(file):
+def test_every_command_named_exists():
     faults = [
         f"{text_name(file)}:{named.line}: sow {' '.join(named.words)}: {fault}"
+        for file in TEXTS
         for named in commands_of(file.read_text(encoding="utf-8"))
         if (fault := fault_of(named, root))
     ]
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("file", TEXTS, ids=text_name)
-def test_every_prompt_named_exists(file):
-    found = {match[0] for match in PROMPT.finditer(file.read_text(encoding="utf-8"))}
-    named = {name for name in found if name.count("/") + 1 == WHOLE[name.split("/")[0]]}
-    assert {name for name in named if not is_prompt(name)} == set()
+def test_every_prompt_named_exists():
+    for file in TEXTS:
+        found = {match[0] for match in PROMPT.finditer(file.read_text(encoding="utf-8"))}
+        named = {name for name in found if name.count("/") + 1 == WHOLE[name.split("/")[0]]}
+        assert {name for name in named if not is_prompt(name)} == set(), text_name(file)
 
 
 def test_the_texts_agents_read_name_many_commands():
@@ -190,13 +190,13 @@ def test_the_judge_knows_right_from_wrong(words, in_block, fault):
         assert fault in found
 
 
-@pytest.mark.parametrize("name", [*list_prompts(), *list_templates()])
-def test_a_command_with_arguments_is_understood_as_it_stands(name):
+def test_a_command_with_arguments_is_understood_as_it_stands():
     """One that a prompt only mentions has none: with some it is run, and nothing may be missing."""
     anything = {each: lambda: NO_GOAL for each in VARIABLES}
-    for named in commands_of(load_prompt(name, None, anything)):
-        if has_arguments(named):
-            assert fault_of(named._replace(in_block=True), root) is None
+    for name in (*list_prompts(), *list_templates()):
+        for named in commands_of(load_prompt(name, None, anything)):
+            if has_arguments(named):
+                assert fault_of(named._replace(in_block=True), root) is None, (name, named)
 
 
 def has_arguments(named):

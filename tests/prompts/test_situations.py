@@ -175,10 +175,11 @@ def on_a_review(role: str) -> Iterator[Situation]:
         yield situation(f"spawned {why}", begun, history, WITHOUT_RESUMPTION)
 
 
-def situations(run: Run, role: str, *, in_clone: bool = False) -> list[Situation]:
+@cache
+def situations(run: Run, role: str, *, in_clone: bool = False) -> tuple[Situation, ...]:
     if run is Run.REVIEW:
-        return list(on_a_review(role))
-    return list(on_a_task(run, role, in_clone=in_clone))
+        return tuple(on_a_review(role))
+    return tuple(on_a_task(run, role, in_clone=in_clone))
 
 
 def statuses_in(text: str) -> set[str]:

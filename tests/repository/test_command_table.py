@@ -14,30 +14,30 @@ from command_tree import COMMANDS as TREE
 
 import sow
 from sow.cli.tree import root
-from sow.commands import COMMANDS, Command, rows_beginning, rows_in
+from sow.commands import COMMANDS, rows_beginning, rows_in
 from sow.schema.catalogue import printed_by
 
 ROWS = COMMANDS.values()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.words)
-def test_a_row_is_whole(row: Command) -> None:
-    if row.right is None:
-        assert rows_in(row.words)
-        assert (row.prints, row.tool, row.agent_tools) == ("", "", ())
-    else:
-        assert row.path in TREE
-        assert row.tool != "", "it is a tool of MCP, or says why not"
-        assert not row.about, "a command's own docstring says more"
-        assert printed_by(row.words)
+def test_each_row_is_whole() -> None:
+    for row in ROWS:
+        if row.right is None:
+            assert rows_in(row.words), row.words
+            assert (row.prints, row.tool, row.agent_tools) == ("", "", ()), row.words
+        else:
+            assert row.path in TREE, row.words
+            assert row.tool != "", f"{row.words}: it is a tool of MCP, or says why not"
+            assert not row.about, f"{row.words}: a command's own docstring says more"
+            assert printed_by(row.words), row.words
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.words)
-def test_a_line_of_the_help_is_a_line(row: Command) -> None:
-    assert row.help[0].isupper()
-    assert row.help.endswith(".")
-    widest = max(len(each.path[-1]) for each in rows_in(" ".join(row.path[:-1])))
-    assert 2 + widest + 2 + len(row.help) <= 78
+def test_a_line_of_the_help_is_a_line() -> None:
+    for row in ROWS:
+        assert row.help[0].isupper(), row.words
+        assert row.help.endswith("."), row.words
+        widest = max(len(each.path[-1]) for each in rows_in(" ".join(row.path[:-1])))
+        assert 2 + widest + 2 + len(row.help) <= 78, row.words
 
 
 def test_no_two_rows_have_the_same_words() -> None:
@@ -163,5 +163,6 @@ def test_one_row_and_one_module_are_a_command(place: Path) -> None:
     assert "RemovedTask" in answers["schema"]["$defs"]
 
 
+@pytest.mark.slow
 def test_it_runs(place: Path) -> None:
     assert asked(place, "-m", "sow", "task", "burn", "010", "--slowly") == "010 True False\n"

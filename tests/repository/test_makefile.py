@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ MAKE = shutil.which("make", path=os.environ.get("PATH", os.defpath)) or "make"
 PHONY = re.search(r"^\.PHONY: (.+)$", read("Makefile"), re.MULTILINE)
 
 
+@cache
 def make(*words: str, folder: Path = REPOSITORY, ci: bool = False) -> str:
     """Run make and return what it says."""
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "LANG": "C.UTF-8"}
