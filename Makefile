@@ -31,7 +31,7 @@ ON_CI :=
 endif
 
 # What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
-QUICK := -m "not storm and not real and not slow and not docker and not browser and not gh and not sshd" --ignore tests/journeys
+QUICK := --quick -m "not storm and not real and not slow and not docker and not browser and not gh and not sshd" --ignore tests/journeys
 
 # A script's first line cannot name an interpreter whose path holds a space,
 # so the `sow` in .venv/bin would not start.
@@ -71,7 +71,7 @@ test-versions: $(VERSIONS:%=tested-with-%) ## Run the tests of modules, schemas 
 
 tested-with-%: .versions/%/.ready
 	.versions/$*/bin/python -m pytest --quiet -n $(JOBS) --dist loadgroup --no-loadscope-reorder --hypothesis-profile quick \
-		-m "not slow" -p no:cacheprovider tests/repository/test_every_module.py tests/schema tests/jobs
+		-p no:cacheprovider tests/repository/test_every_module.py tests/schema tests/jobs
 
 .PRECIOUS: .versions/%/.ready
 .versions/%/.ready: pyproject.toml scripts/sow
@@ -79,7 +79,7 @@ tested-with-%: .versions/%/.ready
 	.versions/$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-test-quick: $(FOR_WORK) ## Run the tests in process, and no worker, real agent or container: a minute.
+test-quick: $(FOR_WORK) ## Run the tests in process, a few cases of each, and no worker, real agent or container: a minute.
 	@$(IN_MEMORY) $(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --hypothesis-profile quick $(QUICK)
 
 # make takes each word for a target: `make test-of sow/calls/wait.py` names two.

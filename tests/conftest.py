@@ -5,16 +5,16 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from handing_out import turn_of
+from handing_out import OneReport, turn_of
 from hypothesis import HealthCheck, settings
 from own_queue import give_secret
-from proving import commit, one_of_each
+from proving import commit, few_of, one_of_each
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
@@ -30,6 +30,8 @@ KEPT_FAMILIES = ("PYTEST_", "COV_")
 
 NUMBERS = count()
 """A number for each folder: finding a free one by itself, pytest looks at all that are there."""
+MOST_CASES = 5
+"""How many cases of one function the quick run has: the commit draws them. `make test` has all."""
 GARBAGE = 50_000
 """So many new objects make Python look for cycles: with its own 700, while sources were parsed, it
 spent two thirds of the time on looking."""
@@ -37,12 +39,20 @@ spent two thirds of the time on looking."""
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--draw", action="store_true", help="run one test of each mark `one_of`")
+    few = f"run {MOST_CASES} cases of a test at most, and report each once"
+    parser.addoption("--quick", action="store_true", help=few)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     """Have the longest tests begin first, and leave out what is not drawn."""
     if config.getoption("draw"):
         draw(config, items)
+    yield
+    if config.getoption("quick"):
+        draw_cases(config, items)
     items.sort(key=lambda item: turn_of(item.nodeid, is_storm=is_storm(item)))
 
 
@@ -51,7 +61,20 @@ def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
     groups: dict[str, list[str]] = {}
     for item in items:
         groups.setdefault(group_of(item), []).append(item.nodeid)
-    left = {*groups.pop("", ()), *one_of_each(groups, drawn_by=commit())}
+    leave(config, items, {*groups.pop("", ()), *one_of_each(groups, drawn_by=commit())})
+
+
+def draw_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave all but a few cases of each function to the whole run."""
+    functions: dict[str, list[str]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
+    few = (few_of(cases, MOST_CASES, drawn_by=commit()) for cases in functions.values())
+    leave(config, items, {nodeid for cases in few for nodeid in cases})
+
+
+def leave(config: pytest.Config, items: list[pytest.Item], left: Collection[str]) -> None:
+    """Deselect all but those with these names."""
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in left])
     items[:] = [item for item in items if item.nodeid in left]
 
@@ -69,8 +92,10 @@ def group_of(item: pytest.Item) -> str:
     return mark.args[0] if mark.args else item.nodeid.partition("[")[0]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(GARBAGE)
+    if config.getoption("quick"):
+        config.pluginmanager.register(OneReport())
 
 
 def pytest_collection_finish() -> None:

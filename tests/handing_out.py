@@ -9,8 +9,11 @@ What takes long begins first, and files of quick tests come last: they leave no 
 xdist's own mark of a group is no help: with pytest 9.2 it changes nothing.
 """
 
+from collections.abc import Mapping
+from typing import Any
 from zlib import crc32
 
+import pytest
 from xdist.scheduler import LoadGroupScheduling
 
 BY_THEMSELVES = ("tests/journeys/", "tests/fuzz/", "tests/containers/")
@@ -50,6 +53,34 @@ class ByFile(LoadGroupScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+
+class OneReport:
+    """A plugin: each process of xdist reports a test that passed once.
+
+    xdist sends six messages of each test, and a quick test takes hardly more than they do. What
+    failed, or was skipped, is reported as ever.
+    """
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        for plugin in session.config.pluginmanager.get_plugins():
+            if hasattr(plugin, "sendevent"):
+                plugin.sendevent = _only_what_counts(plugin.sendevent)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_to_serializable(self, report: Any) -> dict[str, Any] | None:
+        is_around = getattr(report, "when", None) in ("setup", "teardown")
+        return {} if is_around and report.passed else None
+
+
+def _only_what_counts(send: Any) -> Any:
+    def sendevent(name: str, **facts: Any) -> None:
+        report: Mapping[str, Any] = facts.get("data", {})
+        is_empty = name == "testreport" and "nodeid" not in report
+        if name not in ("logstart", "logfinish") and not is_empty:
+            send(name, **facts)
+
+    return sendevent
 
 
 def group_of(nodeid: str) -> str:

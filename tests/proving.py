@@ -45,6 +45,13 @@ def one_of_each(groups: Mapping[str, Collection[str]], *, drawn_by: str) -> set[
     }
 
 
+def few_of(names: Collection[str], most: int, *, drawn_by: str) -> list[str]:
+    """Return all names, or of more than so many those that a commit draws."""
+    if len(names) <= most:
+        return [*names]
+    return sorted(names, key=lambda name: sha256(f"{drawn_by} {name}".encode()).digest())[:most]
+
+
 def place_of(drawn_by: str, count: int) -> int:
     """Return which of so many a commit draws, from 0."""
     return int(sha256(f"{drawn_by} {count}".encode()).hexdigest(), 16) % count

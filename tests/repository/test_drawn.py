@@ -2,7 +2,7 @@
 
 import re
 
-from proving import one_of_each, place_of
+from proving import few_of, one_of_each, place_of
 from repository.sources import ROOT
 from repository.test_makefile import make
 
@@ -24,6 +24,16 @@ def test_commits_draw_each_test_of_a_group_whatever_their_order() -> None:
     assert {name for drawn in seen for name in drawn} == {*"abcd"}
     assert {len(drawn) for drawn in seen} == {2}
     assert seen == [one_of_each(upside_down, drawn_by=f"{commit:040x}") for commit in range(60)]
+
+
+def test_of_many_cases_commits_draw_a_few_in_turn_whatever_their_order() -> None:
+    cases = [f"test_it[{number}]" for number in range(9)]
+    commits = [f"{commit:040x}" for commit in range(60)]
+    seen = [{*few_of(cases, 6, drawn_by=commit)} for commit in commits]
+    assert {len(drawn) for drawn in seen} == {6}
+    assert {name for drawn in seen for name in drawn} == {*cases}
+    assert seen == [{*few_of(cases[::-1], 6, drawn_by=commit)} for commit in commits]
+    assert few_of(cases[:6], 6, drawn_by="") == cases[:6]
 
 
 def test_ci_alone_draws_and_the_proof_narrows_nothing() -> None:

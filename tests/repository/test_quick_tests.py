@@ -18,17 +18,18 @@ def test_it_leaves_out_journeys_storms_real_agents_and_what_is_slow() -> None:
     assert f'-m "{" and ".join(f"not {mark}" for mark in LEFT_OUT)}"' in plan
     assert "--ignore tests/journeys" in plan
     assert "--hypothesis-profile quick" in plan
+    assert " --quick " in plan
 
 
 @pytest.mark.parametrize("ci", [False, True])
 def test_the_whole_run_leaves_out_nothing_for_its_seconds(ci: bool) -> None:
     plan = make("-n", "test", ci=ci)
-    assert not any(words in plan for words in ("slow", "--ignore", "profile quick"))
+    assert not any(words in plan for words in ("slow", "--ignore", "profile quick", "--quick"))
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_it_reaches_every_package(package: str) -> None:
-    assert any(package in packages_of(path) and is_quick(path) for path in TESTS)
+    assert any(reaches(path, package) and is_quick(path) for path in TESTS)
 
 
 def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
@@ -67,9 +68,19 @@ def is_left_out(mark: ast.expr) -> bool:
     return any(f"pytest.mark.{name}" in words for name in LEFT_OUT)
 
 
+def reaches(path: Path, package: str) -> bool:
+    """Whether a file, or what tests share beside it, imports something of a package."""
+    return any(imports(file, package) for file in (path, *shared_in(path.parent)))
+
+
 @cache
-def packages_of(path: Path) -> set[str]:
-    """Return the packages of which a file, or what tests share beside it, imports something."""
-    beside = {other for other in path.parent.glob("*.py") if not other.name.startswith("test_")}
-    modules = {module for file in {path, *beside} for module in imports_of(file)}
-    return {".".join(module.split(".")[:2]) for module in modules}
+def shared_in(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.py") if not path.name.startswith("test_")]
+
+
+@cache
+def imports(path: Path, package: str) -> bool:
+    """Only what has the package's word at all is parsed."""
+    if package.rpartition(".")[2] not in text_of(path):
+        return False
+    return any(f"{module}.".startswith(f"{package}.") for module in imports_of(path))
