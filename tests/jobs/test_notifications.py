@@ -35,46 +35,44 @@ def of_batch(status: str, **fields: object) -> Change:
     return change("batch", batch=1, status=status, **fields)
 
 
-@pytest.mark.parametrize(
-    ("reported", "event"),
-    [
-        (change("stalled", reason="no output"), NotifyEvent.STALLED),
-        (change("stalled", reason="no output", batch=1), NotifyEvent.STALLED),
-        (change("done", status="needs_review"), NotifyEvent.NEEDS_REVIEW),
-        (change("done", status="paused"), NotifyEvent.PAUSED),
-        (change("done", status="failed"), NotifyEvent.FAILED),
-        (change("done", status="completed"), None),
-        (change("done"), None),
-        (change("failed", cause="crashed"), NotifyEvent.FAILED),
-        (change("cancelled", status="paused"), None),
-        (change("parked", retry_at="x"), NotifyEvent.PARKED),
-        (change("backoff", retry_at="x"), None),
-        (change("queued"), None),
-        (change("status", status="paused", before="in_progress"), NotifyEvent.PAUSED),
-        (change("status", status="failed", before="in_progress"), NotifyEvent.FAILED),
-        (change("status", status="needs_review"), None),
-        (change("status", status="completed", before="in_progress"), None),
-        (change("status", status="paused", before="in_progress", job=9), None),
-        (item("needs_person", before="running", reason="x"), NotifyEvent.NEEDS_PERSON),
-        (item("needs_person", before="needs_person", reason="y"), None),
-        (item("failed", before="running"), None),
-        (item("waiting"), None),
-        (of_batch("over", before="running"), NotifyEvent.BATCH_DONE),
-        (of_batch("over", before="over", reason="x"), None),
-        (of_batch("cancelled", before="running"), None),
-        (of_batch("paused", before="running", reason=PAUSED_BY_PERSON), None),
-        (of_batch("paused", before="running", reason="the same error"), NotifyEvent.BRAKE),
-        (change("budget", batch=1), NotifyEvent.WARNING),
-        (change("paused"), None),
-        (change("done", status="needs_review", batch=1), None),
-        (change("failed", batch=1), None),
-        (change("parked", batch=1), NotifyEvent.PARKED),
-    ],
-)
-def test_each_kind_of_change(
-    database: Database, reported: Change, event: NotifyEvent | None
-) -> None:
-    assert event_of(database, reported) is event
+EVENTS: list[tuple[Change, NotifyEvent | None]] = [
+    (change("stalled", reason="no output"), NotifyEvent.STALLED),
+    (change("stalled", reason="no output", batch=1), NotifyEvent.STALLED),
+    (change("done", status="needs_review"), NotifyEvent.NEEDS_REVIEW),
+    (change("done", status="paused"), NotifyEvent.PAUSED),
+    (change("done", status="failed"), NotifyEvent.FAILED),
+    (change("done", status="completed"), None),
+    (change("done"), None),
+    (change("failed", cause="crashed"), NotifyEvent.FAILED),
+    (change("cancelled", status="paused"), None),
+    (change("parked", retry_at="x"), NotifyEvent.PARKED),
+    (change("backoff", retry_at="x"), None),
+    (change("queued"), None),
+    (change("status", status="paused", before="in_progress"), NotifyEvent.PAUSED),
+    (change("status", status="failed", before="in_progress"), NotifyEvent.FAILED),
+    (change("status", status="needs_review"), None),
+    (change("status", status="completed", before="in_progress"), None),
+    (change("status", status="paused", before="in_progress", job=9), None),
+    (item("needs_person", before="running", reason="x"), NotifyEvent.NEEDS_PERSON),
+    (item("needs_person", before="needs_person", reason="y"), None),
+    (item("failed", before="running"), None),
+    (item("waiting"), None),
+    (of_batch("over", before="running"), NotifyEvent.BATCH_DONE),
+    (of_batch("over", before="over", reason="x"), None),
+    (of_batch("cancelled", before="running"), None),
+    (of_batch("paused", before="running", reason=PAUSED_BY_PERSON), None),
+    (of_batch("paused", before="running", reason="the same error"), NotifyEvent.BRAKE),
+    (change("budget", batch=1), NotifyEvent.WARNING),
+    (change("paused"), None),
+    (change("done", status="needs_review", batch=1), None),
+    (change("failed", batch=1), None),
+    (change("parked", batch=1), NotifyEvent.PARKED),
+]
+
+
+def test_each_kind_of_change(database: Database) -> None:
+    for reported, event in EVENTS:
+        assert event_of(database, reported) is event, reported
 
 
 def test_a_status_that_a_job_tells_when_it_ends_is_not_told_before(database: Database) -> None:
@@ -180,6 +178,7 @@ def test_old_ones_are_forgotten(database: Database, tmp_path: Path) -> None:
     assert changes.newest(database).seq > 0
 
 
+@pytest.mark.slow
 def test_a_long_record_is_looked_through_in_pieces_that_let_others_write(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
