@@ -16,6 +16,8 @@ import typing_extensions
 
 from sow.late_modules import KNOWN, OF_WORKER, LatePattern, cleandoc, one_or_many, quote, same
 
+pytestmark = pytest.mark.slow  # each starts a new interpreter
+
 
 def late(program: str) -> str:
     """Run a program in whose process the modules are put off; return what it prints."""

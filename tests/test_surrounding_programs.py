@@ -14,6 +14,8 @@ from sow.environment import agent_environment, worker_environment
 from sow.github.run import gh_environment
 from sow.surrounding_programs import SURROUNDINGS, setter_of, users_environment
 
+pytestmark = pytest.mark.slow  # it starts git after git
+
 KEPT_OF_GIT = {"GIT_CONFIG_COUNT"}
 """Git takes it from a child in another repository; only a user sets it."""
 DUMP = f"{sys.executable} -c 'import json,os;print(json.dumps(dict(os.environ)))'"
@@ -169,7 +171,6 @@ def test_below_make_the_environment_is_the_users(base: dict[str, str], tmp_path:
     assert users_environment(base)["MAKEFLAGS"] == "-j8", "without a make around, it is the user's"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_below_npm_the_environment_is_the_users(base: dict[str, str], tmp_path: Path) -> None:
     base["PATH"] = f"{Path(shutil.which('npm') or '').parent}:{PATH}"

@@ -76,6 +76,7 @@ def test_words_that_tell_no_time_give_none(words: str) -> None:
     assert reset_time_in(words, now=NOW) is None
 
 
+@pytest.mark.slow
 def test_no_words_take_long() -> None:
     """By the processor's time: others may be at work beside it."""
     begun = time.process_time()

@@ -267,6 +267,7 @@ def batches(draw: st.DrawFn) -> tuple[list[ItemFacts], BatchPolicy, BatchFacts]:
     return items, policy, batch
 
 
+@pytest.mark.slow
 @given(batches())
 def test_whatever_the_facts_are(drawn: tuple[list[ItemFacts], BatchPolicy, BatchFacts]) -> None:
     items, policy, batch = drawn

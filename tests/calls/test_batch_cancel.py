@@ -28,6 +28,7 @@ class Killed(BaseException):
     """Nothing of the command comes after this."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_the_same_command_ends_what_a_killed_one_has_left(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, step: str

@@ -59,6 +59,7 @@ def test_a_verdict_of_a_check_is_not_about_what_its_author_has_done_since(
     assert wanted.action == "check"
 
 
+@pytest.mark.slow
 def test_a_turn_that_would_go_on_for_ever_pauses_its_batch_as_a_bug(
     desk: Desk, checked: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

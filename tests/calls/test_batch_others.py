@@ -74,6 +74,7 @@ def test_a_paused_batch_rests_and_so_does_one_that_waits_for_it(
     assert rests(second)
 
 
+@pytest.mark.slow
 def test_a_chain_of_waiting_tasks_may_be_longer_than_python_goes_deep(desk: Desk) -> None:
     like = desk.task("010")
     work = begin(desk, "010")

@@ -67,6 +67,7 @@ def work(desk: Desk) -> Work:
     return made
 
 
+@pytest.mark.slow
 def test_a_list_and_a_change_say_what_the_batch_itself_says(desk: Desk, work: Work) -> None:
     shown = batch_of(desk, "batch", "show")
     assert shown["counts"] == {"needs_person": 1, "failed": 1, "waiting": 1}
@@ -79,6 +80,7 @@ def test_a_list_and_a_change_say_what_the_batch_itself_says(desk: Desk, work: Wo
     assert goes_on == batch_of(desk, "batch", "show")
 
 
+@pytest.mark.slow
 def test_a_list_tells_what_is_on_record_and_says_where_that_is_behind(
     desk: Desk, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_what_is_refused_asks_a_person_and_a_resume_tries_again(desk: Desk) -> N
     assert placed(work) == [("010", "spawn", 1)]
 
 
+@pytest.mark.slow
 def test_a_missing_program_pauses_the_batch_after_three_tasks_and_a_resume_goes_on(
     desk: Desk,
 ) -> None:
@@ -282,6 +283,7 @@ def test_an_old_batch_is_forgotten_with_its_items(desk: Desk) -> None:
     assert changes.newest(desk.database) == newest
 
 
+@pytest.mark.slow
 def test_a_worker_s_idle_look_at_many_batches_is_one_query(desk: Desk) -> None:
     for number in range(20):
         task = f"{number + 1:03d}"

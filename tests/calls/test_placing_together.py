@@ -54,6 +54,7 @@ def fails_for(monkeypatch: pytest.MonkeyPatch, task_id: str, error: BaseExceptio
     monkeypatch.setattr(work, "allocate_session", fail)
 
 
+@pytest.mark.slow
 def test_the_jobs_of_a_group_take_each_step_with_one_commit(desk: Desk) -> None:
     """The groups are of 1, 2, 4 and 8 tasks, and of 16 from then on."""
     ids = [f"{number:03d}" for number in range(10, 10 + 10 * (15 + MOST_TOGETHER), 10)]

@@ -159,6 +159,7 @@ def test_a_status_in_the_record_of_changes_is_painted() -> None:
     assert words_of(change, coloured) == f"status paused → {GREEN}completed{END}"
 
 
+@pytest.mark.slow
 def test_a_true_terminal_shows_it(shown: Sow, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     argv = [sys.executable, "-P", "-m", "sow", "task", "list"]

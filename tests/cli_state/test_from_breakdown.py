@@ -69,6 +69,7 @@ def test_what_is_dropped_is_told_and_a_path_will_do(published, tmp_path) -> None
     assert (tmp_path / ".sow/project/phases/later/tasks/030").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

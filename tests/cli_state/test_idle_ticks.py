@@ -156,6 +156,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     signal.signal(signal.SIGTSTP, at_stop)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TICKS)
 def test_a_tick_reads_no_more_with_many_jobs(name: str, queues: Sequence[Queue]) -> None:
     idle, busy = [], []
@@ -172,6 +173,7 @@ def test_a_tick_reads_no_more_with_many_jobs(name: str, queues: Sequence[Queue])
     assert busy[1] == busy[3], "of the jobs the one that has changed"
 
 
+@pytest.mark.slow
 def test_a_wait_looks_at_its_jobs_only_where_something_was_written(
     queues: Sequence[Queue], monkeypatch: pytest.MonkeyPatch
 ) -> None:

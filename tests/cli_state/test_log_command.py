@@ -150,6 +150,7 @@ def test_log_imports_next_to_nothing(begun, tmp_path):
     assert log_of(tmp_path)[0].action == "hello"
 
 
+@pytest.mark.slow
 def test_reading_a_task_imports_no_more_than_it_needs(begun):
     code = (
         "import sys; from sow.cli.root import run\n"

@@ -1,10 +1,12 @@
 """A document that sow moves out of the project changes nothing of the work that was judged."""
 
+import pytest
 from test_lifecycle_commands import agents_may, begin, complete, git, next_of, state_of
 
 __all__ = ["agents_may", "git"]
 
 
+@pytest.mark.slow
 def test_a_verdict_holds_where_a_document_is_moved_out_of_the_project(
     sow, git, agents_may, tmp_path
 ):

@@ -56,6 +56,7 @@ def harmed(begun, tmp_path, state):
     return begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_name_steers_a_terminal_or_begins_a_line(harmed, words):
     done = harmed(*words)

@@ -58,6 +58,7 @@ def test_a_finished_project_is_told_of_as_before(
     assert "Tasks     7: 7 completed" in sow("report", *words).out
 
 
+@pytest.mark.slow
 def test_the_project_as_a_whole_is_no_task(recorded: Path, sow: Sow) -> None:
     found = report_of(sow)
     assert "" in {task["task"] for task in found["tasks"]}

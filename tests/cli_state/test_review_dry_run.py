@@ -48,6 +48,7 @@ def work(home: Home) -> str:
     return judged
 
 
+@pytest.mark.slow
 def test_it_tells_what_would_run_in_a_clone_that_is_not_made(sow, home):
     judged = work(home)
     before = plain(home.top, "for-each-ref"), read_task(home.workspace, "010")
@@ -92,6 +93,7 @@ def test_the_same_call_before_is_told(sow):
     assert (record["job"], record["argv"]) == (1, None)
 
 
+@pytest.mark.slow
 def test_a_description_that_is_a_link_out_of_the_repository_reaches_no_reviewer(
     sow, home, tmp_path
 ):

@@ -35,6 +35,7 @@ def test_the_spare_columns_go_one_by_one(room: int | None, names: str) -> None:
     assert list(columns_within(room, WIDTHS, ("PHASE", "STATUS"))) == names.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "has_phase"), [(70, False), (200, True), (0, True)])
 def test_a_terminal_gets_the_columns_that_fit(
     begun: Callable[..., Any], tmp_path: Path, columns: int, has_phase: bool

@@ -91,6 +91,7 @@ def test_where_nobody_can_tell_its_folder_the_git_folder_is_named(
         refuse_cloned_elsewhere(trees[0], PROJECT, TASK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", ["", "part/deeper"])
 def test_a_look_at_the_whole_sees_it_wherever_the_workspace_lies(
     trees: tuple[Repository, ...],

@@ -237,6 +237,7 @@ def test_an_unknown_question_is_answered_with_silence(site: Site) -> None:
     assert (done.out, done.err) == ("", "")
 
 
+@pytest.mark.slow
 def test_with_a_pythonpath_too(site: Site) -> None:
     """Then the command starts itself again, and has to pass the question on."""
     words = {"COMP_WORDS": "sow agent spawn impl", "COMP_CWORD": "3"}

@@ -57,6 +57,7 @@ def test_path_prints_the_path_and_whether_it_exists(place, capsys):
     assert json.loads(shown(capsys, "path", "--json")) == {"path": str(place), "exists": True}
 
 
+@pytest.mark.slow
 def test_the_true_command_works_without_repository_or_git(tmp_path):
     environ = {"HOME": str(tmp_path / "home"), "PATH": "/nowhere"}
 

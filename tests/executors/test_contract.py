@@ -320,6 +320,7 @@ def test_a_command_has_sessions_where_it_asks_for_one() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type_", "dialect"),
     [
@@ -379,6 +380,7 @@ def test_a_windsurf_run_is_read_as_text(bench: Bench) -> None:
     assert read_runs(bench.root)[0].argv == ("--cascade",)
 
 
+@pytest.mark.slow
 def test_sessions_made_one_after_another_differ(bench: Bench) -> None:
     for type_ in (ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.COMMAND):
         executor = make_executor(config(type_))

@@ -15,6 +15,8 @@ import pytest
 
 import sow
 
+pytestmark = pytest.mark.slow  # it starts processes that import a copy of the tree
+
 TREE = Path(sow.__file__).parent
 
 DESCRIPTION = '''"""A CLI that nobody knew."""

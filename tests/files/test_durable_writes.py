@@ -154,6 +154,7 @@ def test_a_read_only_folder_is_told(tmp_path):
     assert (folder / "a").read_bytes() == b"one"
 
 
+@pytest.mark.slow
 def test_appends_of_many_processes_do_not_mix(tmp_path):
     script = (
         "import sys; from pathlib import Path; from sow.files import append_whole\n"

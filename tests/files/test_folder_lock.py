@@ -84,6 +84,7 @@ def test_what_is_no_folder_is_named(tmp_path, name):
     assert caught.value.folder == tmp_path / name
 
 
+@pytest.mark.slow
 def test_processes_take_turns(tmp_path):
     (tmp_path / "number").write_text("0")
     workers = [start(COUNT, str(tmp_path), "50") for _ in range(6)]

@@ -108,6 +108,7 @@ FORMS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", FORMS)
 def test_a_branch_is_what_git_says(top: Path, change: Callable[[Path], None]) -> None:
     change(top)
@@ -123,6 +124,7 @@ def test_a_branch_is_what_git_says(top: Path, change: Callable[[Path], None]) ->
         assert folder in (None, top, top.with_name("second"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", FORMS)
 def test_a_repository_that_was_asked_about_is_what_git_says(
     top: Path, change: Callable[[Path], None]
@@ -134,6 +136,7 @@ def test_a_repository_that_was_asked_about_is_what_git_says(
     assert repository_of(top) == again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

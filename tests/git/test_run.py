@@ -294,6 +294,7 @@ def test_one_of_two_that_fails_is_told(repository, source, target):
     assert not piped(repository, source, target)
 
 
+@pytest.mark.slow
 def test_two_of_which_one_does_not_end_are_ended(repository):
     git(repository, "config", "alias.wait", "!echo $$ > pid; exec sleep 1000")
     with pytest.raises(GitTookTooLong):

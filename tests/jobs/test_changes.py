@@ -406,6 +406,7 @@ def test_a_job_that_is_pruned_leaves_its_changes(database: Database) -> None:
     assert [row.job for row in read_after(database, 0)] == [job.id]
 
 
+@pytest.mark.slow
 def test_many_changes_are_read_in_pieces(
     database: Database, feed: Callable[..., ChangeFeed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_an_end_that_was_written_before_it_was_noted_is_not_told_twice(
     assert (find_task(workspace, "010").log).read_text().count("event: job") == 1
 
 
+@pytest.mark.slow
 def test_an_end_that_a_loss_of_power_has_torn_is_told_anew(
     workspace: Workspace, database: Database
 ) -> None:

@@ -153,6 +153,7 @@ def test_a_task_belongs_to_one_batch_that_goes_on(database: Database) -> None:
     make_batch(database, "100", "102")
 
 
+@pytest.mark.slow
 @settings(
     max_examples=min(30, settings.default.max_examples),
     deadline=None,

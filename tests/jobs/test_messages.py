@@ -98,6 +98,7 @@ def test_any_job_goes_there_and_back(number: int) -> None:
     assert messages.job_of(messages.job_message(JobId(number))) == number
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_values_survive_huey_s_serializer(value: Any) -> None:
     serializer = JsonSerializer()

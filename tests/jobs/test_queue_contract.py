@@ -153,6 +153,7 @@ def test_a_job_never_gets_a_second_row(queue: Queue, database: Database, state: 
     assert claim_all(queue)[-1] == other.id
 
 
+@pytest.mark.slow
 def test_concurrent_threads_never_exceed_a_limit(database: Database, queue: Queue) -> None:
     """Eight threads of one worker over one connection."""
     for number in range(40):

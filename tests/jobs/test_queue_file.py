@@ -316,6 +316,7 @@ def test_a_read_only_queue_is_told_with_exit_6(workspace: Workspace, what: str) 
         database.close()
 
 
+@pytest.mark.slow
 def test_a_task_is_shown_without_its_costs_where_the_records_are_somebody_elses(
     workspace: Workspace,
 ) -> None:

@@ -389,6 +389,7 @@ def test_the_secret_is_made_once_for_its_owner_alone(original: Workspace) -> Non
     assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed_after", [None, 0, 30], ids=["ends", "killed first", "killed"])
 def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
     original: Workspace, tmp_path: Path, reports: list[str], killed_after: int | None
@@ -417,6 +418,7 @@ def test_who_lost_the_log_of_an_own_file_writes_over_nothing_that_came_after(
     assert ("may be missing" in words) is (killed_after != 0), "nobody can tell of who has ended"
 
 
+@pytest.mark.slow
 def test_whose_log_was_replaced_by_a_copy_writes_over_nothing_that_came_after(
     original: Workspace, tmp_path: Path, reports: list[str]
 ) -> None:
@@ -567,6 +569,7 @@ def test_an_older_file_that_git_tracks_is_put_aside(
     assert "git rm -r --cached .sow/run" in reports[0]
 
 
+@pytest.mark.slow
 def test_a_pull_over_an_own_file_gives_it_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: list[str]
 ) -> None:

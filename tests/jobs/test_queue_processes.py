@@ -74,6 +74,7 @@ def test_an_ended_job_leaves_its_task_free(database: Database, state: JobState) 
     jobs.insert_job(database, make_job("010"))
 
 
+@pytest.mark.slow
 def test_a_process_killed_inside_a_transaction_leaves_nothing_and_no_lock(
     database: Database, workspace: Workspace
 ) -> None:

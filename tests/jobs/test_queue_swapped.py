@@ -311,6 +311,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_used(
     assert left(mine) == ["own"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacks_index", [False, True])
 def test_what_the_log_holds_comes_back_with_the_file(
     mine: Workspace, theirs: Path, reports: list[str], lacks_index: bool

@@ -182,6 +182,7 @@ OPEN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kib", [0, 4, 16, 64])
 def test_without_room_for_the_copy_nothing_is_changed(older: Workspace, kib: int) -> None:
     before = dump(older.queue_db)

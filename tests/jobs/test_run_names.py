@@ -106,6 +106,7 @@ def test_a_folder_with_a_huge_number_bars_no_job(tmp_path: Path, name: str) -> N
     desk.close()
 
 
+@pytest.mark.slow
 def test_a_size_follows_no_link_and_any_depth(tmp_path: Path) -> None:
     folder = tmp_path / "1"
     folder.mkdir()

@@ -143,6 +143,7 @@ def test_a_command_that_was_killed_before_its_note_is_found_once(
     assert recorded(database) == [("010", "pending", "in_progress")]
 
 
+@pytest.mark.slow
 def test_killed_between_file_and_note_two_readers_find_it_once(
     workspace: Workspace, database: Database
 ) -> None:
@@ -431,6 +432,7 @@ def test_what_lies_in_the_notes_way_harms_nothing(
     assert recorded(database) == [("010", "pending", "paused")]
 
 
+@pytest.mark.slow
 def test_two_readers_at_once_tell_it_once(workspace: Workspace, database: Database) -> None:
     """Both have seen the edit before either writes."""
     edit(workspace, "paused")

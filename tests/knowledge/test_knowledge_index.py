@@ -226,6 +226,7 @@ def test_an_entry_that_is_a_link_out_of_the_repository_is_not_read(site: Knowled
         assert "walrus" not in words
 
 
+@pytest.mark.slow
 def test_two_branches_that_end_two_projects_merge(site: KnowledgeSite) -> None:
     def git(*words: str) -> str:
         return subprocess.run(

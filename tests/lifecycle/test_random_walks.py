@@ -110,6 +110,7 @@ def _cell(guard: Guard, kind: ProjectType, refused: Counter[str]) -> str:
     return str(refused[guard.name]) if is_asked else "-"
 
 
+@pytest.mark.slow
 def test_every_walk_ends_and_every_guard_refuses() -> None:
     counts = report(WALKS)
     print("\n".join(lines_of(counts)))

@@ -95,6 +95,7 @@ def passed_on(*messages: types.JSONRPCMessage) -> tuple[list[Any], list[tuple[st
 TEXTS = st.text(st.one_of(st.characters(), st.characters(categories=["Cs"])))
 
 
+@pytest.mark.slow
 @given(st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
 def test_every_text_of_a_message_can_be_written(value: Any) -> None:
     messages: list[types.JSONRPCMessage] = [

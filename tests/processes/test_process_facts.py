@@ -271,6 +271,7 @@ def test_nobody_has_used_no_time() -> None:
     assert process_facts.tree_cpu_seconds(NOBODY) == 0
 
 
+@pytest.mark.slow
 @linux_only
 @pytest.mark.usefixtures("backend")
 def test_from_within_a_real_namespace_the_outside_is_unverifiable() -> None:

@@ -4,7 +4,10 @@ import os
 import signal
 import sys
 
+import pytest
 from namespace import Namespace
+
+pytestmark = pytest.mark.slow  # it starts processes in namespaces
 
 INTERFACES = "import socket; print(*(name for _, name in socket.if_nameindex()))"
 LISTEN_AND_CONNECT = """

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from refs.ref_site import RefSite
 from refs.remotes import Remote
 
@@ -17,6 +18,7 @@ def commands() -> list[str]:
     return [line for block in blocks for line in block.splitlines() if line.strip()]
 
 
+@pytest.mark.slow
 def test_each_command_of_the_page_is_run(
     site: RefSite, tmp_path: Path, poisoned_home: Path
 ) -> None:

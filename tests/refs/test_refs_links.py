@@ -54,6 +54,7 @@ def test_a_link_in_the_place_of_the_whole_folder_is_refused(
     assert snapshot(outside) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [3, 2000])
 def test_what_lies_where_drafts_lie_goes_and_leads_nowhere(
     site: RefSite, remote: Remote, outside: Path, depth: int
@@ -97,6 +98,7 @@ def test_what_is_removed_from_the_cache_leads_nowhere(
     assert snapshot(outside) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["", "trees", "repository.git"])
 def test_a_link_in_the_cache_is_refused(
     site: RefSite, remote: Remote, outside: Path, name: str
@@ -138,6 +140,7 @@ def test_a_copy_is_read_and_not_what_lies_beside_it(site: RefSite, remote: Remot
     assert found.readable == found.folder.parent != site.link("")
 
 
+@pytest.mark.slow
 def test_files_that_lie_too_deep_are_left_out_and_told(site: RefSite, remote: Remote) -> None:
     """No walk through a reference, by whatever program, fails for its depth."""
     depths = (0, MOST_DEEP, MOST_DEEP + 1, 1500)
@@ -153,6 +156,7 @@ def test_files_that_lie_too_deep_are_left_out_and_told(site: RefSite, remote: Re
     assert cached_folders() == []
 
 
+@pytest.mark.slow
 def test_names_without_end_are_refused(site: RefSite, remote: Remote) -> None:
     """Some twenty folders that hold one another hold gigabytes of names."""
     oid, kind = remote.blob("x"), "100644 blob"
@@ -166,6 +170,7 @@ def test_names_without_end_are_refused(site: RefSite, remote: Remote) -> None:
     assert cached_folders() == []
 
 
+@pytest.mark.slow
 def test_names_of_any_length_are_left_out_and_told(site: RefSite, remote: Remote) -> None:
     name = "x" * 1_500_000
     remote.commit_entries(("100644", "blob", "kept", "kept.txt"), ("100644", "blob", "x", name))

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 
+import pytest
 from repository.sources import SOURCES
 
 MODULES = [name for name in SOURCES if not name.endswith("__main__")]
 
 
+@pytest.mark.slow
 def test_every_module_is_imported_without_a_warning() -> None:
     program = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
     done = subprocess.run(

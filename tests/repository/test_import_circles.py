@@ -82,6 +82,7 @@ def test_the_search_finds_each_kind_of_circle(back: str) -> None:
     assert circles_in(graph_of(sources)) == {frozenset({"sow.errors", "sow.ids"})}
 
 
+@pytest.mark.slow
 def test_no_import_closes_a_circle() -> None:
     sources = {name: text_of(path) for name, path in MODULES.items()}
     graph = graph_of(sources)
@@ -90,6 +91,7 @@ def test_no_import_closes_a_circle() -> None:
     assert [sorted(circle) for circle in circles_in(graph)] == []
 
 
+@pytest.mark.slow
 def test_every_import_names_its_module_in_full() -> None:
     """The search above reads no `from . import x`."""
     for path in MODULES.values():

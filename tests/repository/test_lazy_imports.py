@@ -53,6 +53,7 @@ def test_the_search_finds_an_import_without_a_reason() -> None:
     assert list(without_reason('"""Imports late: it is heavy."""\n' + LATE.format(""))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["sow", "worker"])
 def test_every_late_import_says_why(package: str) -> None:
     found = [

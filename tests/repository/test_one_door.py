@@ -33,6 +33,7 @@ def found_in(paths: Iterator[Path]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_sql_stands_in_the_package_of_the_queue_alone() -> None:
     files = [path for package in ("sow", "worker") for path in (ROOT / package).rglob("*.py")]
     queue = ROOT / "sow" / "jobs"
@@ -93,6 +94,7 @@ def test_files_are_locked_behind_one_door() -> None:
     assert callers == {DOOR_OF_LOCKS, *OF_SUPERVISOR}
 
 
+@pytest.mark.slow
 def test_textual_is_imported_by_the_live_view_alone() -> None:
     users = importers_of("textual", "rich")
     assert users

@@ -23,6 +23,7 @@ def test_every_module_has_tests() -> None:
     assert [module for module in MODULES if not belonging_to(module)] == []
 
 
+@pytest.mark.slow
 def test_they_are_those_that_import_it_and_those_named_after_it() -> None:
     assert {"attempts/test_plan.py"} <= names("sow/attempts/plan.py")
     assert {"journeys/test_agent_open.py"} <= names("sow/cli/agent_open.py")
@@ -30,6 +31,7 @@ def test_they_are_those_that_import_it_and_those_named_after_it() -> None:
     assert "jobs/test_waiters.py" not in names("sow/calls/wait.py")
 
 
+@pytest.mark.slow
 def test_a_test_is_its_own_and_what_tests_share_belongs_to_its_users() -> None:
     assert names("tests/attempts/test_plan.py") == {"attempts/test_plan.py"}
     assert "journeys/test_agent_open.py" in names("tests/journeys/site.py")

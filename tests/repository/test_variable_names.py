@@ -54,6 +54,7 @@ def test_the_walk_finds_each_way_to_give_a_name(source: str) -> None:
     assert refused_in(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_nothing_is_named_told_said_or_one(package: str) -> None:
     """A reader must not have to look up what a value is."""

@@ -154,6 +154,7 @@ def writers() -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_nobody_writes_below_a_repository_past_the_door() -> None:
     behind = {name for name in writers() if not name.startswith(DOOR)}
     known = {*ELSEWHERE, *IN_WORKING_TREE, *IN_RUN}

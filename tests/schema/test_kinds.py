@@ -55,11 +55,13 @@ def test_a_leased_kind_has_its_package_and_a_step_its_program(kind: JobKind) -> 
         assert callable(import_module(f"worker.kinds.{kind.package}.program").run)
 
 
+@pytest.mark.slow
 def test_nobody_asks_for_a_verb_by_its_name() -> None:
     asking = {name: lines for name, path in outside() if (lines := list(_comparisons(path)))}
     assert set(asking) == OF_EXECUTORS, asking
 
 
+@pytest.mark.slow
 def test_nobody_asks_what_kind_of_parameters_a_job_has() -> None:
     asking = {
         name: lines
@@ -86,6 +88,7 @@ def _asks_for_terms(path: Path) -> Iterator[int]:
                 yield node.lineno
 
 
+@pytest.mark.slow
 def test_no_statement_names_a_verb() -> None:
     naming = [path.name for path in SOURCES.values() if VERB_IN_SQL.search(path.read_text())]
     assert naming == []

@@ -13,8 +13,6 @@ from situation.happenings import something_happens
 from sow.jobs.database import open_queue
 
 KINDS = ("standard", "exploration", "design", "breakdown")
-SLOW = pytest.mark.slow
-"""A standard project has more steps than the three others have together."""
 SEEDS = drawn(*range(1, 16))
 HAPPENINGS = 12
 """After how many steps nothing happens any more by itself."""
@@ -51,9 +49,8 @@ def lead(desk: Desk, kind: str, seed: int, *, eventful: bool) -> FirstLine:
     return leader
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=SLOW if kind == "standard" else ()) for kind in KINDS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_first_line_leads_to_the_end(desk: Desk, kind: str) -> None:
     leader = lead(desk, kind, 0, eventful=False)
     assert not desk.workspace.project.exists()

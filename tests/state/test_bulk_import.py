@@ -384,6 +384,7 @@ def test_a_damaged_import_is_told_to_whoever_imports(begun: Workspace, data: byt
         bring(begun, LAYERS)
 
 
+@pytest.mark.slow
 def test_whoever_reads_waits_for_an_import_that_is_under_way(
     begun: Workspace, script: Callable[..., subprocess.Popen]
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_file_that_has_just_changed_is_not_taken_into_the_cache(workspace, pla
     assert cached(workspace) == set()
 
 
+@pytest.mark.slow
 def test_edits_within_one_tick_are_all_seen(workspace, places):
     state = places[0].state
     text = state.read_bytes()
@@ -383,6 +384,7 @@ def wait_for_a_tick(folder: Path) -> None:
 EVENTS = (edit_in_place, rename_over, swap, swap_folders, put_back_as_it_was, hard_link, link)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_after_whatever_sequence_of_events_the_files_are_what_is_read(workspace, places, seed):
     source = random.Random(seed)

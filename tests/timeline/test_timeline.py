@@ -23,6 +23,7 @@ def nobody(_job: int | None, begin: float, end: float) -> list[Stay]:
     return [Stay(begin, end, SpanKind.PERSON, "somebody")]
 
 
+@pytest.mark.slow
 @given(random_records.jobs(), random_records.jobs(2))
 def test_a_tasks_time_has_neither_gap_nor_overlap(
     first: tuple[Job, list[Change], list[Attempt]], other: tuple[Job, list[Change], list[Attempt]]

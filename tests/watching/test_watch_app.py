@@ -26,6 +26,8 @@ from sow.watching.contents import Tab
 from sow.watching.listing import Listing
 from sow.watching.pane import Pane
 
+pytestmark = pytest.mark.slow  # each draws the whole view, some of them several times
+
 HOSTILE = "[bold red]not markup[/] [@click=app.quit]x[/]"
 
 

@@ -181,6 +181,7 @@ def test_an_agent_at_work_is_neither_ended_nor_closed(site: WatchSite, monkeypat
 FAULTS = [StateError("broken"), OSError(errno.ENOSPC, "full"), MemoryError()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=["ours", "disk", "memory"])
 def test_an_error_of_ours_and_a_fault_that_passes_close_no_job(
     site: WatchSite, monkeypatch: Patch, fault: Exception

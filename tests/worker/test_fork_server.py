@@ -20,6 +20,8 @@ from sow.processes.procfs import read_stat
 from worker import fork_servers
 from worker.fork_servers import supervisor_server
 
+pytestmark = pytest.mark.slow  # it starts servers, and supervisors of theirs
+
 
 @pytest.fixture
 def server() -> Iterator[ForkServer]:

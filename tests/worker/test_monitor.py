@@ -596,6 +596,7 @@ def test_faults_that_have_passed_are_forgotten(site: WatchSite) -> None:
     monitor.stop()
 
 
+@pytest.mark.slow
 def test_an_attempt_whose_folder_cannot_be_looked_into_keeps_nobody_from_the_others(
     site: WatchSite, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -659,6 +660,7 @@ NEWS = f'{{"type":"system","subtype":"init","session_id":"{SESSION[:-1]}9"}}'
 """What a session is to be put on record for."""
 
 
+@pytest.mark.slow
 def test_a_broken_state_keeps_no_limit_from_an_agent(site: WatchSite) -> None:
     """It ran on past its time, for its session could not be put on record first."""
     job = site.job(executor=msgspec.structs.replace(CLAUDE, timeout_seconds=1.0))
@@ -674,6 +676,7 @@ def test_a_broken_state_keeps_no_limit_from_an_agent(site: WatchSite) -> None:
     monitor.stop()
 
 
+@pytest.mark.slow
 def test_a_broken_state_keeps_no_cancel_from_an_agent_without_a_supervisor(
     site: WatchSite,
 ) -> None:

@@ -17,7 +17,10 @@ from sow.schema.job import Job
 from worker.attempt_processes import STEPS, has_ended, pids_of, press
 from worker.running import Running
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the tests read /proc"),
+    pytest.mark.slow,  # it starts and ends trees of processes
+]
 
 
 @pytest.fixture(params=["linux", "portable"], autouse=True)

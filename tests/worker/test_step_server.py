@@ -20,9 +20,12 @@ from sow.processes.life import Life
 from worker.fork_servers import fork_servers, step_server, supervisor_server
 from worker.steps.program_input import CheckOrders
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux tells where an environment lies"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="only Linux tells where an environment lies"
+    ),
+    pytest.mark.slow,  # it starts servers, and steps of theirs
+]
 SERVERS: dict[str, Callable[..., ForkServer]] = {
     "forked": step_server,
     "new interpreter": supervisor_server,

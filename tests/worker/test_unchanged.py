@@ -107,6 +107,7 @@ def test_what_sow_and_git_write_is_no_change(tree: Path) -> None:
     assert tree_is_old(tree, since)
 
 
+@pytest.mark.slow
 def test_a_tree_of_any_depth_is_looked_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     depth = 1500  # more than Python's own stack has frames
     monkeypatch.chdir(tree)
@@ -121,6 +122,7 @@ def test_a_tree_of_any_depth_is_looked_at(tree: Path, monkeypatch: pytest.Monkey
             Path("d").rmdir()
 
 
+@pytest.mark.slow
 def test_of_a_large_tree_nothing_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()

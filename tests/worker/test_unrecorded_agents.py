@@ -65,6 +65,7 @@ def test_a_process_of_an_attempt_that_is_not_on_record_is_one(
     assert strays_of(site, "020") == []
 
 
+@pytest.mark.slow
 def test_a_look_that_found_none_at_all_serves_a_moment(
     site: WatchSite, carry: Carry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

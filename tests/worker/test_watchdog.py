@@ -320,6 +320,7 @@ def test_a_stall_of_background_tasks_is_an_ending_too(site: WatchSite) -> None:
     assert verdict.cause is Cause.NO_STATUS
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
 def test_the_monitor_ends_an_agent_that_has_reported_with_its_background_tasks(
     site: WatchSite, monkeypatch: pytest.MonkeyPatch

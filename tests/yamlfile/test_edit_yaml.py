@@ -203,12 +203,14 @@ def test_a_plain_line_is_what_the_emitter_writes(key, value):
         assert line == rendering._dump(rendering._BlockMapping({key: value}))
 
 
+@pytest.mark.slow
 @steady
 @given(st.dictionaries(keys, values))
 def test_what_is_dumped_is_read_again(data):
     assert read_yaml(dump_yaml(data), dict, path=PATH) == without_surrogates(data)
 
 
+@pytest.mark.slow
 @steady
 @given(st.dictionaries(keys, values, min_size=1), keys, values)
 def test_what_is_set_is_read_again(data, key, value):

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each starts a new interpreter
+
 READ = """
 import sys
 from pathlib import Path

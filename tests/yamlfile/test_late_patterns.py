@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import json, re
 at_once = re.compile
@@ -21,6 +23,7 @@ print(json.dumps([kept, late, str(values), refused, isinstance(re.compile("x"), 
 """
 
 
+@pytest.mark.slow
 def test_patterns_are_compiled_when_they_are_used_and_match_as_ever() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM], capture_output=True, text=True, check=True

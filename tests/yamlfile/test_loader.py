@@ -106,6 +106,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(TREES)
 def test_whatever_is_put_together_is_read_alike(text: str) -> None:
