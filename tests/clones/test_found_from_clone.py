@@ -1,6 +1,7 @@
 """Anywhere in the clone of a task, the workspace is that of the task; a stray clone is told so."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from clones.clone_site import plain
 from sow.clone_mark import (
     CHECKOUT_PLACE,
     MARK_PLACE,
+    CloneMark,
     DamagedMark,
     read_mark,
 )
@@ -187,3 +189,32 @@ def test_a_workspace_that_is_reached_through_a_link_has_its_checkout(places, tmp
     link.symlink_to(root)
     write_mark_by_hand(clone, link)
     assert find_workspace(clone, {}).root == link
+
+
+MARKS = (
+    (b'{"workspace": "/caf\\udce9", "checkout": "x", "project": "x", "task": "010", "branch": "x",'
+     b' "base": "x", "path": "/x", "stage": "whole", "copied": ["\\udcff", "a"]}', True),
+    (b'{"workspace": "/\xc3\xa9", "checkout": "x", "project": "x", "task": "010", "branch": "x",'
+     b' "base": "x", "path": "/x", "stage": "whole"}', True),
+    (b'{"workspace": "/x", "checkout": 1}', False),
+    (b"[1]", False),
+    (b"[" * 100_000, False),
+    (b"", False),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "is_mark"), MARKS)
+def test_a_mark_is_read_the_same_with_msgspec_and_without(places, monkeypatch, data, is_mark):
+    _, clone = places
+    (clone / MARK_PLACE).write_bytes(data)
+    with_it = read(clone)
+    monkeypatch.delitem(sys.modules, "msgspec")
+    assert read(clone) == with_it
+    assert (with_it is not None) is is_mark
+
+
+def read(clone: Path) -> CloneMark | None:
+    try:
+        return read_mark(str(clone))
+    except DamagedMark:
+        return None
