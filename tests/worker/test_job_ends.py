@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from sow.executors.base import Verdict
 from sow.jobs import jobs, leases, spending
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
-from sow.schema.job import Job, JobState
+from sow.schema.job import CHANGED_NOTHING, Job, JobState
 from sow.schema.task import TaskStatus
 from sow.trust.accepted import NotTrusted
 from worker import launch
@@ -28,6 +29,7 @@ from worker.context import WorkerContext
 from worker.features import MustWait
 from worker.fork_servers import ForkServers, fork_servers
 from worker.job_end import cancel_unstarted, end_unwritten, follow
+from worker.kinds.work import end
 from worker.running import Running
 from worker.settle import settle_attempt
 
@@ -40,9 +42,9 @@ def check_out_another_project(site: WatchSite) -> None:
     state.write_text(state.read_text().replace(PROJECT, OTHER_PROJECT))
 
 
-def over(site: WatchSite) -> Running:
+def over(site: WatchSite, **more: Any) -> Running:
     """Return an attempt that has ended and has reserved the whole budget."""
-    job = site.job(budgets=SMALL)
+    job = site.job(budgets=SMALL, **more)
     site.lease(job)
     attempt = site.run(job, "exit 0")
     spending.begin(site.database, job, site.last_attempt(job), Amounts(tokens=TOTAL))
@@ -124,6 +126,26 @@ def test_one_that_is_cancelled_as_it_is_taken_up_again_says_so_and_is_closed(
     assert (ended.state, ended.reason) == (JobState.CANCELLED, "cancelled")
     assert site.last_attempt(job).cause is Cause.CANCELLED
     assert open_rows(site) == 0
+
+
+@pytest.mark.parametrize(("agent", "looks"), [("implementer", 1), ("planner", 0)])
+def test_the_tree_is_looked_through_only_for_an_agent_whose_work_is_files(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, agent: str, looks: int
+) -> None:
+    """In a large one that is ten thousand entries."""
+    seen: list[Path] = []
+
+    def tree_is_old(root: Path, _: float) -> bool:
+        seen.append(root)
+        return True
+
+    monkeypatch.setattr(end, "tree_is_old", tree_is_old)
+    running = over(site, agent=agent)
+    site.change_task(status=TaskStatus.NEEDS_REVIEW)
+    settle_attempt(site.context, running)
+    job = site.get(running.job)
+    assert job.state is JobState.DONE
+    assert (CHANGED_NOTHING in job.warnings, len(seen)) == (bool(looks), looks)
 
 
 def test_an_attempt_whose_task_is_reported_while_it_is_settled_is_judged_again(

@@ -138,7 +138,8 @@ def _follow(
     result = running.gathering.result if running.gathering is not None else None
     is_done = next_step.step is Step.DONE
     is_old = False
-    if is_done and result is None and job.started_at is not None:
+    may_be_told = is_done and result is None and job.agent not in WITHOUT_FILES
+    if may_be_told and job.started_at is not None:
         # Before the task's lock is taken: in a large tree it takes a moment.
         is_old = tree_is_old(context.workspace.root, job.started_at)
     is_final, number = False, running.attempt.number
