@@ -65,7 +65,7 @@ def test_no_command_is_imported_to_offer_its_name(site: Site) -> None:
     of_click = ("completing", "failure", "late_click", "lazy", "output", "this_call", "tree")
     modules = ["sow.cli"] + [f"sow.cli.{name}" for name in of_click]
     modules += ["sow.commands"]
-    names = ("env_vars", "errors", "features", "ids", "terminal_text")
+    names = ("env_vars", "errors", "features", "ids", "plain_record", "terminal_text")
     modules += [f"sow.{name}" for name in names]
     assert done.stdout == f"True {modules}\n"
 
