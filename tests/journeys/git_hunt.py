@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from journeys.site import Site
+from proving import FOLDER
 
 PROC = Path("/proc")
 STEPS = "worker.steps"
@@ -36,8 +37,8 @@ WINDOWS: Mapping[str, str] = {
 """What a step does, by the verb of its job."""
 OF_WORKER, OF_CALL = "driving and gathering", "looking, in a call"
 ALL_WINDOWS = (*dict.fromkeys(WINDOWS.values()), OF_WORKER, OF_CALL)
-OFTEN, SELDOM = 0.4, 0.12
-"""How likely a git is killed: of a step, and of others, which are more."""
+OFTEN, SELDOM = (0.7, 0.25) if FOLDER else (0.4, 0.12)
+"""How likely a git is killed: of a step, and of others, which are more. A proof kills more."""
 MOST_OF_JOB = 3
 """How many gits of one job are killed: each kill costs it a pause that is twice as long."""
 DEEPEST = 6
