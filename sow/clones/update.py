@@ -283,7 +283,7 @@ def _computed_in_main(
 ) -> _Computed | None:
     """Return a merge without conflicts as the main repository makes it; None where it cannot.
 
-    It has to have all of the clone's branch. The clone then gets the merge with one fetch, and
+    It has to have all of the clone's branch. The merge is handed over to the clone then, and
     nothing of it has to be brought back.
     """
     if marks is None:
