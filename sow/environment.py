@@ -65,14 +65,21 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` less what is sow's, a program's around us, or an agent's CLI's.
 
+    What a session had in the place of the user's configuration folder is the user's again.
     A variable without a name goes too: the system may hand one over, but refuses to set or to
     remove it (setenv(3)), and a supervisor does both.
     """
     # The descriptions are heavy, and short commands need the rest of this module only.
     from sow.agent_clis.known import NESTING_MARKERS
 
-    return {
+    own = {
         name: value
         for name, value in users_environment(environ).items()
         if name and name not in NESTING_MARKERS and not name.startswith(env_vars.PREFIX)
     }
+    for name, value in environ.items():
+        if name.startswith(env_vars.USERS_PREFIX):  # the call comes from a session with its own
+            variable = name.removeprefix(env_vars.USERS_PREFIX)
+            own.pop(variable, None)
+            own |= {variable: value} if value else {}
+    return own

@@ -48,7 +48,7 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         task=_task(context, TaskId(job.task_id)) if job.task_id else None,
         paths=paths,
         executor=executor,
-        output=OutputReader(paths.output, executor),
+        output=OutputReader(paths.output, executor, attempt.session_id),
         environ=_environment(context, job),
         excuse=excuse,
         begun_at=time.monotonic() - _age_seconds(attempt, now=context.now()),

@@ -25,6 +25,7 @@ from worker.monitor import Monitor
 from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
 from worker.recovery import end_recorded, give_back_tasks, recover
+from worker.session_home import sweep_homes
 from worker.sweeping import Sweeper
 
 RECOVERY_SECONDS = 5.0
@@ -204,6 +205,7 @@ class Housekeeping:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
             self._sweep(thorough=True)
+            sweep_homes(self._context)
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""

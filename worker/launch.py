@@ -255,7 +255,7 @@ def _start_attempt(
         task=prepared.task,
         paths=paths,
         executor=prepared.executor,
-        output=OutputReader(paths.output, prepared.executor),
+        output=OutputReader(paths.output, prepared.executor, prepared.session_id),
         environ=environ,
         ordered_at=ordered_at,
     )

@@ -25,7 +25,7 @@ from sow.attempts.run_usage import usage_of
 from sow.config.prices import read_prices
 from sow.errors import StateError
 from sow.evidence import KEY, is_of
-from sow.executors.base import Ending, Executor, Observation, Verdict
+from sow.executors.base import Ending, EventKind, Executor, Observation, Verdict
 from sow.executors.lines import WholeLines
 from sow.executors.metering import Meter
 from sow.files import NotAFile, open_regular, read_regular, read_tail
@@ -51,11 +51,24 @@ and a file may claim to hold a million times as much."""
 class OutputReader:
     """Reads the lines that a file has gained since the last look."""
 
-    def __init__(self, path: Path, executor: Executor | None) -> None:
-        """`executor` reads the lines; without one they tell nothing."""
+    def __init__(
+        self, path: Path, executor: Executor | None, session_id: str | None = None
+    ) -> None:
+        """`executor` reads the lines; without one they tell nothing.
+
+        `session_id` is the session that its CLI was asked for.
+        """
         self.path = path
         self.executor = executor
+        self._asked_for = None
+        if executor is not None and session_id is not None:
+            keeps_ids = AGENT_CLIS[executor.config.type].keeps_ids
+            self._asked_for = session_id if keeps_ids else None
         self.seen = Observation()
+        self.steps = 0
+        """How often it has told something of the work, which a failed request is not."""
+        self.open_tools = 0
+        """How many tools were called and have not answered, of a CLI that tells answers."""
         self.offset = 0
         self.is_behind = False
         """Whether the last look ended before what there is to read did."""
@@ -110,7 +123,20 @@ class OutputReader:
             return
         for event in self.executor.skim(lines):
             self.seen = self.seen.after(event)
+            if event.kind in STEPS:
+                self.steps += 1
+                self.open_tools += OPENS.get(event.kind, 0)
+        if self._asked_for is not None:
+            self.seen = self.seen.asked_for(self._asked_for)
 
+
+STEPS = frozenset(
+    {
+        *(EventKind.SESSION, EventKind.TEXT, EventKind.RESULT),
+        *(EventKind.TOOL_USE, EventKind.TOOL_RESULT),
+    }
+)
+OPENS = {EventKind.TOOL_USE: 1, EventKind.TOOL_RESULT: -1}
 
 T = TypeVar("T")
 
@@ -227,6 +253,10 @@ class Running:
     """What it has reserved for itself, once that was looked up."""
     warns_at: float = 0.0
     """When to look again whether little is left of what limits it, on the monotonic clock."""
+    steps: int = 0
+    """How many steps of the work its output had told at the last look."""
+    step_at: float = field(default_factory=time.monotonic)
+    """When it was seen to tell the last of them, on the monotonic clock."""
     noted: Meter | None = None
     """What its output had told of its use when that was last put on record."""
     excuse: str = ""
@@ -236,6 +266,13 @@ class Running:
     def session_id(self) -> str | None:
         """The session that it runs in, by its output where that tells it."""
         return self.output.seen.session_id or self.attempt.session_id
+
+    @property
+    def awaits_model(self) -> bool:
+        """Whether it waits for nothing but an answer of its model, as far as its output tells."""
+        seen = self.output.seen
+        is_busy = self.output.open_tools > 0 or self.output.is_behind
+        return not (is_busy or seen.concluded or seen.background)
 
     @property
     def transcripts(self) -> Iterable[Path]:

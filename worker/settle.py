@@ -27,6 +27,7 @@ from worker.kinds import worker_kind
 from worker.kinds.base import Recording, WorkerKind, nothing
 from worker.postponing import ELSEWHERE_SECONDS
 from worker.running import Exit, Running
+from worker.session_home import return_login
 
 MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
@@ -40,6 +41,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
+    return_login(context, running.job)
     kind = worker_kind(running.job)
     with context.database.reading():
         others_run = leases.is_any_other_leased(context.database, running.job.id)

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-from sow.attempts.judge import report_of
+from sow.attempts.judge import report_of, session_lost
 from sow.clock import format_duration
 from sow.errors import StateError
 from sow.executors.base import Ending, Verdict
+from sow.executors.programs import api_seconds
 from sow.files import read_tail, remove_file, write_atomically
 from sow.ids import TaskId
 from sow.jobs import leases
@@ -56,6 +57,8 @@ MOST_STOPS = 3
 """How often within that time a supervisor is continued before it is given up."""
 SESSION_SECONDS = 10.0
 """How often it is tried again to put a session on record in a task's state that is broken."""
+TOO_MANY = 429
+"""The HTTP status of a request beyond a limit."""
 NO_SIGNS = "no output, no CPU time, no growth of its transcript"
 
 
@@ -100,12 +103,18 @@ def _end_if_overdue(context: WorkerContext, running: Running) -> None:
     looks = [feature.on_usage(context, running) for feature in worker_features()]
     if running.asked_to_end:
         return
-    verdict = overdue(
-        running,
-        time.monotonic(),
-        lambda: _has_reported(context, running.job),
-        lambda: waits_for_others(context.database, running.job.id),
-    ) or next(filter(None, looks), None)
+    now = time.monotonic()
+    verdict = (
+        _elsewhere(running)
+        or unanswered(running, now)
+        or overdue(
+            running,
+            now,
+            lambda: _has_reported(context, running.job),
+            lambda: waits_for_others(context.database, running.job.id),
+        )
+        or next(filter(None, looks), None)
+    )
     if verdict is not None:
         tell(running.job, f"{verdict.reason}; ending it")
         running.ended_for = verdict
@@ -164,6 +173,31 @@ def overdue(
     if quiet < quiet_limit:
         return None
     return _by_result(running) if concluded else _stalled(format_duration(quiet_limit))
+
+
+def _elsewhere(running: Running) -> Verdict | None:
+    """Return why an attempt is ended that goes on in another session than it was asked for."""
+    other = running.output.seen.other_session
+    return None if other is None else session_lost(other)
+
+
+def unanswered(running: Running, now: float) -> Verdict | None:
+    """Return why an attempt is ended whose model has given no answer for too long, if so.
+
+    Some CLIs ask a service that fails again and again without end, or without a word of it. The
+    time counts from the last step that the output has told; while a tool runs, it does not count.
+    """
+    executor, seen = running.executor, running.output.seen
+    if executor is None:
+        return None
+    seconds = api_seconds(executor.config)
+    if running.output.steps != running.steps or not running.awaits_model:
+        running.steps, running.step_at = running.output.steps, now
+    if seconds is None or now - running.step_at < seconds:
+        return None
+    cause = Cause.RATE_LIMITED if seen.api_status == TOO_MANY else Cause.API_ERROR
+    failed = f" (last failure: HTTP status {seen.api_status})" if seen.api_status else ""
+    return Verdict(cause, f"no answer from its model for {format_duration(seconds)}{failed}")
 
 
 def _has_concluded(running: Running, now: float) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from sow.schema.causes import Cause
+from sow.schema.executor_type import HomeUse
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -61,12 +62,12 @@ class LoginFiles(msgspec.Struct, frozen=True):
     folder: str
     """Below HOME."""
     folder_variable: str
-    """The variable that names another folder."""
+    """The variable that names another folder; empty for none."""
     credentials: str
     """A file that is there after a login."""
-    settings: str
-    """A JSON file in which `settings_key` tells of another way to log in."""
-    settings_key: str
+    settings: str = ""
+    """A JSON file in which `settings_key` tells of another way to log in; empty for none."""
+    settings_key: str = ""
     hidden_on: tuple[str, ...] = ()
     """The platforms (`sys.platform`) on which a login may leave no file."""
 
@@ -81,6 +82,31 @@ class SowPermission(msgspec.Struct, frozen=True):
     """A JSON file with `permissions: {allow: […]}`, below the agent's folder."""
     in_home: str
     """The same, below HOME."""
+
+
+class HomePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that a CLI finds by a variable: its configuration, its login, or its sessions."""
+
+    variable: str
+    """What names another one."""
+    folder: str
+    """Where it is without that variable, below HOME."""
+    inside: str = ""
+    """The CLI's own folder below it; empty where it is the folder itself."""
+    linked: tuple[str, ...] = ()
+    """What a session's own has as links to the user's: a login that the CLI renews."""
+    copied: tuple[str, ...] = ()
+    """What it has copies of: files and folders of settings, as far as there are any."""
+
+
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    """All such folders of a CLI."""
+
+    parts: tuple[HomePart, ...]
+    use: HomeUse = HomeUse.SHARED
+    """What holds where the configuration says nothing."""
+    why: str = ""
+    """Why that is `per-session`, as a clause."""
 
 
 class Questions(msgspec.Struct, frozen=True):
@@ -156,6 +182,14 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     """A pattern whose first group is when a limit ends, in seconds since the epoch."""
     metering: Metering = Metering.NEVER
     """When it tells what it uses: only where it does at once can a limit of that be kept."""
+    keeps_ids: bool = False
+    """Whether a run that tells another session than it was asked for goes on in another
+    conversation; else the id that it tells counts."""
+    api_seconds: float | None = None
+    """How long its model may give no answer before its run is ended: it tries again without end,
+    or says nothing of it. None where it ends such a run by itself."""
+    home: Home | None = None
+    """Its configuration folder, where a session can have one of its own."""
     resumes: bool = True
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None

@@ -42,6 +42,8 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
     report = report_of(evidence.job, evidence.task)
     if report is not None:
         return Verdict(Cause.REPORTED, report)
+    if evidence.seen.other_session is not None:
+        return session_lost(evidence.seen.other_session)
     if evidence.ended_for is not None:
         return evidence.ended_for
     if evidence.ending is None:
@@ -51,6 +53,11 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
     if verdict.cause is Cause.NO_STATUS and gives_verdict:
         return Verdict(Cause.NO_VERDICT, CAUSES[Cause.NO_VERDICT].words)
     return verdict
+
+
+def session_lost(other: str) -> Verdict:
+    """Return the verdict on a run that goes on in a session which was not asked for."""
+    return Verdict(Cause.SESSION_LOST, f"its CLI began another session ({other})")
 
 
 def report_of(job: Job, task: Task) -> str | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from sow import env_vars
 from sow.agents.rights import commands_denied, commands_for
-from sow.attempts.plan import Plan
+from sow.attempts.homes import home_of_job, in_home
+from sow.attempts.plan import Plan, begins
 from sow.attempts.references import readable_references, unwritable_links
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
@@ -20,7 +21,7 @@ from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.programs import find_program
 from sow.ids import AttemptId, PhaseName, TaskId
 from sow.paths import Workspace
-from sow.schema.job import Job, Verb
+from sow.schema.job import Job
 from sow.schema.task import Task
 
 
@@ -59,6 +60,7 @@ def launch_of(
     finds the user's own files, needed only with a clone.
     """
     folder = task_folder(workspace, task)
+    home = home_of_job(workspace, job)
     request = LaunchRequest(
         session=plan.session,
         prompt=plan.prompt,
@@ -72,8 +74,11 @@ def launch_of(
         readable=readable_to(workspace, task, is_apart=clone is not None),
         unwritable=unwritable_links(workspace, task),
         checkout=None if clone is None else workspace.root / job.cwd,
+        writable=(workspace.sow,),
+        home=home,
     )
-    return executor.spawn(request) if plan.verb is Verb.SPAWN else executor.resume(request)
+    made = executor.spawn(request) if begins(plan) else executor.resume(request)
+    return in_home(made, job.agents_executor, home, environ or {})
 
 
 def commands_of_role(role: str, *, reviews: bool = False) -> tuple[str, ...]:

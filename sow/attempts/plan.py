@@ -29,6 +29,11 @@ class Plan(Struct, frozen=True):
     prompt: str
 
 
+def begins(plan: Plan) -> bool:
+    """Whether the session begins with it."""
+    return plan.verb is Verb.SPAWN
+
+
 def plan_attempt(
     job: Job,
     task: Task,

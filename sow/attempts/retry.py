@@ -90,7 +90,7 @@ def decide(
     (`RetryRule.PATIENT`).
     """
     facts = CAUSES[cause]
-    is_unknown = facts.session is SessionRule.UNKNOWN
+    is_unknown = facts.session in (SessionRule.UNKNOWN, SessionRule.ELSEWHERE)
     match facts.retry:
         case RetryRule.DONE | RetryRule.CANCEL | RetryRule.FAIL:
             return Next(AT_ONCE[facts.retry])

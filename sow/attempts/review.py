@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
+from sow.attempts.homes import home_of_job, in_home
 from sow.attempts.launch import commands_of_role, denied_to_role, executor_variables, task_folder
 from sow.attempts.plan import Plan, choose_verb, session_of, why_of
 from sow.attempts.references import readable_references, unwritable_links
@@ -66,6 +67,7 @@ def launch_review(
     author committed may act by itself. `environ` is what the call or the worker has.
     """
     folder = task_folder(workspace, task)
+    home = home_of_job(workspace, job)
     request = LaunchRequest(
         session=plan.session,
         prompt=plan.prompt,
@@ -79,9 +81,11 @@ def launch_review(
         commands=commands_of_role(job.agent, reviews=True),
         denied=denied_to_role(job.agent, reviews=True),
         is_isolated=is_apart,
+        writable=(workspace.sow,),
+        home=home,
     )
     start = {Verb.SPAWN: executor.spawn, Verb.RESUME: executor.resume}[plan.verb]
-    return start(request)
+    return in_home(start(request), job.agents_executor, home, request.environ)
 
 
 def plan_review(

@@ -11,6 +11,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import UNSET
 
+from sow.attempts.homes import in_home, session_home
 from sow.attempts.launch import (
     commands_of_role,
     denied_to_role,
@@ -101,7 +102,11 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
     if resolved.task.clone is not UNSET:
         clone = existing_clone(caller.workspace, config, resolved.task)
     folder = task_folder(caller.workspace, resolved.task)
-    return resolved.executor.take_over(
+    environ = agent_environment(caller.environ)
+    home = session_home(
+        caller.workspace, resolved.project_id, resolved.task.id, resolved.executor.config
+    )
+    launch = resolved.executor.take_over(
         LaunchRequest(
             session=session_of(resolved.task, resolved.executor),
             prompt="",
@@ -109,14 +114,17 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
             task_dir=folder,
             cwd=(clone or root) / resolved.cwd,
             as_root=os.geteuid() == 0,
-            environ=agent_environment(caller.environ),
+            environ=environ,
             commands=commands_of_role(resolved.agent),
             denied=denied_to_role(resolved.agent),
             readable=readable_to(caller.workspace, resolved.task, is_apart=clone is not None),
             unwritable=unwritable_links(caller.workspace, resolved.task),
             checkout=root / resolved.cwd if clone else None,
+            writable=(caller.workspace.sow,),
+            home=home,
         )
     )
+    return in_home(launch, resolved.executor.config, home, environ)
 
 
 def _hold(

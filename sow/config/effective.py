@@ -92,7 +92,7 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 
 
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
-    if key[-1] == "stall_timeout":
+    if key[-1] in ("stall_timeout", "api_timeout"):
         value = write_duration_or_never(value)
     elif key[-1] in ("timeout", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)

@@ -21,6 +21,8 @@ EXECUTOR_KEYS: dict[str, Key] = {
     "max_parallel": ("max_parallel",),
     "timeout_seconds": ("timeout",),
     "stall_timeout_seconds": ("stall_timeout",),
+    "api_timeout_seconds": ("api_timeout",),
+    "home": ("home",),
     "retries": ("retries",),
 }
 """The field of ExecutorConfig, and its key below `agents.executors.<name>`."""

@@ -19,7 +19,7 @@ from sow.schema.config import (
     SettingsSection,
     UserConfigFile,
 )
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, HomeUse
 
 INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",
@@ -43,10 +43,18 @@ def check_executor(
             raise source.fault(
                 *place, "custom_args", index, reason=found.reason, remedy=found.remedy
             )
-    for key in ("timeout", "stall_timeout"):
+    for key in ("timeout", "stall_timeout", "api_timeout"):
         written = getattr(section, key)
         if isinstance(written, str) and written != NEVER and parse_duration(written) == 0:
             raise source.fault(*place, key, reason="must be longer than 0")
+    if isinstance(section.home, HomeUse) and AGENT_CLIS[kind].home is None:
+        with_home = _in_words([each for each, cli in AGENT_CLIS.items() if cli.home is not None])
+        raise source.fault(
+            *place,
+            "home",
+            reason=f"does not fit type {kind}",
+            remedy=f"Remove it. Only {with_home} can have a configuration folder for each session.",
+        )
     for variable, value in (section.env or {}).items():
         reason = env_fault(variable, value)
         if reason:

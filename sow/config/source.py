@@ -144,6 +144,8 @@ _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 REMEDIES = {
     "timeout": _DURATION,
     "stall_timeout": f"{_DURATION[:-1]}, or never.",
+    "api_timeout": f"{_DURATION[:-1]}, or never.",
+    "home": "Write shared or per-session.",
     "idle_exit": _DURATION,
     "keep_for": _DURATION,
     "setup_timeout": _DURATION,

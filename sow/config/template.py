@@ -57,11 +57,14 @@ KEYS: dict[str, Line] = {
         '"15m"',
         "Ends an inactive one and resumes it once. never: not in a batch either",
     ),
+    "api_timeout": ('"15m"', "Ends one whose model gives no answer for so long"),
     "retries": ("2", "After a crash or an API error"),
 }
 """An example of every other key of an executor, but for those of features."""
 
 CUSTOM = {"custom_args": KEYS["custom_args"]}
+OF_HOMES: dict[str, Line] = {"home": ("per-session", "or shared: whose configuration it has")}
+"""What fits an executor whose sessions can have a configuration of their own."""
 
 
 PRICES = {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}
@@ -85,6 +88,7 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
     yield "  executors:"
     for name, executor in BUILT_IN_EXECUTORS.items():
         keys = KEYS | executor_examples() if name == DEFAULT_EXECUTOR else CUSTOM
+        keys = keys | OF_HOMES if AGENT_CLIS[executor.type].home is not None else keys
         yield from _executor(name, executor.type, keys)
         yield ""
     for kind, cli in AGENT_CLIS.items():

@@ -26,10 +26,11 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
     """Return what in the user's folders tells of a login; "" for nothing, None if unknowable."""
     if files is None:
         return None
-    folder = Path(environ.get(files.folder_variable) or home_in(environ) / files.folder)
+    named = environ.get(files.folder_variable) if files.folder_variable else ""
+    folder = Path(named or home_in(environ) / files.folder)
     if (folder / files.credentials).is_file():
         return str(folder / files.credentials)
-    if files.settings_key in read_json(folder / files.settings):
+    if files.settings and files.settings_key in read_json(folder / files.settings):
         return f"{files.settings_key} in {folder / files.settings}"
     return None if sys.platform in files.hidden_on else ""
 

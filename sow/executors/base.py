@@ -53,6 +53,10 @@ class LaunchRequest(Struct, frozen=True):
     """What stands above a conversation that begins on a terminal; `prompt` is its first message."""
     is_isolated: bool = False
     """Whether nothing that lies in `cwd` may act in the CLI by itself: hooks, servers, rules."""
+    writable: tuple[Path, ...] = ()
+    """Folders outside `cwd` that the commands of sow write when the agent reports."""
+    home: Path | None = None
+    """The folder of its own for this session's configuration; None where it is the user's."""
 
     @property
     def required_session(self) -> Session:
@@ -70,6 +74,10 @@ class Launch(Struct, frozen=True):
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables to set on top of the agent's environment."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What it reads besides, by name in the folder of `LaunchRequest.prompt_file`."""
+    home_files: Mapping[str, str] = field(default_factory=dict)
+    """What belongs into `LaunchRequest.home`, by its path there."""
 
 
 class EventKind(StrEnum):
@@ -108,6 +116,8 @@ class Event(Struct, frozen=True):
     """The model, for session and usage, where the CLI tells it."""
     span: Span | None = None
     """What the totals of this CLI's results count, for session."""
+    is_kept: bool = False
+    """Whether the CLI keeps the session by now, for session."""
     message: str = ""
     """Which message it is about, for usage: the same one may be told of several times."""
     tokens: Tokens = NOTHING
@@ -134,6 +144,10 @@ class Observation(Struct, frozen=True):
     """Whether the result was the last word: no turn has begun after it."""
     background: int = 0
     """How many tasks its CLI runs in the background, and begins another turn after."""
+    session_kept: bool = False
+    """Whether the CLI has said that it keeps the session."""
+    other_session: str | None = None
+    """The session that it goes on in, where it was asked for another one."""
     meter: Meter = field(default_factory=Meter)
     """What it has used of tokens and money."""
 
@@ -150,7 +164,7 @@ class Observation(Struct, frozen=True):
         Nor does a result that names no session: that of a resume which the CLI refused.
         """
         named = self.result is not None and self.result.session_id is not None
-        return bool(self.tool_uses or self.last_text or named)
+        return bool(self.tool_uses or self.last_text or named or self.session_kept)
 
     @property
     def has_finished_turn(self) -> bool:
@@ -162,13 +176,25 @@ class Observation(Struct, frozen=True):
         """Whether it came to a result without a single tool call."""
         return self.result is not None and self.tool_uses == 0
 
+    def asked_for(self, session_id: str | None) -> "Observation":
+        """Return it without the session that it tells, if that is not the one asked for."""
+        if session_id is None or self.session_id in (None, session_id):
+            return self
+        return replace(self, session_id=None, other_session=self.session_id)
+
     def after(self, event: Event) -> "Observation":
         """Return the observation with one more event."""
         match event.kind:
             case EventKind.SESSION:
                 session_id = event.session_id or self.session_id
                 meter = self.meter.with_start(event.model, event.span)
-                return replace(self, session_id=session_id, meter=meter, concluded=False)
+                return replace(
+                    self,
+                    session_id=session_id,
+                    session_kept=self.session_kept or event.is_kept,
+                    meter=meter,
+                    concluded=False,
+                )
             case EventKind.USAGE:
                 meter = self.meter.with_message(event.message, event.model, event.tokens)
                 return replace(self, meter=meter)

@@ -232,10 +232,10 @@ def _events(line: Line) -> Iterator[Event]:
         case SystemLine(subtype="background_tasks_changed"):
             yield _background(line.tasks)
         case AssistantLine():
-            yield from _spoken(line.message, parse_time(line.timestamp))
+            yield from spoken(line.message, parse_time(line.timestamp))
             yield from message_usage(line.message.id, line.message.model, line.message.usage)
         case UserLine():
-            yield from _answers(line.message, parse_time(line.timestamp))
+            yield from answers(line.message, parse_time(line.timestamp))
         case RateLimitLine():
             yield _rate_limit(line.rate_limit_info)
         case ResultLine():
@@ -246,7 +246,8 @@ def _count(number: Any) -> int:
     return number if isinstance(number, int) and 0 < number < MOST_FAILURES else 0
 
 
-def _spoken(message: Message, at: float | None) -> Iterator[Event]:
+def spoken(message: Message, at: float | None) -> Iterator[Event]:
+    """Yield what a message of the model tells: its words, and the tools that it calls."""
     for block in _blocks(message):
         if block.type == "text":
             yield Event(EventKind.TEXT, text=excerpt(block.text), at=at)
@@ -255,7 +256,8 @@ def _spoken(message: Message, at: float | None) -> Iterator[Event]:
             yield Event(EventKind.TOOL_USE, text=_call(name, block.input), tool=name, at=at)
 
 
-def _answers(message: Message, at: float | None) -> Iterator[Event]:
+def answers(message: Message, at: float | None) -> Iterator[Event]:
+    """Yield what the tools have answered."""
     for block in _blocks(message):
         if block.type == "tool_result":
             words = excerpt(_words_of_answer(block.content), ANSWER_LIMIT)

@@ -132,3 +132,11 @@ class HeadlessExecutor(LineExecutor, frozen=True):
         from sow.executors.plain import EVENT_LINES
 
         return skim_text(data, EVENT_LINES, self.read_line)
+
+
+class JsonExecutor(HeadlessExecutor, frozen=True):
+    """Drives a program whose lines are objects of its own; a line of text tells nothing."""
+
+    def skim(self, data: bytes) -> "Iterator[Event]":
+        """Return the events of many lines that an observation needs: all, for each tells some."""
+        return self.read(data)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from sow.agent_clis.description import AgentCli
+from sow.agent_clis.known import AGENT_CLIS
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
@@ -21,6 +22,15 @@ def binary_of(config: ExecutorConfig, cli: AgentCli) -> str:
 def resumes(config: ExecutorConfig, cli: AgentCli) -> bool:
     """Whether sessions can be continued: by `settings.resume`, else as its CLI does."""
     return bool(config.resume) if config.type is ExecutorType.COMMAND else cli.resumes
+
+
+def api_seconds(config: ExecutorConfig) -> float | None:
+    """Return how long a model may give no answer: by the settings, else as its CLI needs it.
+
+    None for ever.
+    """
+    given = config.api_timeout_seconds
+    return AGENT_CLIS[config.type].api_seconds if given is None else given or None
 
 
 def program_of(config: ExecutorConfig, cli: AgentCli, path: str | None) -> str:

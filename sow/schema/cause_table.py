@@ -69,6 +69,7 @@ class SessionRule(StrEnum):
     NOT_REACHED = "not used"
     TAKEN = "it exists: the next attempt resumes it"
     UNKNOWN = "it does not exist: the next attempt makes one"
+    ELSEWHERE = "it does not exist; the run was in another one: the next attempt makes one"
 
 
 class CauseFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +149,17 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         session=SessionRule.UNKNOWN,
         exit_code=ExitCode.EXECUTOR,
         remedy="To start over",
+    ),
+    Cause.SESSION_LOST: CauseFacts(
+        words="the CLI began another conversation than it was asked for",
+        blame=Blame.PROGRAM,
+        retry=RetryRule.SESSION_LAW,
+        session=SessionRule.ELSEWHERE,
+        exit_code=ExitCode.EXECUTOR,
+        remedy="To start over",
+        to_agent="You are run again because your program had begun another conversation than the"
+        " one that it was asked to go on with. What that one did is still in the files.",
+        is_by_sow=True,
     ),
     Cause.AUTH: CauseFacts(
         words="the CLI is not logged in, or its key was refused",
@@ -345,10 +357,10 @@ def causes_that(*rules: SessionRule) -> frozenset[Cause]:
 
 
 SESSION_TAKEN = causes_that(SessionRule.TAKEN)
-SESSION_UNKNOWN = causes_that(SessionRule.UNKNOWN)
+SESSION_UNKNOWN = causes_that(SessionRule.UNKNOWN, SessionRule.ELSEWHERE)
 GOOD_ORDER = causes_that(SessionRule.FINISHED)
 """Endings of a run that came to the end of its turn."""
-WITHOUT_AGENT = SESSION_TAKEN | SESSION_UNKNOWN | causes_that(SessionRule.NOT_REACHED)
+WITHOUT_AGENT = causes_that(SessionRule.TAKEN, SessionRule.UNKNOWN, SessionRule.NOT_REACHED)
 """Endings of attempts in which no agent has run, so that none knows of them."""
-NEVER_BEGAN = WITHOUT_AGENT | causes_that(SessionRule.UNTOLD)
+NEVER_BEGAN = WITHOUT_AGENT | causes_that(SessionRule.UNTOLD, SessionRule.ELSEWHERE)
 """Endings that do not show that the CLI began the session."""

@@ -16,6 +16,8 @@ class Cause(StrEnum):
     STALLED = "stalled"
     SESSION_IN_USE = "session_in_use"
     SESSION_UNKNOWN = "session_unknown"
+    SESSION_LOST = "session_lost"
+    """The CLI has begun another conversation than the one that it was asked to go on with."""
     AUTH = "auth"
     BAD_MODEL = "bad_model"
     BAD_FLAGS = "bad_flags"

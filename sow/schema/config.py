@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.schema.batch_policy import Accept
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, HomeUse
 
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
@@ -70,6 +70,8 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     timeout: Duration | UnsetType | None = UNSET
     stall_timeout: DurationOrNever | UnsetType | None = UNSET
+    api_timeout: DurationOrNever | UnsetType | None = UNSET
+    home: HomeUse | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     budget: BudgetSection | None = None
 

@@ -6,7 +6,7 @@ value of `env` (those are read from the user's file when an attempt starts).
 
 import msgspec
 
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, HomeUse
 
 QUIET_SECONDS = 20 * 60.0
 """How long an agent may give no sign of life before that is told."""
@@ -30,4 +30,9 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     stall_timeout_seconds: float | None = None
     """After how long without a sign of life its agent is ended; 0: never, not even in a batch;
     None: in a batch after `QUIET_SECONDS`, elsewhere never."""
+    api_timeout_seconds: float | None = None
+    """After how long without an answer of its model its agent is ended; 0: never; None: as its CLI
+    needs it."""
+    home: HomeUse | None = None
+    """Whose configuration folder its sessions have; None: as its CLI needs it."""
     retries: int = 2

@@ -1,4 +1,7 @@
-"""The kinds of agent CLI. Apart from the configuration: each job on record names one."""
+"""The kinds of agent CLI, and whose configuration their sessions have.
+
+Apart from the configuration: each job on record names both.
+"""
 
 from enum import StrEnum
 
@@ -7,6 +10,20 @@ class ExecutorType(StrEnum):
     """The kinds of agent CLI that sow drives."""
 
     CLAUDE = "claude"
+    CODEX = "codex"
+    GEMINI = "gemini"
+    OPENCODE = "opencode"
+    QWEN = "qwen"
+    COPILOT = "copilot"
     CURSOR = "cursor"
     WINDSURF = "windsurf"
     COMMAND = "command"
+
+
+class HomeUse(StrEnum):
+    """Whose configuration folder the sessions of an executor have."""
+
+    SHARED = "shared"
+    """The user's own."""
+    PER_SESSION = "per-session"
+    """Each one a folder of its own, made from the user's."""

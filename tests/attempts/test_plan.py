@@ -43,7 +43,7 @@ def test_a_retry_resumes_a_session_that_started_and_spawns_one_that_did_not(verb
     job, executor = make_job(verb=verb), EXECUTORS["claude-code"]
     started = make_task(IN_PROGRESS, SessionState.STARTED)
     unstarted = make_task(IN_PROGRESS, SessionState.UNSTARTED)
-    for cause in set(Cause) - set(SETTLES_THE_SESSION):
+    for cause in set(Cause) - {*SETTLES_THE_SESSION, Cause.SESSION_LOST}:
         history = [tried(cause)]
         assert choose_verb(job, started, history, executor) is Verb.RESUME, cause
         assert choose_verb(job, unstarted, history, executor) is Verb.SPAWN, cause
@@ -56,6 +56,7 @@ def test_the_clis_own_word_on_the_session_decides(session: SessionState) -> None
     in_use, unknown = (tried(cause) for cause in SETTLES_THE_SESSION)
     assert choose_verb(job, task, [in_use], executor) is Verb.RESUME
     assert choose_verb(job, task, [unknown], executor) is Verb.SPAWN
+    assert choose_verb(job, task, [tried(Cause.SESSION_LOST)], executor) is Verb.SPAWN
 
 
 def test_a_word_of_the_cli_stands_until_it_says_another() -> None:

@@ -29,7 +29,7 @@ agents:
       custom_args: []
   bindings:
     implementer: cursor
-    reviewer: copilot
+    reviewer: aider
 """
 
 
@@ -111,7 +111,7 @@ def test_show_tells_the_origin_of_every_value(place, capsys, monkeypatch):
         "custom_args: [] # (from config file)",
         'implementer: "cursor" # (from config file)',
         'architect: "windsurf" # (from environment: SOW_AGENTS_ARCHITECT)',
-        'reviewer: "copilot" # (from config file; no such executor)',
+        'reviewer: "aider" # (from config file; no such executor)',
         'planner: "claude-code" # (default)',
         'idle_exit: "10m" # (default)',
         'keep_for: "30d" # (default)',

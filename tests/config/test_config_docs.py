@@ -84,9 +84,11 @@ def test_every_refused_flag_is_in_the_table():
     table = PAGE.partition("### Arguments that are refused")[2].partition("## Bindings")[0]
     cells = [line.split("|") for line in table.splitlines() if line.startswith("|")]
     listed = {
-        kind: set(re.findall(r"`(-[^`]*)`", " ".join(row[column] for row in cells)))
-        for column, kind in ((2, schema.ExecutorType.CLAUDE), (3, schema.ExecutorType.CURSOR))
+        kind: set(re.findall(r"`([^`]*)`", " ".join(row[column] for row in cells[2:])))
+        for column, kind in enumerate(schema.ExecutorType, 2)
+        if AGENT_CLIS[kind].reserved_flags
     }
+    assert len(listed) == len(cells[0]) - 4
 
     for kind, flags in listed.items():
         assert flags == set(AGENT_CLIS[kind].reserved_flags)

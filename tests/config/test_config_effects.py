@@ -27,6 +27,34 @@ EFFECTS = [
     ("claude", {"settings": {"yolo_mode": False}}, ["--permission-mode", "acceptEdits"]),
     ("claude", {"settings": {"model": "opus"}}, ["--model", "opus"]),
     ("claude", {"custom_args": ["--max-turns", "9"]}, ["--max-turns", "9"]),
+    (
+        "codex",
+        {"settings": {"yolo_mode": True}},
+        ["--dangerously-bypass-approvals-and-sandbox"],
+    ),
+    ("codex", {"settings": {"yolo_mode": False}}, ["-s", "workspace-write"]),
+    ("codex", {"settings": {"model": "gpt-5"}}, ["-m", "gpt-5"]),
+    ("codex", {"custom_args": ["--add-dir", "/x"]}, ["--add-dir", "/x"]),
+    ("gemini", {"settings": {"yolo_mode": True}}, ["-y"]),
+    ("gemini", {"settings": {"yolo_mode": False}}, ["--approval-mode", "auto_edit"]),
+    ("gemini", {"settings": {"model": "g-2"}}, ["-m", "g-2"]),
+    ("gemini", {"custom_args": ["--include-directories", "/x"]}, ["--include-directories", "/x"]),
+    ("opencode", {"settings": {"yolo_mode": True}}, ["--auto"]),
+    ("opencode", {"settings": {"model": "a/b"}}, ["-m", "a/b"]),
+    ("opencode", {"custom_args": ["--agent", "build"]}, ["--agent", "build"]),
+    ("qwen", {"settings": {"yolo_mode": True}}, ["--approval-mode", "yolo"]),
+    ("qwen", {"settings": {"yolo_mode": False}}, ["--approval-mode", "auto-edit"]),
+    ("qwen", {"settings": {"model": "q3"}}, ["-m", "q3"]),
+    ("qwen", {"custom_args": ["--auth-type", "openai"]}, ["--auth-type", "openai"]),
+    ("copilot", {"settings": {"yolo_mode": True}}, ["--allow-all"]),
+    ("copilot", {"settings": {"yolo_mode": False}}, ["--allow-tool", "write"]),
+    ("copilot", {"settings": {"model": "c-4"}}, ["--model", "c-4"]),
+    (
+        "copilot",
+        {"settings": {"allowed_tools": ["shell(make:*)"]}},
+        ["--allow-tool", "shell(make:*)"],
+    ),
+    ("copilot", {"custom_args": ["--no-color"]}, ["--no-color"]),
     ("cursor", {"settings": {"yolo_mode": True}}, ["--force"]),
     ("cursor", {"settings": {"model": "gpt-5"}}, ["--model", "gpt-5"]),
     ("cursor", {"custom_args": ["--sandbox", "enabled"]}, ["--sandbox", "enabled"]),
@@ -55,7 +83,7 @@ def test_a_setting_reaches_the_process_of_spawn_and_resume(load, kind, section, 
 @pytest.mark.parametrize(("kind", "section", "words"), EFFECTS)
 def test_and_nothing_else_brings_it_there(load, kind, section, words):
     other = {"settings": COMMAND} if kind == "command" else {}
-    if section == {"settings": {"yolo_mode": False}}:
+    if section == {"settings": {"yolo_mode": False}}:  # the default
         other = {"settings": {"yolo_mode": True}}
 
     for launch in launches(load, kind, other):

@@ -75,10 +75,11 @@ FAULTS = {
     "unknown key of retry": ("retry: {quota: 1}", 1, "retry.quota", "'on_quota'", ""),
     "no worker may die at all": ("retry: {worker_deaths: 0}", 1, "retry.worker_deaths", "", ""),
     "unknown type": (
-        executor("copilot"),
+        executor("aider"),
         4,
         "agents.executors.x.type",
-        "'copilot' is not one of: claude, cursor, windsurf, command",
+        "'aider' is not one of: claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf,"
+        " command",
         "",
     ),
     "no type": (
@@ -86,7 +87,7 @@ FAULTS = {
         3,
         "agents.executors.x",
         "the key 'type' is missing",
-        "claude, cursor, windsurf, command",
+        "claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf, command",
     ),
     "a string for a boolean": (
         executor("claude", "settings: {yolo_mode: 'true'}"),

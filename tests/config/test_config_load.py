@@ -20,7 +20,7 @@ from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.errors import ExecutorError
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, HomeUse
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,11 @@ def test_the_built_in_executors_are_cautious_and_try_twice_more(load):
 
     assert [(each.name, each.type) for each in executors.values()] == [
         ("claude-code", ExecutorType.CLAUDE),
+        ("codex", ExecutorType.CODEX),
+        ("gemini", ExecutorType.GEMINI),
+        ("opencode", ExecutorType.OPENCODE),
+        ("qwen", ExecutorType.QWEN),
+        ("copilot", ExecutorType.COPILOT),
         ("cursor", ExecutorType.CURSOR),
         ("windsurf", ExecutorType.WINDSURF),
     ]
@@ -95,20 +100,16 @@ def test_the_advanced_example(load):
         "researcher": "sonnet",
         "security-reviewer": None,
     }
-    assert list(configuration.executors) == [
-        "claude-code",
-        "cursor",
-        "windsurf",
-        "claude-opus",
-        "claude-sonnet",
-    ]
+    own = [name for name in configuration.executors if name not in BUILT_IN_EXECUTORS]
+    assert own == ["claude-opus", "claude-sonnet"]
 
 
 def test_the_whole_structure_of_seed_000(load):
     configuration = load(STRUCTURE)
 
     assert configuration.executors["claude-code"].model == "sonnet"
-    assert all(each.yolo_mode for each in configuration.executors.values())
+    named = ("claude-code", "cursor", "windsurf")
+    assert all(configuration.executors[name].yolo_mode for name in named)
     assert configuration.executors["windsurf"].custom_args == ("--cascade",)
     assert configuration.binding("implementer").executor.name == "cursor"
     (warning,) = configuration.warnings
@@ -154,8 +155,10 @@ agents:
       max_parallel: 2
       timeout: 2h
       stall_timeout: 15m
+      api_timeout: 5m
       retries: 0
     patient: {type: command, settings: {command: [./agent]}, stall_timeout: never}
+    codex: {home: shared, api_timeout: never}
     claude-code:
       settings: {yolo_mode: true, model: opus, allowed_tools: ["Bash(npm test:*)", WebFetch]}
 """
@@ -169,6 +172,9 @@ agents:
     assert mine.env_names == ("API_KEY", "LEVEL")
     assert (mine.max_parallel, mine.timeout_seconds, mine.stall_timeout_seconds) == (2, 7200, 900)
     assert mine.retries == 0
+    assert (mine.api_timeout_seconds, mine.home) == (300, None)
+    assert executor["codex"].api_timeout_seconds == 0
+    assert executor["codex"].home is HomeUse.SHARED
     assert executor["patient"].stall_timeout_seconds == 0
     assert executor["claude-code"].stall_timeout_seconds is None
     claude = executor["claude-code"]
@@ -263,16 +269,21 @@ def test_a_repository_cannot_choose_for_its_users(load, config_path, key):
 
 
 def test_an_unknown_executor_is_told_when_its_role_is_needed(load, config_path):
-    configuration = load("agents: {bindings: {implementer: copilot}}")
+    configuration = load("agents: {bindings: {implementer: aider}}")
 
     assert configuration.binding("reviewer").executor.name == "claude-code"
     with pytest.raises(ExecutorError, match="unknown executor:") as caught:
         configuration.binding("implementer")
     assert caught.value.exit_code == 5
-    assert caught.value.message == "unknown executor: copilot"
+    assert caught.value.message == "unknown executor: aider"
     assert caught.value.hint == (
         "Available executors:\n"
         "  - claude-code\n"
+        "  - codex\n"
+        "  - gemini\n"
+        "  - opencode\n"
+        "  - qwen\n"
+        "  - copilot\n"
         "  - cursor\n"
         "  - windsurf\n"
         "\n"
@@ -283,7 +294,7 @@ def test_an_unknown_executor_is_told_when_its_role_is_needed(load, config_path):
 
 
 def test_an_unknown_executor_names_the_variable_that_chose_it(load):
-    configuration = load(ADVANCED, environ={"SOW_AGENTS_PLANNER": "copilot"})
+    configuration = load(ADVANCED, environ={"SOW_AGENTS_PLANNER": "aider"})
 
     with pytest.raises(ExecutorError, match="unknown executor:") as caught:
         configuration.binding("planner")

@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_configuration
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.config.units import parse_duration, parse_duration_or_never, parse_size
@@ -70,7 +71,7 @@ workers = some(
     min_free_disk=sizes | st.just(0),
     min_free_memory=sizes | st.just(0),
 )
-names = st.sampled_from(["claude-code", "cursor", "mine", "copilot"])
+names = st.sampled_from(["claude-code", "cursor", "mine", "aider"])
 files = st.fixed_dictionaries(
     {},
     optional={
@@ -124,7 +125,7 @@ def test_executors(user):
     configuration = load(user, {}, {})
 
     given_executors = section(user, "agents", "executors")
-    assert set(configuration.executors) == {"claude-code", "cursor", "windsurf", *given_executors}
+    assert set(configuration.executors) == {*BUILT_IN_EXECUTORS, *given_executors}
     for name, executor in configuration.executors.items():
         its = section(given_executors, name)
         settings = section(its, "settings")

@@ -9,6 +9,7 @@ import pytest
 from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
 from sow.config import template as written
+from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.features import executor_examples
 from sow.config.load import load_configuration
 from sow.schema.config import ExecutorSection, NotifySection, RetrySection, WorkerSection
@@ -42,6 +43,11 @@ def uncommented(text: str) -> str:
 
 SECTIONS = (
     "claude-code:",
+    "codex:",
+    "gemini:",
+    "opencode:",
+    "qwen:",
+    "copilot:",
     "cursor:",
     "windsurf:",
     "my-agent:",
@@ -69,7 +75,7 @@ def test_it_says_what_holds_without_it(tmp_path, text):
 def test_what_is_commented_out_loads_too(tmp_path, text):
     configuration = load(tmp_path, uncommented(text))
     assert configuration.warnings == ()
-    assert list(configuration.executors) == ["claude-code", "cursor", "windsurf", "my-agent"]
+    assert list(configuration.executors) == [*BUILT_IN_EXECUTORS, "my-agent"]
     assert configuration.executors["claude-code"].model == "sonnet"
     assert configuration.executors["cursor"].yolo_mode
     assert configuration.executors["my-agent"].resume
@@ -88,7 +94,8 @@ def test_every_role_type_and_setting_is_in_it(text):
         shown = {key for key, setting in cli.settings.items() if not setting.idle}
         assert set(re.findall(r"#     (\w+): ", block)) == shown
     general = {field.name for field in msgspec.structs.fields(ExecutorSection)}
-    assert set(written.KEYS | executor_examples()) == general - {"type", "settings"}
+    shown = set(written.KEYS | written.OF_HOMES | executor_examples())
+    assert shown == general - {"type", "settings"}
     for section in (WorkerSection, RetrySection, NotifySection):
         for field in msgspec.structs.fields(section):
             assert f"#   {field.name}: " in text

@@ -13,6 +13,8 @@ from config.seed_examples import (
     THREE_EXECUTORS,
 )
 
+from sow.config.defaults import BUILT_IN_EXECUTORS
+
 CLEAN = """\
 Validating configuration at {path}...
 
@@ -108,7 +110,7 @@ FAULTS = {
         ["yaml"],
     ),
     "unknown type": (
-        "agents:\n  executors:\n    x:\n      type: copilot\n",
+        "agents:\n  executors:\n    x:\n      type: aider\n",
         "types",
         4,
         "agents.executors.x.type",
@@ -160,10 +162,10 @@ def test_a_fault_is_shown_with_the_line_and_a_caret(installed):
 
 
 def test_a_variable_that_binds_a_role_to_nothing_is_an_error(installed):
-    done = installed.sow("config", "validate", SOW_AGENTS_REVIEWER="copilot")
+    done = installed.sow("config", "validate", SOW_AGENTS_REVIEWER="aider")
     assert done.code == 3
-    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: copilot\n" in done.out
-    assert "  Available executors: claude-code, cursor, windsurf\n" in done.out
+    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: aider\n" in done.out
+    assert f"  Available executors: {', '.join(BUILT_IN_EXECUTORS)}\n" in done.out
 
 
 def test_the_remedy_of_several_is_told_once(installed):

@@ -82,8 +82,8 @@ def test_loading_takes_the_names_only(load):
 
 
 def test_an_executor_that_is_gone_is_told(path):
-    with pytest.raises(InvalidConfiguration, match="'copilot' is no longer defined here"):
-        read_executor_env(path, "copilot", ENVIRON)
+    with pytest.raises(InvalidConfiguration, match="'aider' is no longer defined here"):
+        read_executor_env(path, "aider", ENVIRON)
 
 
 def test_a_variable_that_a_ci_service_makes_for_its_job_has_a_remedy_that_works(

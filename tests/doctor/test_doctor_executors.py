@@ -56,16 +56,16 @@ def test_a_variable_can_bind_what_is_missing(clinic: Clinic) -> None:
 
 
 def test_a_role_bound_to_nothing_is_an_error(clinic: Clinic) -> None:
-    ended = clinic.examine(SOW_AGENTS_REVIEWER="copilot")
+    ended = clinic.examine(SOW_AGENTS_REVIEWER="aider")
     assert ended.code == 1
-    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: copilot\n" in ended.out
+    assert "✗ Error: SOW_AGENTS_REVIEWER names an unknown executor: aider\n" in ended.out
 
 
 def test_a_configuration_that_cannot_be_used_is_an_error_and_the_rest_goes_on(
     clinic: Clinic,
 ) -> None:
     clinic.site.project("010")
-    clinic.site.configure({"agents": {"executors": {"x": {"type": "copilot"}}}})
+    clinic.site.configure({"agents": {"executors": {"x": {"type": "aider"}}}})
     ended = clinic.examine()
     assert ended.code == 1
     assert "✗ Error: Executor types: line 4: agents.executors.x.type" in ended.out
@@ -150,8 +150,8 @@ def test_named_executors_are_looked_at_alone(clinic: Clinic) -> None:
     assert sections == {"Configuration", "Executors"}
     clinic.without("windsurf")
     assert clinic.examine("windsurf").code == 1  # it was asked for
-    assert clinic.examine("copilot").err.startswith("Error: unknown executor: copilot\n")
-    assert clinic.examine("copilot").code == 5
+    assert clinic.examine("aider").err.startswith("Error: unknown executor: aider\n")
+    assert clinic.examine("aider").code == 5
 
 
 def login(clinic: Clinic, **env: str) -> tuple[str, bool | None, str]:

@@ -13,7 +13,9 @@ if __name__ == "__main__":
 
 from executor_cases import (
     CASES,
+    COPILOT_RULES,
     FAULTS,
+    QWEN_RULES,
     SESSION_ROWS,
     SOW_RULES,
     UUID,
@@ -40,9 +42,9 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 | docs only | written from documents, run nowhere |
 
 Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/recordings` holds
-its output. Cursor's and Windsurf's CLIs could not be had, so nothing of theirs is more than
-*stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent run the commands of
-`sow` that its role has a right to, each by its name ([what an agent may
+its output. Codex was run as 0.171.0. Cursor's and Windsurf's CLIs could not be had, so nothing of
+theirs is more than *stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent
+run the commands of `sow` that its role has a right to, each by its name ([what an agent may
 do](howto/permissions.md)). The prompt always comes on standard input.
 
 Each agent of sow's gets `--settings` besides (real CLI run), with a deny rule for every command of
@@ -56,26 +58,49 @@ with rules against writing into the task's folder, and `--add-dir` for reading i
 are told nothing more; for their reviewers, files that would act are not checked out.
 """
 
-SETTINGS_HEADER = ("setting", "claude", "cursor", "windsurf", "command")
+SETTINGS_HEADER = (
+    *("executor", "`yolo_mode: true`", "`yolo_mode: false`", "`model: M`", "`allowed_tools`"),
+    *("`command`", "`resume`"),
+)
+REFUSED = ("refused", "refused")
 SETTINGS = (
-    ("`yolo_mode: true`", "`--dangerously-skip-permissions`", "`--force`", "nothing", "refused"),
     (
-        "`yolo_mode: false`",
-        "`--permission-mode acceptEdits --allowedTools RULES`",
-        "nothing",
-        "nothing",
-        "nothing",
+        *("claude", "`--dangerously-skip-permissions`"),
+        *("`--permission-mode acceptEdits --allowedTools RULES`", "`--model M`"),
+        *("added to RULES", *REFUSED),
     ),
-    ("`model: M`", "`--model M`", "`--model M`", "refused", "refused"),
-    ("`allowed_tools`", "added to RULES", "refused", "refused", "refused"),
-    ("`custom_args`", "at the end", "at the end", "at the end", "at the end"),
-    ("`command`", "refused", "refused", "program and arguments", "program and arguments"),
-    ("`resume`", "refused", "refused", "refused", "the same for a resume"),
+    (
+        *("codex", "`--dangerously-bypass-approvals-and-sandbox`"),
+        *("`-s workspace-write --add-dir .sow`, and a file of rules", "`-m M`"),
+        *("refused", *REFUSED),
+    ),
+    (
+        *("gemini", "`-y`", "`--approval-mode auto_edit --policy FILE`", "`-m M`"),
+        *("refused", *REFUSED),
+    ),
+    (
+        *("opencode", "`--auto`", "`OPENCODE_PERMISSION`: RULES, and work on files", "`-m M`"),
+        *("refused", *REFUSED),
+    ),
+    (
+        *("qwen", "`--approval-mode yolo`", "`--approval-mode auto-edit --allowed-tools RULES`"),
+        *("`-m M`", "added to RULES", *REFUSED),
+    ),
+    (
+        *("copilot", "`--allow-all`", "`--allow-tool`, for each of RULES and `write`"),
+        *("`--model M`", "one more `--allow-tool`", *REFUSED),
+    ),
+    ("cursor", "`--force`", "nothing", "`--model M`", "refused", *REFUSED),
+    ("windsurf", "nothing", "nothing", "refused", "refused", "program and arguments", "refused"),
+    (
+        *("command", "refused", "nothing", "refused", "refused", "program and arguments"),
+        "the same for a resume",
+    ),
 )
 SETTINGS_INTRODUCTION = """## Settings
 
-What each setting becomes on the command line. A resume carries all of them again: Claude Code
-keeps neither permissions nor flags from one run to the next (measured).
+What each setting becomes on the command line; `custom_args` are added to each. A resume carries
+all of them again: CLIs keep neither permissions nor flags from one run to the next (measured).
 """
 SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBOX=1` is set: sow
   sets it for root.
@@ -116,13 +141,15 @@ def _session(row: SessionRow) -> tuple[str, ...]:
 
 def _command_line(case: Case) -> tuple[str, ...]:
     words = " ".join(_quote(word) for word in case.argv)
-    prefix = "".join(f"{name}={value} " for name, value in case.env)
+    words = words.replace(" ".join(COPILOT_RULES), "--allow-tool RULE …")
+    env = ((name, "RULES" if name == "OPENCODE_PERMISSION" else value) for name, value in case.env)
+    prefix = "".join(f"{name}={value} " for name, value in env)
     title = case.title if case.title.startswith(case.verb) else f"{Verb(case.verb)} {case.title}"
     return case.executor, title, f"`{prefix}{words}`", case.evidence
 
 
 def _quote(word: str) -> str:
-    shown = word.replace(UUID, "ID")
+    shown = word.replace(UUID, "ID").replace(QWEN_RULES, "RULES")
     if shown.startswith("Bash("):
         extra = shown.removeprefix(SOW_RULES)
         return f"'RULES{extra}'" if extra else "RULES"

@@ -4,10 +4,12 @@
 `docs/compatibility.md`. A row says how far it has been tried.
 """
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sow.executors.cursor import Dialect
+from sow.executors.opencode import TOOLS as OPENCODE_TOOLS
 from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
@@ -54,6 +56,10 @@ def _claude(**settings: object) -> ExecutorConfig:
     return ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, **settings)
 
 
+def _of(type_: ExecutorType, **settings: object) -> ExecutorConfig:
+    return ExecutorConfig(name=str(type_), type=type_, **settings)
+
+
 def _cursor(**settings: object) -> ExecutorConfig:
     return ExecutorConfig(name="cursor", type=ExecutorType.CURSOR, **settings)
 
@@ -71,7 +77,171 @@ TODAY = Session(UUID, Dialect.PRINT)
 SEEDS = Session(UUID, Dialect.CHAT_ID)
 EVERYTHING = {"yolo_mode": True, "model": "sonnet", "custom_args": ("--effort", "low")}
 
+NATIVE = {"yolo_mode": True, "model": "m-1", "custom_args": ("--effort", "low")}
+CODEX_SETTINGS = ("-c", "allow_login_shell=false", "-c", "analytics.enabled=false")
+CODEX = ("codex", "exec", "--json", "--skip-git-repo-check")
+WRITES = ("-s", "workspace-write", "--add-dir", "/repo/.sow")
+GEMINI_POLICY = ("--policy", "/run/gemini-policy.toml", "-o", "stream-json")
+GEMINI_ENV = (("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true"))
+QWEN_RULES = ",".join(f"run_shell_command(sow {command})" for command in COMMANDS)
+COPILOT_RULES = tuple(
+    word
+    for rule in (*(f"shell(sow {command}:*)" for command in COMMANDS), "write")
+    for word in ("--allow-tool", rule)
+)
+OPENCODE_ENV = (
+    (
+        "OPENCODE_PERMISSION",
+        json.dumps(
+            {
+                "*": "deny",
+                "bash": {
+                    "*": "deny",
+                    **{
+                        rule: "allow"
+                        for command in COMMANDS
+                        for rule in (f"sow {command}", f"sow {command} *")
+                    },
+                },
+                **dict.fromkeys(OPENCODE_TOOLS, "allow"),
+            }
+        ),
+    ),
+)
+
 CASES: tuple[Case, ...] = (
+    Case(
+        title="spawn",
+        executor="codex",
+        config=_of(ExecutorType.CODEX),
+        verb=Verb.SPAWN,
+        argv=(*CODEX, *WRITES, *CODEX_SETTINGS, "-"),
+        evidence=REAL,
+    ),
+    Case(
+        title="resume",
+        executor="codex",
+        config=_of(ExecutorType.CODEX),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(*CODEX, *WRITES, *CODEX_SETTINGS, "resume", UUID, "-"),
+        evidence=REAL,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="codex",
+        config=_of(ExecutorType.CODEX, **NATIVE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *CODEX,
+            "--dangerously-bypass-approvals-and-sandbox",
+            *CODEX_SETTINGS,
+            *("-m", "m-1", "--effort", "low", "resume", UUID, "-"),
+        ),
+        evidence=DOCS,
+    ),
+    Case(
+        title="open",
+        executor="codex",
+        config=_of(ExecutorType.CODEX),
+        verb=Verb.OPEN,
+        session=CHOSEN,
+        argv=("codex", "resume", UUID, *WRITES, *CODEX_SETTINGS),
+        evidence=DOCS,
+    ),
+    Case(
+        title="spawn",
+        executor="gemini",
+        config=_of(ExecutorType.GEMINI),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(
+            *("gemini", "--approval-mode", "auto_edit", *GEMINI_POLICY),
+            *("--session-id", UUID),
+        ),
+        env=GEMINI_ENV,
+        evidence=DOCS,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="gemini",
+        config=_of(ExecutorType.GEMINI, **NATIVE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *("gemini", "-y", *GEMINI_POLICY, "-m", "m-1"),
+            *("--resume", UUID, "--effort", "low"),
+        ),
+        env=GEMINI_ENV,
+        evidence=DOCS,
+    ),
+    Case(
+        title="spawn",
+        executor="opencode",
+        config=_of(ExecutorType.OPENCODE),
+        verb=Verb.SPAWN,
+        argv=("opencode", "run", "--format", "json", "--dir", "/repo"),
+        env=OPENCODE_ENV,
+        evidence=DOCS,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="opencode",
+        config=_of(ExecutorType.OPENCODE, **NATIVE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *("opencode", "run", "--format", "json", "--auto", "-m", "m-1"),
+            *("-s", UUID, "--dir", "/repo", "--effort", "low"),
+        ),
+        evidence=DOCS,
+    ),
+    Case(
+        title="spawn",
+        executor="qwen",
+        config=_of(ExecutorType.QWEN),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(
+            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
+            *("--allowed-tools", QWEN_RULES, "--session-id", UUID),
+        ),
+        evidence=DOCS,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="qwen",
+        config=_of(ExecutorType.QWEN, **NATIVE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *("qwen", "-o", "stream-json", "--approval-mode", "yolo", "-m", "m-1"),
+            *("--resume", UUID, "--effort", "low"),
+        ),
+        evidence=DOCS,
+    ),
+    Case(
+        title="spawn",
+        executor="copilot",
+        config=_of(ExecutorType.COPILOT),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=("copilot", "--output-format", "json", *COPILOT_RULES, "--session-id", UUID),
+        evidence=DOCS,
+    ),
+    Case(
+        title="resume, `yolo_mode`, `model` and `custom_args`",
+        executor="copilot",
+        config=_of(ExecutorType.COPILOT, **NATIVE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *("copilot", "--output-format", "json", "--allow-all", "--model", "m-1"),
+            *("-C", "/repo", f"--resume={UUID}", "--effort", "low"),
+        ),
+        evidence=DOCS,
+    ),
     Case(
         title="spawn",
         executor="claude",
@@ -294,6 +464,46 @@ class SessionRow:
 SESSION_ROWS: tuple[SessionRow, ...] = (
     SessionRow(
         "claude", _claude(), SessionSource.CHOSEN, True, "a UUID, chosen before the run", REAL
+    ),
+    SessionRow(
+        "codex",
+        _of(ExecutorType.CODEX),
+        SessionSource.LEARNED,
+        True,
+        "the CLI's own, told in its first event",
+        REAL,
+    ),
+    SessionRow(
+        "gemini",
+        _of(ExecutorType.GEMINI),
+        SessionSource.CHOSEN,
+        True,
+        "a UUID, chosen before the run",
+        DOCS,
+    ),
+    SessionRow(
+        "opencode",
+        _of(ExecutorType.OPENCODE),
+        SessionSource.LEARNED,
+        True,
+        "the CLI's own, told with the model's first answer",
+        DOCS,
+    ),
+    SessionRow(
+        "qwen",
+        _of(ExecutorType.QWEN),
+        SessionSource.CHOSEN,
+        True,
+        "a UUID, chosen before the run",
+        DOCS,
+    ),
+    SessionRow(
+        "copilot",
+        _of(ExecutorType.COPILOT),
+        SessionSource.CHOSEN,
+        True,
+        "a UUID, chosen before the run",
+        DOCS,
     ),
     SessionRow(
         "cursor, today's dialect",

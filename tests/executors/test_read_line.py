@@ -330,7 +330,7 @@ def test_an_event_within_a_sound_line_of_another_kind_is_not_an_event() -> None:
 )
 def test_noise_tells_claude_nothing(data: bytes) -> None:
     assert CLAUDE.read_line(data) == ()
-    for executor in EXECUTORS.values():
+    for executor in (CURSOR, COMMAND, WINDSURF):
         assert all(event.kind is EventKind.TEXT for event in executor.read_line(data))
 
 
@@ -552,6 +552,10 @@ def test_no_words_hold_a_nul(type_: ExecutorType) -> None:
         line("assistant", **content({"type": "text", "text": "\0Hel\0lo"})),
         line("result", subtype="success", is_error=True, result="\0bad\0", session_id=ID),
         b"\0plain\0 words\n",
+        line("item.completed", item={"type": "agent_message", "text": "\0Hel\0lo"}),
+        line("message", role="assistant", content="\0Hel\0lo"),
+        line("text", part={"text": "\0Hel\0lo"}),
+        line("assistant.message", data={"content": "\0Hel\0lo"}),
     )
     events = [event for each in lines for event in EXECUTORS[type_].read_line(each)]
     assert events

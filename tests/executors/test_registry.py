@@ -33,7 +33,8 @@ def test_no_resumption_in_the_seeds_words() -> None:
     assert error.hint == (
         "Cannot resume task 010. Consider:\n"
         "  - Spawning a new worker instance\n"
-        "  - Switching to an executor with session support (claude-code, cursor)"
+        "  - Switching to an executor with session support"
+        " (claude-code, codex, gemini, opencode, qwen, copilot, cursor)"
     )
     assert error.exit_code == 5
 

@@ -154,8 +154,8 @@ def test_4_an_invalid_state(site: Site) -> None:
 
 def test_5_an_unknown_executor_however_it_was_bound(site: Site) -> None:
     site.project("010")
-    by_variable = site.sow(*SPAWN, env={"SOW_AGENTS_IMPLEMENTER": "copilot"}, expect=5)
-    assert "copilot" in by_variable.err
+    by_variable = site.sow(*SPAWN, env={"SOW_AGENTS_IMPLEMENTER": "aider"}, expect=5)
+    assert "aider" in by_variable.err
     assert "SOW_AGENTS_IMPLEMENTER" in by_variable.err
     assert all_jobs(site) == []
 

@@ -12,10 +12,15 @@ from standins import read_runs
 REPORT = [{"sow": ["task", "set", "status", "needs_review"]}]
 
 UNKNOWN_EXECUTOR = """\
-Error: unknown executor: copilot
+Error: unknown executor: aider
 
 Available executors:
   - claude-code
+  - codex
+  - gemini
+  - opencode
+  - qwen
+  - copilot
   - cursor
   - windsurf
 
@@ -60,7 +65,7 @@ def nothing_happened(site: Site) -> bool:
 def test_unknown_executor_bound_in_the_file(site: Site) -> None:
     """Seed 000: "When user configures unknown executor"."""
     site.project("010")
-    bind(site, "copilot")
+    bind(site, "aider")
     refused = site.sow("agent", "spawn", "implementer", "010", expect=5)
     assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=""))
     assert nothing_happened(site)
@@ -72,7 +77,7 @@ def test_unknown_executor_bound_by_a_variable(site: Site) -> None:
     where = "The environment variable SOW_AGENTS_IMPLEMENTER names it.\n"
     refused = site.sow(
         *("agent", "spawn", "implementer", "010"),
-        env={"SOW_AGENTS_IMPLEMENTER": "copilot"},
+        env={"SOW_AGENTS_IMPLEMENTER": "aider"},
         expect=5,
     )
     assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=where))
@@ -85,7 +90,7 @@ def test_unknown_executor_names_the_platforms_own_path(site: Site, tmp_path: Pat
     elsewhere = tmp_path / "xdg"
     refused = site.sow(
         *("agent", "spawn", "implementer", "010"),
-        env={"SOW_AGENTS_IMPLEMENTER": "copilot", "XDG_CONFIG_HOME": str(elsewhere)},
+        env={"SOW_AGENTS_IMPLEMENTER": "aider", "XDG_CONFIG_HOME": str(elsewhere)},
         expect=5,
     )
     assert f"Check your configuration at {elsewhere}/sow/config.yaml\n" in refused.err
@@ -94,7 +99,7 @@ def test_unknown_executor_names_the_platforms_own_path(site: Site, tmp_path: Pat
 def test_unknown_executor_on_a_resume(site: Site) -> None:
     """A task whose session says nothing of its executor is resumed by the bound one."""
     site.project("010")
-    bind(site, "copilot")
+    bind(site, "aider")
     refused = site.sow("agent", "resume", "010", "Use RS256", expect=5)
     assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=""))
 
@@ -205,9 +210,9 @@ def test_unknown_agent(site: Site) -> None:
 def test_unknown_executor_type(site: Site) -> None:
     """Seed 000, `LoadExecutors`: "unknown executor type"; DESIGN §10: file, key and reason."""
     site.project("010")
-    site.configure({"agents": {"executors": {"mine": {"type": "copilot"}}}})
+    site.configure({"agents": {"executors": {"mine": {"type": "aider"}}}})
     refused = site.sow("agent", "spawn", "implementer", "010", expect=3)
-    for part in ("~/.config/sow/config.yaml", "agents.executors.mine.type", "copilot"):
+    for part in ("~/.config/sow/config.yaml", "agents.executors.mine.type", "aider"):
         assert part in refused.err
     assert nothing_happened(site)
 

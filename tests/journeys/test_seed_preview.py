@@ -198,7 +198,7 @@ REFUSED = {
 def refused_site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     """A project in which every call of REFUSED is refused, and this process inside it."""
     site.project("010", "020", "030", "040")
-    site.configure({"agents": {"bindings": {"architect": "copilot", "reviewer": "windsurf"}}})
+    site.configure({"agents": {"bindings": {"architect": "aider", "reviewer": "windsurf"}}})
     (site.base / "bin/windsurf").unlink()
     site.script([REPORT])
     site.sow("agent", "spawn", "implementer", "010", "030")

@@ -17,6 +17,7 @@ from sow.schema.cause_table import (
     CAUSES,
     GOOD_ORDER,
     NEVER_BEGAN,
+    SESSION_UNKNOWN,
     WITHOUT_AGENT,
     Blame,
     CauseFacts,
@@ -109,7 +110,9 @@ def test_the_endings_that_show_something_of_the_session() -> None:
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}
     steps |= {Cause.PREVENTED}
     assert refused | steps | {Cause.CONFIGURATION, Cause.FOLDER_UNUSABLE} == WITHOUT_AGENT
-    assert WITHOUT_AGENT | {Cause.WORKER_DIED, Cause.WORKER_STOPPED} == NEVER_BEGAN
+    began_elsewhere = {Cause.WORKER_DIED, Cause.WORKER_STOPPED, Cause.SESSION_LOST}
+    assert WITHOUT_AGENT | began_elsewhere == NEVER_BEGAN
+    assert {Cause.SESSION_UNKNOWN, Cause.SESSION_LOST} == SESSION_UNKNOWN
 
 
 def test_the_page_is_current() -> None:

@@ -19,7 +19,7 @@ PACKAGES = ("sow/schema/kinds.py", "sow/calls/kinds/", "worker/kinds/")
 """Where a kind may be named, and what was asked of its jobs alone."""
 TERMS = ("sow/schema/job.py", "sow/schema/job_terms.py", "sow/attempts/review.py")
 """Where the parameters of a job are read: their own modules, and what reviewers alone have."""
-OF_EXECUTORS = {"sow/attempts/plan.py", "sow/attempts/launch.py", "sow/attempts/review.py"}
+OF_EXECUTORS = {"sow/attempts/plan.py", "sow/attempts/review.py"}
 """What an executor's CLI is told is its own matter: these choose between its two ways."""
 TERMS_OF_KINDS = {terms.__name__ for terms in get_args(JobTerms)}
 VERB_IN_SQL = re.compile(r"\bverb\s*(=|<>|!=|in|not in)\s*\(?\s*'")

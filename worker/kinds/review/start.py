@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.attempts.launch import environment_of, task_folder
+from sow.attempts.plan import begins
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
 from sow.attempts.review_brief import brief_of
 from sow.attempts.session_command import create_session
@@ -37,6 +38,7 @@ from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.kinds.base import Prepared
 from worker.kinds.review.sweep import sweep_reviews_of
+from worker.session_home import prepare_home
 from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 
@@ -83,6 +85,8 @@ def prepare_review(
         environ=context.environ,
     )
 
+    prepare_home(context, job, launch, anew=begins(plan))
+
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(
             context.workspace, job, attempt_id, launch, context.environ, review="1"
@@ -100,7 +104,10 @@ def prepare_review(
         state_file=folder / "state.yaml",
         session_id=plan.session.id if plan.session else None,
         wrapper=own_process("worker.steps", "review", str(paths.clone_orders)),
-        files={paths.clone_orders.name: msgspec.json.encode(seat.orders)},
+        files={
+            **{name: text.encode() for name, text in launch.files.items()},
+            paths.clone_orders.name: msgspec.json.encode(seat.orders),
+        },
         executor=executor,
     )
 

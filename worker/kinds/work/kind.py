@@ -23,7 +23,7 @@ from sow.attempts.launch import (
     location_for,
     task_folder,
 )
-from sow.attempts.plan import plan_attempt
+from sow.attempts.plan import begins, plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
 from sow.attempts.retry import Next
 from sow.attempts.session_command import create_session
@@ -59,6 +59,7 @@ from worker.kinds.base import Prepared, Recording
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
 from worker.running import Running
+from worker.session_home import prepare_home
 from worker.steps.program_input import CloneOrders, DependencyOrder
 from worker.task_state import change_under_lease, mark_again, session_fields_of
 
@@ -266,6 +267,8 @@ class WorkKind(AgentKind):
             environ={**inherited, **executor_variables(job, context.environ)},
         )
 
+        prepare_home(context, job, launch, anew=begins(plan))
+
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
             return environment_of(
@@ -284,7 +287,10 @@ class WorkKind(AgentKind):
             state_file=folder / "state.yaml",
             session_id=plan.session.id if plan.session else None,
             wrapper=clone.wrapper(paths) if clone is not None else (),
-            files=clone.files(paths) if clone is not None else {},
+            files={
+                **{name: text.encode() for name, text in launch.files.items()},
+                **(clone.files(paths) if clone is not None else {}),
+            },
             executor=executor,
         )
 

@@ -1,0 +1,98 @@
+"""Google's `gemini`. Measured with 0.61.0 against a model server of ours."""
+
+from sow.agent_clis.description import (
+    FOLDER,
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SESSION,
+    YOLO,
+    AgentCli,
+    Home,
+    HomePart,
+    LoginFiles,
+    Metering,
+    Questions,
+    Refusal,
+    Setting,
+)
+from sow.schema.causes import Cause
+
+POLICY = Refusal(
+    "the commands that an agent may run are for sow to choose",
+    "Put your own rules into the folder policies of your ~/.gemini.",
+)
+
+CLI = AgentCli(
+    title="Gemini executor",
+    built_in="gemini",
+    binary="gemini",
+    install="Install gemini: npm install -g @google/gemini-cli",
+    remedy="Allow it by a rule in the folder policies of your ~/.gemini,"
+    " or set agents.executors.{name}.settings.yolo_mode: true.",
+    settings={
+        "yolo_mode": Setting("true", "Nothing is asked and nothing refused"),
+        "model": Setting('"gemini-2.5-pro"', "As `gemini -m` takes it"),
+    },
+    reserved_flags={
+        "--": PROMPT,
+        "-p": PROMPT,
+        "--prompt": PROMPT,
+        "-i": PROMPT,
+        "--prompt-interactive": PROMPT,
+        "-o": OUTPUT,
+        "--output-format": OUTPUT,
+        "--session-id": SESSION,
+        "-r": SESSION,
+        "--resume": SESSION,
+        "-w": FOLDER,
+        "--worktree": FOLDER,
+        "-y": YOLO,
+        "--yolo": YOLO,
+        "--approval-mode": YOLO,
+        "--policy": POLICY,
+        "-m": MODEL,
+        "--model": MODEL,
+    },
+    nesting_markers=("GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH"),
+    words=(
+        (r"Session ID \S+ already exists", Cause.SESSION_IN_USE),
+        (r"Invalid session identifier|No previous sessions found", Cause.SESSION_UNKNOWN),
+        (r"Invalid auth method|API key not valid|set an Auth method", Cause.AUTH),
+        (r"is not found for API version|model \S+ (was )?not found", Cause.BAD_MODEL),
+        (r"Unknown arguments?:|No input provided|not running in a trusted", Cause.BAD_FLAGS),
+        (r"exhausted your (daily )?quota|RESOURCE_EXHAUSTED|quota exceeded", Cause.RATE_LIMITED),
+        (r"API Error|Invalid ?stream|fetch failed|ECONNRE", Cause.API_ERROR),
+    ),
+    metering=Metering.AT_END,
+    keeps_ids=True,
+    api_seconds=15 * 60.0,
+    home=Home(
+        parts=(
+            HomePart(
+                variable="GEMINI_CLI_HOME",
+                folder="",
+                inside=".gemini",
+                linked=("oauth_creds.json", "google_accounts.json"),
+                copied=(
+                    *("settings.json", "GEMINI.md", ".env", "commands", "extensions"),
+                    *("policies", "installation_id", "trustedFolders.json"),
+                ),
+            ),
+        ),
+    ),
+    questions=Questions(
+        helps=(("--help",),),
+        key_variables=(
+            *("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            *("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
+        ),
+        login="Run `gemini` in a terminal and log in there (/auth).",
+        login_files=LoginFiles(
+            folder=".gemini",
+            folder_variable="",
+            credentials="oauth_creds.json",
+        ),
+        quiet={"GEMINI_CLI_NO_RELAUNCH": "true"},
+    ),
+)

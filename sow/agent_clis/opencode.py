@@ -1,0 +1,78 @@
+"""`opencode`, run as `opencode run`. Measured with 1.18.33 against a model server of ours."""
+
+from sow.agent_clis.description import (
+    FOLDER,
+    MODEL,
+    OUTPUT,
+    PROMPT,
+    SESSION,
+    YOLO,
+    AgentCli,
+    Home,
+    HomePart,
+    LoginFiles,
+    Metering,
+    Questions,
+    Setting,
+)
+from sow.schema.causes import Cause
+
+CLI = AgentCli(
+    title="OpenCode executor",
+    built_in="opencode",
+    binary="opencode",
+    install="Install opencode: npm install -g opencode-ai",
+    remedy="Set agents.executors.{name}.settings.yolo_mode: true, or tell the agent to do without.",
+    settings={
+        "yolo_mode": Setting("true", "Nothing is asked; what your own settings deny stays denied"),
+        "model": Setting('"anthropic/claude-sonnet-4"', "As `opencode run -m` takes it"),
+    },
+    reserved_flags={
+        "--": PROMPT,
+        "--command": PROMPT,
+        "--format": OUTPUT,
+        "-s": SESSION,
+        "--session": SESSION,
+        "-c": SESSION,
+        "--continue": SESSION,
+        "--fork": SESSION,
+        "--attach": SESSION,
+        "--dir": FOLDER,
+        "--auto": YOLO,
+        "-m": MODEL,
+        "--model": MODEL,
+    },
+    nesting_markers=("OPENCODE", "OPENCODE_PID"),
+    words=(
+        (r"Session not found", Cause.SESSION_UNKNOWN),
+        (r"Model not found|ProviderModelNotFound|model_not_found", Cause.BAD_MODEL),
+        (r"must provide a message or a command|Unknown arguments?", Cause.BAD_FLAGS),
+        (r"invalid[_ ]api[_ ]key|unauthorized|not logged in", Cause.AUTH),
+        (r"rate limit|usage limit|quota", Cause.RATE_LIMITED),
+        (r"Unable to connect|Connection ?refused|ECONNRE|fetch failed|APIError", Cause.API_ERROR),
+    ),
+    metering=Metering.AT_ONCE,
+    keeps_ids=True,
+    api_seconds=15 * 60.0,
+    home=Home(
+        parts=(
+            HomePart(
+                variable="XDG_DATA_HOME",
+                folder=".local/share",
+                inside="opencode",
+                linked=("auth.json",),
+            ),
+            HomePart(variable="XDG_STATE_HOME", folder=".local/state", inside="opencode"),
+            HomePart(variable="XDG_CACHE_HOME", folder=".cache", inside="opencode"),
+        ),
+    ),
+    questions=Questions(
+        helps=(("run", "--help"), ("--help",)),
+        key_variables=("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+        login="Run `opencode auth login`.",
+        login_files=LoginFiles(
+            folder=".local/share/opencode", folder_variable="", credentials="auth.json"
+        ),
+        quiet={"OPENCODE_DISABLE_AUTOUPDATE": "true"},
+    ),
+)

@@ -1,0 +1,216 @@
+"""The folder that a session has as its CLI's configuration."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from attempts.job_values import PROJECT, make_job
+from msgspec.structs import replace
+
+from sow import env_vars
+from sow.agent_clis.description import HomePart
+from sow.agent_clis.known import AGENT_CLIS
+from sow.attempts.homes import (
+    bring_login_back,
+    home_of,
+    home_of_job,
+    in_home,
+    make_home,
+    place_in,
+    remove_home,
+    session_home,
+)
+from sow.environment import agent_environment, worker_environment
+from sow.errors import ExecutorError
+from sow.executors.base import Launch
+from sow.paths import Workspace
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.job import Verb
+
+CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
+SHARED = replace(CODEX, home=HomeUse.SHARED)
+[PART] = AGENT_CLIS[ExecutorType.CODEX].home.parts  # type: ignore[union-attr]
+WITH_HOMES = [kind for kind, cli in AGENT_CLIS.items() if cli.home is not None]
+
+
+@pytest.fixture
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
+    """Return the environment of a user who has logged in to Codex."""
+    home = tmp_path / "home"
+    users = home / ".codex"
+    (users / "rules").mkdir(parents=True)
+    (users / "config.toml").write_text('model = "m"\n')
+    (users / "auth.json").write_text("the login")
+    (users / "auth.json").chmod(0o600)
+    (users / "rules/own.rules").write_text("# own\n")
+    (users / "history.jsonl").write_text("what nobody needs")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return {"HOME": str(home)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, environ: Mapping[str, str]) -> Path:
+    found = session_home(Workspace(tmp_path / "repository"), PROJECT, "010", CODEX)
+    assert found is not None
+    return found
+
+
+def test_a_session_has_the_user_s_settings_and_a_link_to_the_login(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    make_home(folder, CODEX, environ, {"rules/sow.rules": "ours\n"})
+    mine = place_in(folder, PART)
+    assert (mine / "config.toml").read_text() == 'model = "m"\n'
+    assert {each.name for each in (mine / "rules").iterdir()} == {"own.rules", "sow.rules"}
+    assert (mine / "auth.json").is_symlink()
+    assert (mine / "auth.json").read_text() == "the login"
+    assert not (mine / "history.jsonl").exists()
+    for each in (folder, mine):
+        assert each.stat().st_mode & 0o077 == 0
+
+
+def test_one_that_is_there_keeps_what_the_cli_has_made_of_it(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    make_home(folder, CODEX, environ, {})
+    mine = place_in(folder, PART)
+    (mine / "sessions").mkdir()
+    (mine / "config.toml").write_text("changed")
+    make_home(folder, CODEX, environ, {"rules/sow.rules": "ours\n"})
+    assert (mine / "sessions").is_dir()
+    assert (mine / "config.toml").read_text() == "changed"
+    assert (mine / "rules/sow.rules").read_text() == "ours\n"
+
+
+def test_a_half_made_one_is_never_used(folder: Path, environ: Mapping[str, str]) -> None:
+    draft = place_in(folder, PART).with_name(f"{PART.variable.lower()}.new")
+    draft.mkdir(parents=True)
+    (draft / "half").touch()
+    make_home(folder, CODEX, environ, {})
+    assert not (place_in(folder, PART) / "half").exists()
+
+
+def test_a_user_without_any_settings_has_a_home_all_the_same(folder: Path, tmp_path: Path) -> None:
+    make_home(folder, CODEX, {"HOME": str(tmp_path / "empty")}, {"rules/sow.rules": "ours\n"})
+    assert (place_in(folder, PART) / "rules/sow.rules").is_file()
+
+
+def test_a_variable_of_the_user_s_names_the_folder_that_is_copied(
+    folder: Path, environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/config.toml").write_text("elsewhere")
+    make_home(folder, CODEX, {**environ, "CODEX_HOME": str(tmp_path / "elsewhere")}, {})
+    assert (place_in(folder, PART) / "config.toml").read_text() == "elsewhere"
+
+
+def test_a_login_that_was_renewed_by_a_new_file_goes_back(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    make_home(folder, CODEX, environ, {})
+    mine, users = place_in(folder, PART) / "auth.json", Path(environ["HOME"]) / ".codex/auth.json"
+    new = mine.with_name("new")
+    new.write_text("renewed")
+    new.replace(mine)
+    os.utime(mine, (2e9, 2e9))
+    assert bring_login_back(folder, CODEX, environ) == [users]
+    assert users.read_text() == "renewed"
+    assert not users.is_symlink()
+    assert users.stat().st_mode & 0o077 == 0
+    assert mine.is_symlink()
+    assert bring_login_back(folder, CODEX, environ) == []
+
+
+def test_an_older_one_does_not_replace_what_the_user_has_renewed(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    make_home(folder, CODEX, environ, {})
+    mine, users = place_in(folder, PART) / "auth.json", Path(environ["HOME"]) / ".codex/auth.json"
+    mine.unlink()
+    mine.write_text("old")
+    os.utime(mine, (1e9, 1e9))
+    bring_login_back(folder, CODEX, environ)
+    assert users.read_text() == "the login"
+    assert mine.read_text() == "the login"
+
+
+def test_the_first_login_of_all_goes_to_the_user_s_folder(folder: Path, tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path / "empty")}
+    make_home(folder, CODEX, environ, {})
+    mine = place_in(folder, PART) / "auth.json"
+    mine.unlink()
+    mine.write_text("first")
+    bring_login_back(folder, CODEX, environ)
+    assert (tmp_path / "empty/.codex/auth.json").read_text() == "first"
+
+
+def test_to_remove_it_leaves_the_user_s(folder: Path, environ: Mapping[str, str]) -> None:
+    make_home(folder, CODEX, environ, {})
+    remove_home(folder)
+    assert not folder.exists()
+    assert (Path(environ["HOME"]) / ".codex/auth.json").read_text() == "the login"
+
+
+def test_where_it_cannot_be_made_the_remedy_works(folder: Path, environ: Mapping[str, str]) -> None:
+    folder.parent.parent.mkdir(parents=True)
+    folder.parent.write_text("no folder")
+    with pytest.raises(ExecutorError, match="cannot be made") as caught:
+        make_home(folder, CODEX, environ, {})
+    assert "home: shared" in caught.value.hint
+    make_home(folder, SHARED, environ, {})  # nothing to make
+
+
+def test_each_task_executor_and_review_has_its_own(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    other = replace(CODEX, name="mine")
+    jobs = (
+        make_job(executor=CODEX),
+        make_job(executor=other),
+        make_job(executor=CODEX, task_id="020"),
+        make_job(executor=CODEX, verb=Verb.REVIEW),
+        make_job(executor=CODEX, verb=Verb.REVIEW, id=2),
+    )
+    folders = [home_of_job(workspace, job) for job in jobs]
+    assert len(set(folders)) == len(jobs)
+    assert home_of_job(workspace, make_job(executor=CODEX, verb=Verb.RESUME)) == folders[0]
+    assert home_of_job(Workspace(tmp_path / "other"), jobs[0]) not in folders
+    assert home_of_job(workspace, make_job(executor=SHARED)) is None
+    assert home_of_job(workspace, make_job()) is None
+
+
+def test_no_home_lies_where_a_sandboxed_agent_can_write(tmp_path: Path) -> None:
+    found = session_home(Workspace(tmp_path), PROJECT, "010", CODEX)
+    assert found is not None
+    assert not found.is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("kind", WITH_HOMES)
+def test_the_launch_names_it_and_what_it_stands_for(kind: ExecutorType, tmp_path: Path) -> None:
+    config = ExecutorConfig(name="x", type=kind, home=HomeUse.PER_SESSION)
+    home = home_of(config)
+    assert home is not None
+    variables = [part.variable for part in home.parts]
+    users = {variables[0]: "/users/own"}
+    launch = in_home(Launch(("x",), "", tmp_path), config, tmp_path / "home", users)
+    assert {launch.env[name] for name in variables} == {
+        str(place_in(tmp_path / "home", part)) for part in home.parts
+    }
+    inside = {**users, "HOME": "/users", **launch.env}
+    assert {name: inside[name] for name in variables} != users
+    for environment in (agent_environment(inside), worker_environment(inside)):
+        assert environment == {**users, "HOME": "/users"}  # a call from the session is the user's
+
+
+def test_with_the_user_s_own_nothing_is_named(tmp_path: Path) -> None:
+    launch = Launch(("codex",), "", tmp_path)
+    assert in_home(launch, SHARED, None, {}) == launch
+    assert env_vars.USERS_PREFIX.startswith(env_vars.PREFIX)
+
+
+def test_parts_are_told_apart_by_their_variables() -> None:
+    for kind in WITH_HOMES:
+        parts = AGENT_CLIS[kind].home.parts  # type: ignore[union-attr]
+        assert all(isinstance(part, HomePart) for part in parts)
+        assert len({part.variable for part in parts}) == len(parts)

@@ -1,0 +1,84 @@
+"""The configuration folder of a session's own, as a worker sees to it.
+
+Owns when it is made, when a renewed login goes back to the user's, and when it is removed: a
+session that begins has a new one, and one whose task is done is not gone on with.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from sow.attempts.homes import (
+    bring_login_back,
+    home_of,
+    home_of_job,
+    homes_of,
+    make_home,
+    remove_home,
+)
+from sow.attempts.launch import executor_variables
+from sow.environment import agent_environment
+from sow.errors import SowError, StateError
+from sow.executors.base import Launch
+from sow.ids import JobId, TaskId
+from sow.jobs import jobs
+from sow.schema.job import Job
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.state.transitions import TERMINAL
+from worker.context import WorkerContext, tell
+
+
+def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:
+    """Make the folder of the session that an attempt works in, if it has one.
+
+    One that begins `anew` finds nothing of an earlier one. Raises ExecutorError.
+    """
+    folder = home_of_job(context.workspace, job)
+    if folder is None:
+        return
+    if anew:
+        return_login(context, job)
+        remove_home(folder)
+    make_home(folder, job.agents_executor, _environment(context, job), launch.home_files)
+
+
+def return_login(context: WorkerContext, job: Job) -> None:
+    """Bring a login that the agent's CLI has renewed back to the user's folder, if it is there."""
+    if job.executor is None or home_of(job.executor) is None:
+        return
+    folder = home_of_job(context.workspace, job)
+    if folder is None or not folder.is_dir():
+        return
+    try:
+        for path in bring_login_back(folder, job.executor, _environment(context, job)):
+            tell(job, f"its CLI has renewed its login; {path} has it now")
+    except (OSError, SowError) as error:
+        tell(job, f"a renewed login cannot be brought back now: {error}")
+
+
+def sweep_homes(context: WorkerContext) -> None:
+    """Remove the folders of sessions that nobody goes on with: their task is done, or gone."""
+    try:
+        homes = homes_of(context.workspace, read_project(context.workspace).id)
+    except SowError:  # no project is checked out: nothing is known of its tasks
+        return
+    for whose in homes.glob("*"):
+        if _is_over(context, whose.name):
+            for folder in whose.glob("*"):
+                remove_home(folder)
+
+
+def _is_over(context: WorkerContext, whose: str) -> bool:
+    kind, _, name = whose.partition("-")
+    if kind == "review" and name.isdecimal():
+        with suppress(SowError):
+            return jobs.get_job(context.database, JobId(int(name))).state.is_final
+        return True
+    try:
+        return read_task(context.workspace, TaskId(name)).status in TERMINAL
+    except StateError:
+        return not any(context.workspace.phases.glob(f"*/tasks/{name}"))
+
+
+def _environment(context: WorkerContext, job: Job) -> Mapping[str, str]:
+    return {**agent_environment(context.environ), **executor_variables(job, context.environ)}
