@@ -57,7 +57,7 @@ def install(environ: Mapping[str, str], version: str | None = None, tools: Path 
     version = version or pinned_version()
     home = tools / f"claude-{version}"
     tools.mkdir(exist_ok=True)
-    with _alone(tools / "claude.lock"):
+    with alone(tools / "claude.lock"):
         if not (home / "bin" / "claude").exists():
             _install_into(home, version, environ)
     return home / "bin"
@@ -73,10 +73,10 @@ def _install_into(home: Path, version: str, environ: Mapping[str, str]) -> None:
     if version == pinned_version():
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, new)
-        _run_npm(new, environ, "ci")
+        run_npm(new, environ, "ci")
     else:
         (new / "package.json").write_text("{}", encoding="utf-8")
-        _run_npm(new, environ, "install", f"{PACKAGE}@{version}")
+        run_npm(new, environ, "install", f"{PACKAGE}@{version}")
     binary = Path("node_modules") / package / "claude"
     if not (new / binary).is_file():
         raise ClaudeUnavailable(f"npm brought no {binary}")
@@ -85,7 +85,8 @@ def _install_into(home: Path, version: str, environ: Mapping[str, str]) -> None:
     new.rename(home)
 
 
-def _run_npm(folder: Path, environ: Mapping[str, str], *command: str) -> None:
+def run_npm(folder: Path, environ: Mapping[str, str], *command: str) -> None:
+    """Run npm in a folder, without the packages' own scripts. Raises ClaudeUnavailable."""
     npm = shutil.which("npm", path=environ.get("PATH"))
     if npm is None:
         raise ClaudeUnavailable("npm is not installed")
@@ -108,7 +109,8 @@ def _run_npm(folder: Path, environ: Mapping[str, str], *command: str) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
+    """Hold a lock, so that one process installs at a time."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,0 +1,132 @@
+"""What the real agent CLIs besides Claude Code printed, read by their executors.
+
+The recordings are made by `tests/real/record_natives.py`. There was no sow, so every ending is the
+executor's to judge.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sow.executors.base import Ending, EventKind, Executor, Observation
+from sow.executors.registry import make_executor
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
+from sow.schema.job import Cause
+from sow.schema.usage import Tokens
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+TAIL = 8192
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What sow must make of a recording."""
+
+    cause: Cause
+    reason: str = ""
+    """A part of the reason."""
+    tool_uses: int = 0
+    denied: tuple[str, ...] = ()
+    began: bool = True
+    """Whether the session exists afterwards, as the output tells it."""
+    tokens: Tokens | None = None
+    """What the totals of its result, or its messages, come to."""
+
+
+READINGS: dict[str, dict[str, Reading]] = {
+    "codex-0.171.0": {
+        "spawn": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=2400, output=150, cache_read=600)
+        ),
+        "spawn-no-tools": Reading(
+            Cause.NO_STATUS, tokens=Tokens(input=800, output=50, cache_read=200)
+        ),
+        # Its totals count the whole thread: one request before, three now.
+        "resume": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=3200, output=200, cache_read=800)
+        ),
+        # Its sandbox has no list of programs: it lets them run, and they can do nothing outside.
+        "denied-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+        "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+        "session-in-use": Reading(Cause.NO_STATUS),  # a spawn makes an id of its own
+        "session-unknown": Reading(Cause.SESSION_UNKNOWN, "no rollout found", began=False),
+        "api-400": Reading(Cause.API_ERROR, "told 400", began=False),
+        "api-401": Reading(Cause.AUTH, "401 Unauthorized", began=False),
+        "api-403": Reading(Cause.AUTH, "403 Forbidden", began=False),
+        "api-404": Reading(Cause.BAD_MODEL, "404 Not Found", began=False),
+        "api-429": Reading(Cause.RATE_LIMITED, "429 Too Many Requests", began=False),
+        "api-429-retry-after": Reading(Cause.RATE_LIMITED, "429", began=False),
+        "api-500": Reading(Cause.API_ERROR, "high demand", began=False),
+        "empty-answer": Reading(Cause.NO_STATUS, "without a single tool call", began=False),
+        "stream-cut-once": Reading(Cause.NO_STATUS, began=False),
+        "unknown-flag": Reading(Cause.BAD_FLAGS, "--no-such-flag", began=False),
+        "empty-prompt": Reading(Cause.BAD_FLAGS, "No prompt provided", began=False),
+        "slash-command": Reading(Cause.NO_STATUS),
+        "terminated": Reading(Cause.CRASHED, "SIGTERM", tool_uses=1),
+        "interrupted": Reading(Cause.CRASHED, tool_uses=1),
+        "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
+    },
+}
+
+RECORDED = [
+    pytest.param(folder, file.stem, id=f"{folder.name}:{file.stem}")
+    for folder in sorted(RECORDINGS.glob("*-*"))
+    if not folder.name.startswith("claude-")
+    for file in sorted(folder.glob("*.jsonl"))
+]
+
+
+def executor_of(folder: Path) -> Executor:
+    name = folder.name.rpartition("-")[0]
+    return make_executor(ExecutorConfig(name=name, type=ExecutorType(name)))
+
+
+def observe(folder: Path, name: str) -> Observation:
+    seen = Observation()
+    for line in (folder / f"{name}.jsonl").read_bytes().splitlines():
+        for event in executor_of(folder).read_line(line):
+            seen = seen.after(event)
+    return seen
+
+
+def used(seen: Observation) -> Tokens:
+    """Return all the tokens that an output has told of."""
+    totals = seen.meter.totals
+    counted = totals.tokens if totals is not None else Tokens()
+    for tokens in seen.meter.since.values():
+        counted += tokens
+    return counted
+
+
+@pytest.mark.parametrize(("folder", "name"), RECORDED)
+def test_a_recording_is_read_as_it_was(folder: Path, name: str) -> None:
+    expected, seen = READINGS[folder.name][name], observe(folder, name)
+    facts = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    output = (folder / f"{name}.jsonl").read_text("utf-8")
+    ending = Ending(facts["exit_code"], facts["signal"], facts["stderr"][-TAIL:], output[-TAIL:])
+    verdict = executor_of(folder).classify(ending, seen)
+    assert verdict.cause is expected.cause, verdict.reason
+    assert expected.reason in verdict.reason
+    assert seen.tool_uses == expected.tool_uses
+    assert seen.denied_tools == expected.denied
+    assert seen.has_begun is expected.began
+    if expected.tokens is not None:
+        assert used(seen) == expected.tokens
+
+
+@pytest.mark.parametrize("folder", sorted({each.values[0] for each in RECORDED}))
+def test_every_recording_has_its_reading_and_all_at_once_tell_the_same(folder: Path) -> None:
+    names = {file.stem for file in folder.glob("*.jsonl")}
+    assert names == READINGS[folder.name].keys()
+    executor = executor_of(folder)
+    for name in names:
+        data = (folder / f"{name}.jsonl").read_bytes()
+        by_line = [event for line in data.splitlines() for event in executor.read_line(line)]
+        assert list(executor.read(data)) == by_line
+        assert list(executor.skim(data)) == by_line
+    data = (folder / "spawn.jsonl").read_bytes()
+    kinds = {event.kind for event in executor.read(data)}
+    assert {EventKind.TOOL_USE, EventKind.TOOL_RESULT, EventKind.TEXT} <= kinds

@@ -1,0 +1,183 @@
+"""One task carried out by a real agent CLI through the true sow, its model told what to say.
+
+Owns the place (a namespace with loopback alone, a throw-away home) and the steps that all trials
+share. Everything it starts lives in one network namespace.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import PIPE, CompletedProcess
+from typing import Any
+
+from namespace import Namespace, open_namespace
+from natives import Native
+from sandbox import PATIENCE, PROGRAMS, Json, read_lines, wait_until
+
+HERE = Path(__file__).parent
+TASK = "010"
+
+
+@dataclass
+class Trial:
+    """A repository with a project and one task, which an implementer of a CLI is to do."""
+
+    native: Native
+    namespace: Namespace
+    repository: Path
+    home: Path
+    records: Path
+    environ: Mapping[str, str]
+    server: int
+    """The process id of the model server."""
+    scripts: int = field(default=0)
+
+    def tell(self, *answers: Json, then: Json | None = None) -> None:
+        """Have the model give these answers, one for each request, and `then` ever after."""
+        self.scripts += 1
+        script = {"id": self.scripts, "answers": answers, "then": then or {"say": "That is all."}}
+        new = self.records / "answers.json.new"
+        new.write_text(json.dumps(script), encoding="utf-8")
+        new.replace(self.records / "answers.json")
+
+    def asked(self) -> list[Json]:
+        """Return the requests with tools so far."""
+        lines = read_lines(self.records / "asked.jsonl")
+        return [line for line in lines if line["body"] and line["body"].get("tools")]
+
+    def run(self, *argv: str, stdin: str = "") -> CompletedProcess[str]:
+        """Run a program in the repository."""
+        return self.namespace.run(
+            argv, input=stdin, cwd=self.repository, env=self.environ, timeout=PATIENCE
+        )
+
+    def sow(self, *arguments: str) -> CompletedProcess[str]:
+        """Run the true sow."""
+        return self.run(str(PROGRAMS / "sow"), *arguments)
+
+    def start_sow(self, *arguments: str) -> Any:
+        """Start the true sow, and do not wait."""
+        argv = [str(PROGRAMS / "sow"), *arguments]
+        return self.namespace.start(
+            argv, cwd=self.repository, env=self.environ, stdout=PIPE, stderr=PIPE
+        )
+
+    def configure(self, **fields: Any) -> None:
+        """Write the user's configuration, with these keys of the executor."""
+        settings = {"model": self.native.model, **fields.pop("settings", {})}
+        args = [*self.native.custom_args, *fields.pop("custom_args", ())]
+        executor = {"settings": settings, "custom_args": args, "retries": 0, **fields}
+        config = {
+            "agents": {
+                "executors": {self.native.name: executor},
+                "bindings": {"implementer": self.native.name},
+            },
+            "retry": {"on_quota": False},
+        }
+        file = self.home / ".config/sow/config.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+
+    def spawn(self, *options: str) -> CompletedProcess[str]:
+        """Run `sow agent spawn`."""
+        return self.sow("agent", "spawn", "implementer", TASK, *options)
+
+    def resume(self, prompt: str, *options: str) -> CompletedProcess[str]:
+        """Run `sow agent resume`."""
+        return self.sow("agent", "resume", TASK, prompt, *options)
+
+    def task(self) -> Json:
+        """Return the task's state."""
+        return self._json_of("task", "show", TASK, "--json")
+
+    def job(self, number: int = 1) -> Json:
+        """Return a job with its attempts."""
+        return self._json_of("job", "show", str(number), "--json")
+
+    def attempts(self, number: int = 1) -> list[Json]:
+        """Return a job's attempts, oldest first."""
+        attempts: list[Json] = self.job(number)["attempts"]
+        return attempts
+
+    def output(self, job: int = 1, attempt: int = 1) -> str:
+        """Return what an attempt has printed."""
+        return (self.repository / f".sow/run/jobs/{job}/{attempt}/output.jsonl").read_text("utf-8")
+
+    def left(self) -> dict[int, str]:
+        """Return what runs besides the model server and sow's workers."""
+        inside = self.namespace.inhabitants()
+        return {
+            pid: line
+            for pid, line in inside.items()
+            if pid != self.server and "worker" not in line and "sow" not in line
+        }
+
+    def _json_of(self, *arguments: str) -> Json:
+        done = self.sow(*arguments)
+        assert done.returncode == 0, done.stderr
+        record: Json = json.loads(done.stdout)
+        return record
+
+
+@contextmanager
+def open_trial(
+    folder: Path, native: Native, program: Path, base: Mapping[str, str]
+) -> Iterator[Trial]:
+    """Make a trial in `folder`, with the CLI in the folder `program` first on PATH.
+
+    `base` is the environment that the tests were started in; only its PATH is used, to find the
+    namespace's tools. Raises NamespaceUnavailable.
+    """
+    repository, home, records, temporary = (
+        folder / part for part in ("repository", "home", "records", "tmp")
+    )
+    for new in (repository, home, records, temporary):
+        new.mkdir(parents=True)
+    environ = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/bash",
+        "TERM": "dumb",
+        "PATH": f"{program}:{PROGRAMS}:/usr/local/bin:/usr/bin:/bin",
+        "TMPDIR": str(temporary),
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "Trial",
+        "GIT_CONFIG_KEY_1": "user.email",
+        "GIT_CONFIG_VALUE_1": "trial@localhost",
+    }
+    argv = [sys.executable, str(HERE / "told_model.py"), str(records)]
+    with open_namespace(base) as namespace, namespace.start(argv, stdin=PIPE) as server:
+        assert server.stdin
+        try:
+            wait_until((records / "port").exists, "the model server")
+            address = f"http://127.0.0.1:{(records / 'port').read_text('utf-8')}"
+            for name, text in native.files(address).items():
+                (home / name).parent.mkdir(parents=True, exist_ok=True)
+                (home / name).write_text(text, encoding="utf-8")
+            environ |= native.variables(address)
+            trial = Trial(native, namespace, repository, home, records, environ, server.pid)
+            trial.configure()
+            _begin(trial)
+            yield trial
+            trial.sow("worker", "stop", "--end-agents")
+        finally:
+            server.stdin.close()
+
+
+def _begin(trial: Trial) -> None:
+    """Make the repository, the project and the task, through sow."""
+    (trial.repository / "README.md").write_text("A place for a trial.\n", encoding="utf-8")
+    for program, *arguments in (
+        ("git", "init", "--quiet"),
+        ("git", "add", "--all"),
+        ("git", "commit", "--quiet", "--message", "Begin"),
+        ("sow", "init"),
+        ("sow", "project", "new", "trial", "--type", "quick", "--phase", "build"),
+        ("sow", "task", "add", "Try it", "--agent", "implementer", "--id", TASK),
+    ):
+        done = trial.sow(*arguments) if program == "sow" else trial.run(program, *arguments)
+        assert done.returncode == 0, done.stderr
