@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from sow.attempts.homes import (
     bring_login_back,
-    home_of,
     home_of_job,
     homes_of,
     make_home,
@@ -29,28 +28,25 @@ from worker.context import WorkerContext, tell
 
 
 def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:
-    """Make the folder of the session that an attempt works in, if it has one.
+    """Make the folder of its own in which an attempt is to be launched.
 
     One that begins `anew` finds nothing of an earlier one. Raises ExecutorError.
     """
-    folder = home_of_job(context.workspace, job)
-    if folder is None:
+    if launch.home is None:
         return
     if anew:
         return_login(context, job)
-        remove_home(folder)
-    make_home(folder, job.agents_executor, _environment(context, job), launch.home_files)
+        remove_home(launch.home)
+    make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
 
 
 def return_login(context: WorkerContext, job: Job) -> None:
     """Bring a login that the agent's CLI has renewed back to the user's folder, if it is there."""
-    if job.executor is None or home_of(job.executor) is None:
-        return
     folder = home_of_job(context.workspace, job)
     if folder is None or not folder.is_dir():
         return
     try:
-        for path in bring_login_back(folder, job.executor, _environment(context, job)):
+        for path in bring_login_back(folder, job.agents_executor, _environment(context, job)):
             tell(job, f"its CLI has renewed its login; {path} has it now")
     except (OSError, SowError) as error:
         tell(job, f"a renewed login cannot be brought back now: {error}")

@@ -91,7 +91,7 @@ def in_home(
         f"{env_vars.USERS_PREFIX}{part.variable}": environ.get(part.variable, "")
         for part in home.parts
     }
-    return replace(launch, env={**launch.env, **named, **users})
+    return replace(launch, env={**launch.env, **named, **users}, home=folder)
 
 
 def place_in(folder: Path, part: HomePart) -> Path:

@@ -76,6 +76,8 @@ class Launch(Struct, frozen=True):
     """Variables to set on top of the agent's environment."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What it reads besides, by name in the folder of `LaunchRequest.prompt_file`."""
+    home: Path | None = None
+    """The session's own folder, where it has one."""
     home_files: Mapping[str, str] = field(default_factory=dict)
     """What belongs into `LaunchRequest.home`, by its path there."""
 

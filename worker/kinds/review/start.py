@@ -85,7 +85,8 @@ def prepare_review(
         environ=context.environ,
     )
 
-    prepare_home(context, job, launch, anew=begins(plan))
+    if launch.home is not None:
+        prepare_home(context, job, launch, anew=begins(plan))
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(

@@ -267,7 +267,8 @@ class WorkKind(AgentKind):
             environ={**inherited, **executor_variables(job, context.environ)},
         )
 
-        prepare_home(context, job, launch, anew=begins(plan))
+        if launch.home is not None:
+            prepare_home(context, job, launch, anew=begins(plan))
 
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
