@@ -13,6 +13,8 @@ from in_process import Ended, run_in_process
 from journeys.callers import await_runs, gate, open_gate
 from journeys.site import Site
 
+from sow.config.defaults import BUILT_IN_EXECUTORS
+
 REPORT = {"sow": ["task", "set", "status", "needs_review"]}
 
 
@@ -107,7 +109,7 @@ def test_fields_and_their_values(site: Site) -> None:
 
 
 def test_executors_those_of_your_own_among_them(site: Site) -> None:
-    assert offered(site, "doctor", "") == ["claude-code", "cursor", "windsurf"]
+    assert offered(site, "doctor", "") == list(BUILT_IN_EXECUTORS)
     site.configure({"agents": {"executors": {"claude-opus": {"type": "claude"}}}})
     assert offered(site, "doctor", "cl") == ["claude-code", "claude-opus"]
 
