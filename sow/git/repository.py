@@ -17,8 +17,8 @@ from stat import S_ISDIR
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sow.errors import StateError
-from sow.files import read_if_there
+from sow.errors import SowError, StateError
+from sow.files import read_if_there, write_atomically
 from sow.git.git_errors import (
     WITHOUT_COMMIT,
     GitMissing,
@@ -31,9 +31,15 @@ from sow.git.inert_refs import UnsafeClone, is_symbolic, read_head, read_ref
 from sow.git.run import git, git_answer
 from sow.git.settings_text import plain_settings
 from sow.git.view import view_of
+from sow.user_folders import BaseFolder, user_folder
 
 NEEDED_VERSION = (2, 38)
 """`git merge-tree --write-tree`, by which sow merges without a working tree, came with 2.38."""
+
+SMALLEST_GIT = 1 << 20
+"""A program of fewer bytes is a script or a launcher, behind which git may be exchanged."""
+GIT_NOTE = "git-is-new-enough"
+NOTE_LIMIT = 1 << 16
 
 BARE = "lies in a bare repository, or in git's own folder"
 PATHS = ("rev-parse", "--path-format=absolute")
@@ -96,8 +102,28 @@ def _version_of(_program: str | None, _file: tuple[int, ...] | None) -> tuple[in
 
 
 def refuse_old_git() -> None:
-    """Raise GitTooOld where the installed git cannot do what clones and merges need; GitMissing."""
-    version = git_version()
+    """Raise GitTooOld where the installed git cannot do what clones and merges need; GitMissing.
+
+    That a program was new enough is noted in the user's cache, with what its file was like. A small
+    program, which may only start another one, is asked each time.
+    """
+    program = which("git")
+    facts = _version(os.path.realpath(program)) if program else None
+    if facts is None or facts[1] < SMALLEST_GIT:
+        _refuse_old(git_version())
+        return
+    note = Path(user_folder(BaseFolder.CACHE), GIT_NOTE)
+    known = f"{os.path.realpath(program or '')} {facts} is {NEEDED_VERSION} or newer\n".encode()
+    with suppress(OSError, SowError):
+        if read_if_there(note, NOTE_LIMIT) == known:
+            return
+    _refuse_old(git_version())
+    with suppress(OSError, SowError):
+        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(note, known, mode=0o600, durable=False)
+
+
+def _refuse_old(version: tuple[int, ...]) -> None:
     if version < NEEDED_VERSION:
         raise GitTooOld(".".join(map(str, version)), ".".join(map(str, NEEDED_VERSION)))
 

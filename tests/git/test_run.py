@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sow.faults import passing_fault
+from sow.git import repository as repositories
 from sow.git.git_errors import (
     LONGEST_QUOTE,
     GitMissing,
@@ -360,6 +361,50 @@ def test_an_old_git_is_refused_by_its_version(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(GitTooOld, match=r"2\.37\.9.*2\.38"):
         refuse_old_git()
+
+
+@pytest.fixture
+def big_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a program first on PATH that says which version of git it is, as large as git is."""
+    program = tmp_path / "big/git"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    says_version(program, "2.40.1")
+    return program
+
+
+def says_version(program: Path, version: str) -> None:
+    """Replace a program by one of a version, which notes each question."""
+    new = program.with_name("new")
+    script = f'#!/bin/sh\necho asked >>"$0.asked"\necho git version {version}\nexit 0\n'
+    new.write_text(script + "#" * (1 << 20))
+    new.chmod(0o755)
+    new.replace(program)
+
+
+def test_a_git_that_is_new_enough_is_asked_once(big_git: Path) -> None:
+    for _ in range(3):
+        repositories._version_of.cache_clear()  # as in a new process
+        refuse_old_git()
+    assert (big_git.parent / "git.asked").read_text() == "asked\n"
+
+
+def test_another_program_in_its_place_is_asked_again(big_git: Path) -> None:
+    refuse_old_git()
+    says_version(big_git, "2.37.9")
+    for _ in range(2):
+        repositories._version_of.cache_clear()
+        with pytest.raises(GitTooOld, match=r"2\.37\.9"):
+            refuse_old_git()
+
+
+def test_without_a_place_for_the_note_it_is_asked_each_time(big_git: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    for _ in range(2):
+        repositories._version_of.cache_clear()
+        refuse_old_git()
+    assert (big_git.parent / "git.asked").read_text() == "asked\n" * 2
 
 
 @pytest.mark.parametrize("name", ["line\nbreak", "line\x85end", "line\u2028end", " "])
