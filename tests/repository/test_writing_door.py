@@ -55,6 +55,7 @@ ELSEWHERE = {
     "sow/git/inert_refs.py": "git's folder, by open folders",
     "sow/git/own_bare.py": "the cache of references",
     "sow/git/private_view.py": "a temporary folder",
+    "sow/git/repository.py": "the user's cache",
     "sow/git/settings_text.py": "git's folder of a clone",
     "sow/install/record.py": "beside the user's configuration",
     "sow/jobs/user_secret.py": "the user's state folder",
