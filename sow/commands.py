@@ -506,6 +506,13 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
             "config_file:reset", ORCHESTRATORS, "settings.SettingsRemoved",
             USERS_OWN, has_rule=False),
     ),
+    "executor": lambda: (
+    Command("executor", "Show the agent CLIs that sow drives.", "Settings and checks",
+            about="An executor is an agent CLI with its settings: agents.executors in your "
+                  "configuration."),
+    Command("executor list", "List executors and what each can do.", ALL,
+            "executor_list:list_executors", ORCHESTRATORS, "executors.ExecutorView", Tool()),
+    ),
     "trust": lambda: (
     Command("trust", "Accept the command lines of this repository.", "Settings and checks",
             "trust:trust", PEOPLE, "settings.Trusted", DECIDED_BY_PERSON),

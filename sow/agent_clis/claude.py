@@ -8,12 +8,15 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Evidence,
+    Fence,
     LoginFiles,
     Metering,
     Questions,
     Refusal,
     Setting,
     ShellTimeout,
+    Tried,
 )
 from sow.schema.causes import Cause
 
@@ -113,5 +116,13 @@ CLI = AgentCli(
             hidden_on=("darwin",),  # there the keychain has it
         ),
         quiet={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
+    ),
+    narrow_rights=True,
+    fence=Fence.RULES,
+    tried=Tried(
+        versions=("2.1.197", "2.1.330"),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        open=Evidence.REAL,
     ),
 )

@@ -8,6 +8,8 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Evidence,
+    Fence,
     Home,
     HomePart,
     LoginFiles,
@@ -15,6 +17,7 @@ from sow.agent_clis.description import (
     Questions,
     Refusal,
     Setting,
+    Tried,
 )
 from sow.schema.causes import Cause
 from sow.schema.executor_type import HomeUse
@@ -101,4 +104,7 @@ CLI = AgentCli(
             folder=".codex", folder_variable="CODEX_HOME", credentials="auth.json"
         ),
     ),
+    narrow_rights=True,
+    fence=Fence.SANDBOX,
+    tried=Tried(versions=("0.171.0",), spawn=Evidence.REAL, resume=Evidence.REAL),
 )

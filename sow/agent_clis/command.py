@@ -5,7 +5,12 @@ by the words of those, and by those of others that were measured behind it.
 """
 
 from sow.agent_clis import claude, cursor
-from sow.agent_clis.description import AgentCli, Setting
+from sow.agent_clis.description import (
+    AgentCli,
+    Evidence,
+    Setting,
+    Tried,
+)
 from sow.schema.causes import Cause
 
 CLI = AgentCli(
@@ -27,4 +32,5 @@ CLI = AgentCli(
         *cursor.CLI.words,
     ),
     reset_time=claude.CLI.reset_time,
+    tried=Tried(spawn=Evidence.REAL, resume=Evidence.REAL),
 )

@@ -8,6 +8,7 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Fence,
     Home,
     HomePart,
     LoginFiles,
@@ -80,4 +81,6 @@ CLI = AgentCli(
             folder=".copilot", folder_variable="COPILOT_HOME", credentials="config.json"
         ),
     ),
+    narrow_rights=True,
+    fence=Fence.RULES,
 )

@@ -12,11 +12,14 @@ from sow.agent_clis.description import (
     YOLO,
     AgentCli,
     CommandLine,
+    Evidence,
+    Fence,
     Metering,
     Questions,
     Refusal,
     Setting,
     SowPermission,
+    Tried,
 )
 from sow.schema.causes import Cause
 
@@ -95,4 +98,6 @@ CLI = AgentCli(
             CommandLine(Dialect.PRINT, commands=("create-chat",)),
         ),
     ),
+    fence=Fence.RULES,
+    tried=Tried(spawn=Evidence.STAND_IN, resume=Evidence.STAND_IN),
 )

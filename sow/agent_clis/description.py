@@ -140,6 +140,34 @@ class Metering(StrEnum):
     NEVER = "never"
 
 
+class Fence(StrEnum):
+    """What holds an agent back where `yolo_mode` is off."""
+
+    SANDBOX = "sandbox"
+    """The system: its commands write and connect only where they may."""
+    RULES = "rules"
+    """The CLI: it refuses what no rule allows. What an allowed program does is not limited."""
+    NONE = "none"
+
+
+class Evidence(StrEnum):
+    """How far a promise has been tried, the strongest first."""
+
+    REAL = "real CLI run"
+    STAND_IN = "stand-in only"
+    DOCS = "docs only"
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """How far sow's ways to start a CLI have been tried: the best of each."""
+
+    versions: tuple[str, ...] = ()
+    """Those that were run, the oldest first."""
+    spawn: Evidence = Evidence.DOCS
+    resume: Evidence = Evidence.DOCS
+    open: Evidence = Evidence.DOCS
+
+
 class ShellTimeout(msgspec.Struct, frozen=True):
     """How a call of sow that an agent of this CLI makes learns how long it may block."""
 
@@ -193,3 +221,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     resumes: bool = True
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None
+    narrow_rights: bool = False
+    """Whether sow lets an agent run the commands of its role, each by its name, and no others."""
+    fence: Fence = Fence.NONE
+    tried: Tried = Tried()
+    """What the contract suite has shown: a test compares it with the suite's rows."""

@@ -8,6 +8,7 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Fence,
     Home,
     HomePart,
     LoginFiles,
@@ -95,4 +96,6 @@ CLI = AgentCli(
         ),
         quiet={"GEMINI_CLI_NO_RELAUNCH": "true"},
     ),
+    narrow_rights=True,
+    fence=Fence.RULES,
 )

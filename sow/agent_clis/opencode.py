@@ -8,6 +8,7 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Fence,
     Home,
     HomePart,
     LoginFiles,
@@ -75,4 +76,6 @@ CLI = AgentCli(
         ),
         quiet={"OPENCODE_DISABLE_AUTOUPDATE": "true"},
     ),
+    narrow_rights=True,
+    fence=Fence.RULES,
 )

@@ -87,4 +87,5 @@ CLI = AgentCli(
             folder=".qwen", folder_variable="QWEN_HOME", credentials="oauth_creds.json"
         ),
     ),
+    narrow_rights=True,
 )

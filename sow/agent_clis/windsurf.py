@@ -1,6 +1,11 @@
 """Windsurf in the seeds' form. Not run by us: no headless `windsurf` could be had."""
 
-from sow.agent_clis.description import AgentCli, Setting
+from sow.agent_clis.description import (
+    AgentCli,
+    Evidence,
+    Setting,
+    Tried,
+)
 from sow.schema.causes import Cause
 
 CLI = AgentCli(
@@ -19,4 +24,5 @@ CLI = AgentCli(
         (r"Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
     ),
     resumes=False,
+    tried=Tried(spawn=Evidence.STAND_IN),
 )

@@ -25,6 +25,10 @@ from executor_cases import (
     SessionRow,
 )
 
+from sow.agent_clis.description import AgentCli
+from sow.agent_clis.known import AGENT_CLIS
+from sow.executors.registry import executor_class
+from sow.schema.executor_type import ExecutorType, HomeUse
 from sow.schema.job import Verb
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
@@ -41,10 +45,9 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 | stand-in only | a stand-in that speaks the documented dialect was run as a process |
 | docs only | written from documents, run nowhere |
 
-Claude Code was run as 2.1.197 and 2.1.330: `tests/real` runs it again, `tests/recordings` holds
-its output. Codex was run as 0.171.0. Cursor's and Windsurf's CLIs could not be had, so nothing of
-theirs is more than *stand-in only*. `ID` is a session's id and `RULES` the rules that let an agent
-run the commands of `sow` that its role has a right to, each by its name ([what an agent may
+The versions that were run are in the first table: `tests/real` runs the newest again, and
+`tests/recordings` holds what they printed. `ID` is a session's id and `RULES` the rules that let an
+agent run the commands of `sow` that its role has a right to, each by its name ([what an agent may
 do](howto/permissions.md)). The prompt always comes on standard input.
 
 Each agent of sow's gets `--settings` besides (real CLI run), with a deny rule for every command of
@@ -112,11 +115,29 @@ SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBO
 """
 
 
+ABILITIES_INTRODUCTION = """## What each can do
+
+`sow executor list` prints the same for your configuration. *RULES* as rights: sow allows an agent
+the commands of its role, each by its name, and no others; *own*: what the CLI's own settings allow.
+*Own folder*: whether a session can have a configuration folder of its own (`home: per-session`).
+The fence is what holds the agent back without `yolo_mode`: a *sandbox* of the system, *rules* that
+the CLI itself keeps (what an allowed program does is not limited), or *none*.
+"""
+ABILITIES_HEADER = (
+    *("executor", "resume", "open", "own folder", "tells its use", "rights", "fence"),
+    *("spawn tried", "resume tried", "open tried", "versions run"),
+)
+
+OWN_FOLDER = {HomeUse.SHARED: "if set", HomeUse.PER_SESSION: "by default"}
+
+
 def render() -> str:
     """Return the whole page."""
     return "\n".join(
         [
             INTRODUCTION,
+            ABILITIES_INTRODUCTION,
+            _table(ABILITIES_HEADER, map(_abilities, AGENT_CLIS.items())),
             "## Sessions\n",
             _table(
                 ("executor", "how an id comes about", "can resume", "checked by"),
@@ -132,6 +153,25 @@ def render() -> str:
             " those of `sow job show`.\n",
             _table(("executor", "ending", "cause", "checked by"), map(_ending, FAULTS)),
         ]
+    )
+
+
+def _abilities(described: tuple[ExecutorType, AgentCli]) -> tuple[str, ...]:
+    kind, cli = described
+    opens = executor_class(kind).has_terminal_mode
+    resumes = "with `resume`" if kind is ExecutorType.COMMAND else "yes" if cli.resumes else "no"
+    return (
+        kind,
+        resumes,
+        "yes" if opens else "no",
+        "no" if cli.home is None else OWN_FOLDER[cli.home.use],
+        cli.metering,
+        "RULES" if cli.narrow_rights else "own",
+        cli.fence,
+        cli.tried.spawn,
+        cli.tried.resume if resumes != "no" else "-",
+        cli.tried.open if opens else "-",
+        ", ".join(cli.tried.versions) or "-",
     )
 
 

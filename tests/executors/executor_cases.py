@@ -6,8 +6,8 @@
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 
+from sow.agent_clis.description import Evidence
 from sow.executors.cursor import Dialect
 from sow.executors.opencode import TOOLS as OPENCODE_TOOLS
 from sow.executors.session import Session, SessionSource
@@ -22,14 +22,6 @@ SOW_RULES = "Bash(sow task show:*),Bash(sow task set:*),Bash(sow agent log:*),Ba
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CURSOR = ("cursor-agent", "-p", "--trust", "--output-format", "stream-json")
 ASKING = ("--permission-mode", "acceptEdits", "--allowedTools")
-
-
-class Evidence(StrEnum):
-    """How far a row has been tried."""
-
-    REAL = "real CLI run"
-    STAND_IN = "stand-in only"
-    DOCS = "docs only"
 
 
 REAL = Evidence.REAL

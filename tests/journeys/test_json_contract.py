@@ -166,6 +166,7 @@ WALK: list[tuple[str, str]] = [
     ("config show", ""),
     ("config validate", ""),
     ("config reset", "--yes"),
+    ("executor list", ""),
     ("install claude", ""),
     ("install agents-md", ""),
     ("install status", ""),

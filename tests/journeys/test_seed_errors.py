@@ -42,7 +42,8 @@ Error: executor "windsurf" does not support session resumption
 
 Cannot resume task 010. Consider:
   - Spawning a new worker instance
-  - Switching to an executor with session support (claude-code, codex, gemini, opencode, qwen, copilot, cursor)
+  - Switching to an executor with session support \
+(claude-code, codex, gemini, opencode, qwen, copilot, cursor)
 """
 
 NO_SESSION = """\

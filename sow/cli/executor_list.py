@@ -1,0 +1,111 @@
+"""`sow executor list`: the executors of the configuration, and what each can do here.
+
+Owns how that is printed. It starts no program: `sow doctor` asks them.
+"""
+
+import os
+from collections.abc import Iterator
+
+from sow.agent_clis.description import AgentCli, Evidence, Fence
+from sow.agent_clis.known import AGENT_CLIS
+from sow.attempts.homes import home_of
+from sow.cli import late_click as click
+from sow.cli.config import configuration_here
+from sow.cli.output import echo_list, json_option
+from sow.config.configuration import Configuration
+from sow.executors.base import Executor
+from sow.executors.programs import find_program
+from sow.executors.registry import make_executor
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import HomeUse
+from sow.schema.output.executors import ExecutorView, TrialsView
+
+HEADER = (
+    *("NAME", "TYPE", "PROGRAM", "RESUME", "OPEN", "HOME", "TELLS USE"),
+    *("RIGHTS", "FENCE", "TRIED"),
+)
+SPARE = ("HOME", "TELLS USE", "TYPE", "OPEN")
+"""The columns that a narrow terminal goes without, the first of them first."""
+
+
+@click.command("list")
+@json_option
+def list_executors(as_json: bool) -> None:
+    """List the executors of your configuration, and what each can do.
+
+    RIGHTS says what sow allows an agent: `role` is the commands of its role, each by
+    its name; `own` is what the CLI's own settings allow; `all` is yolo_mode. FENCE
+    says what holds the agent back: a sandbox of the system, rules that the CLI itself
+    keeps, or none. TRIED says how far sow was tried with the CLI: with the real one
+    and in which versions, with a stand-in only, or by its documents only. No program
+    is started: `sow doctor` asks them.
+    """
+    configuration = configuration_here(os.environ)
+    path = os.environ.get("PATH", os.defpath)
+    views = [executor_view(configuration, name, path) for name in configuration.executors]
+    echo_list(views, HEADER, _row, none="no executors", spare=SPARE, as_json=as_json)
+
+
+def executor_view(configuration: Configuration, name: str, path: str) -> ExecutorView:
+    """Return what an executor can do; its program is looked for on `path`."""
+    executor = make_executor(configuration.executor(name))
+    config = executor.config
+    cli = AGENT_CLIS[config.type]
+    return ExecutorView(
+        executor=name,
+        type=config.type,
+        roles=tuple(role for role, bound in configuration.bindings.items() if bound == name),
+        binary=executor.binary,
+        path=find_program(executor.binary, path),
+        can_resume=executor.supports_resumption,
+        can_open=executor.has_terminal_mode,
+        home=HomeUse.SHARED if home_of(config) is None else HomeUse.PER_SESSION,
+        usage_told=cli.metering,
+        rights=_rights(config, cli),
+        fence=Fence.NONE if config.yolo_mode else cli.fence,
+        tried=_trials(executor, cli),
+    )
+
+
+def _rights(config: ExecutorConfig, cli: AgentCli) -> str:
+    if config.yolo_mode:
+        return "all"
+    return "role" if cli.narrow_rights else "own"
+
+
+def _trials(executor: Executor, cli: AgentCli) -> TrialsView:
+    return TrialsView(
+        versions=cli.tried.versions,
+        spawn=cli.tried.spawn,
+        resume=cli.tried.resume if executor.supports_resumption else None,
+        open=cli.tried.open if executor.has_terminal_mode else None,
+    )
+
+
+def _row(view: ExecutorView) -> tuple[str, ...]:
+    return (
+        view.executor,
+        view.type,
+        view.binary if view.path else f"{view.binary}: not found",
+        _yes_or_no(view.can_resume),
+        _yes_or_no(view.can_open),
+        view.home,
+        view.usage_told,
+        view.rights,
+        view.fence,
+        "; ".join(_tried(view.tried)),
+    )
+
+
+def _yes_or_no(can: bool) -> str:
+    return "yes" if can else "no"
+
+
+def _tried(tried: TrialsView) -> Iterator[str]:
+    """Yield what was tried, the best first: `spawn, resume: real CLI run (0.171.0)`."""
+    done = {"spawn": tried.spawn, "resume": tried.resume, "open": tried.open}
+    for evidence in Evidence:
+        verbs = ", ".join(verb for verb, how in done.items() if how == evidence)
+        versions = f" ({', '.join(tried.versions)})" if tried.versions else ""
+        if verbs:
+            yield f"{verbs}: {evidence}{versions if evidence is Evidence.REAL else ''}"
