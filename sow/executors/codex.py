@@ -90,6 +90,10 @@ class CodexExecutor(JsonExecutor, frozen=True):
         """Return the events of many lines."""
         return read_matching(data, EVENT_LINES, self.read_line)
 
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines without what commands have printed: the most of all."""
+        return read_matching(data, EVENT_LINES, _skim_line)
+
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
         refused = tuple(dict.fromkeys(FORBIDDEN.findall(ending.stderr_tail)))
@@ -133,7 +137,6 @@ class Item(msgspec.Struct, frozen=True):
     status: Any = None
     changes: Any = None
     query: Any = None
-    server: Any = None
     tool: Any = None
 
 
@@ -141,6 +144,19 @@ class ThreadLine(msgspec.Struct, frozen=True, tag_field="type", tag="thread.star
     """The first line: which session it is."""
 
     thread_id: str | None = None
+
+
+class BriefItem(msgspec.Struct, frozen=True):
+    """The same without what a command has printed."""
+
+    type: str = ""
+    text: Any = None
+    command: Any = None
+    exit_code: Any = None
+    status: Any = None
+    changes: Any = None
+    query: Any = None
+    tool: Any = None
 
 
 class StartLine(msgspec.Struct, frozen=True, tag_field="type", tag="item.started"):
@@ -153,6 +169,12 @@ class EndLine(msgspec.Struct, frozen=True, tag_field="type", tag="item.completed
     """Something has ended; most things are told only then."""
 
     item: Item = Item()
+
+
+class BriefEnd(msgspec.Struct, frozen=True, tag_field="type", tag="item.completed"):
+    """As `EndLine`."""
+
+    item: BriefItem = BriefItem()
 
 
 class ErrorLine(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
@@ -187,6 +209,7 @@ class FailedLine(msgspec.Struct, frozen=True, tag_field="type", tag="turn.failed
 
 
 Line = ThreadLine | StartLine | EndLine | ErrorLine | CompletedLine | FailedLine
+Brief = ThreadLine | StartLine | BriefEnd | ErrorLine | CompletedLine | FailedLine
 EVENT_LINES = lines_of_types(
     *("thread.started", "item.started", "item.completed", "error"),
     *("turn.completed", "turn.failed"),
@@ -198,7 +221,16 @@ def _decoder() -> msgspec.json.Decoder[Line]:
     return msgspec.json.Decoder(Line)
 
 
-def _events(line: Line) -> Iterator[Event]:
+@cache
+def _brief_decoder() -> msgspec.json.Decoder[Brief]:
+    return msgspec.json.Decoder(Brief)
+
+
+def _skim_line(line: bytes) -> tuple[Event, ...]:
+    return tuple(event for each in decode_line(line, _brief_decoder()) for event in _events(each))
+
+
+def _events(line: Line | BriefEnd) -> Iterator[Event]:
     match line:
         case ThreadLine():
             session_id = clean_session_id(line.thread_id)
@@ -206,7 +238,9 @@ def _events(line: Line) -> Iterator[Event]:
         case StartLine(item) if item.type in WORK:
             yield _call(WORK[item.type], item)
         case EndLine(item):
-            yield from _ended(item)
+            yield from _ended(item, excerpt(_words(item.aggregated_output), ANSWER_LIMIT))
+        case BriefEnd(item):
+            yield from _ended(item, "")
         case ErrorLine(message):
             yield from _retry(_words(message))
         case CompletedLine():
@@ -216,21 +250,20 @@ def _events(line: Line) -> Iterator[Event]:
             yield Event(EventKind.RESULT, text=words, is_error=True, status=_status(words))
 
 
-def _ended(item: Item) -> Iterator[Event]:
+def _ended(item: Item | BriefItem, answer: str) -> Iterator[Event]:
     if item.type == "agent_message":
         yield Event(EventKind.TEXT, text=_words(item.text))
     if item.type in DONE_AT_ONCE:
         yield _call(DONE_AT_ONCE[item.type], item)
     if item.type in WORK or item.type in DONE_AT_ONCE:
         failed = item.status in ("failed", "declined") or item.exit_code not in (None, 0)
-        answer = excerpt(_words(item.aggregated_output), ANSWER_LIMIT)
         yield Event(EventKind.TOOL_RESULT, text=answer, is_error=failed)
     if item.status == "declined":
         rule = _words(item.command) or item.type
         yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
 
 
-def _call(name: str, item: Item) -> Event:
+def _call(name: str, item: Item | BriefItem) -> Event:
     """Return a tool's call for people: `shell: npm test`."""
     found = (item.command, item.query, item.tool, _paths(item.changes))
     target = next((excerpt(word, 200) for word in found if isinstance(word, str) and word), "")

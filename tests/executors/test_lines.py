@@ -12,8 +12,13 @@ from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 
+NATIVE = (
+    *(ExecutorType.CODEX, ExecutorType.GEMINI, ExecutorType.OPENCODE),
+    *(ExecutorType.QWEN, ExecutorType.COPILOT),
+)
 EXECUTORS = {
     "claude": ExecutorConfig(name="c", type=ExecutorType.CLAUDE),
+    **{str(kind): ExecutorConfig(name="n", type=kind) for kind in NATIVE},
     "cursor": ExecutorConfig(name="u", type=ExecutorType.CURSOR),
     "windsurf": ExecutorConfig(name="w", type=ExecutorType.WINDSURF),
     "command": ExecutorConfig(
@@ -35,6 +40,24 @@ OBJECTS = [
     {"type": "result", "is_error": False, "result": "done", "session_id": "s-2", "num_turns": 1},
     {"type": "result", "is_error": True, "api_error_status": 401},
     {"type": "result", "permission_denials": [{"tool_name": "Bash"}]},
+    {"type": "thread.started", "thread_id": "t-1"},
+    {"type": "item.started", "item": {"type": "command_execution", "command": "ls"}},
+    {
+        "type": "item.completed",
+        "item": {"type": "command_execution", "aggregated_output": "x", "exit_code": 1},
+    },
+    {"type": "item.completed", "item": {"type": "agent_message", "text": "words"}},
+    {"type": "item.completed", "item": {"type": "file_change", "changes": [{"path": "a"}]}},
+    {"type": "error", "message": "Reconnecting... 2/5 (last status: 429 Too Many Requests)"},
+    {"type": "turn.completed", "usage": {"input_tokens": 9, "cached_input_tokens": 2}},
+    {"type": "turn.failed", "error": {"message": "unexpected status 401"}},
+    {"type": "init", "session_id": "g-1", "model": "m"},
+    {"type": "tool_use", "tool_name": "run_shell_command", "part": {"tool": "bash"}},
+    {"type": "tool_result", "tool_id": "run__1", "status": "error", "output": "denied by policy"},
+    {"type": "step_start", "sessionID": "ses_1", "part": {}},
+    {"type": "step_finish", "part": {"messageID": "m", "tokens": {"input": 1}, "reason": "stop"}},
+    {"type": "assistant.message", "data": {"content": "words"}},
+    {"type": "tool.execution_complete", "data": {"success": False, "error": {"code": "denied"}}},
     {"type": "x"},
     {"kind": "result"},
     {},

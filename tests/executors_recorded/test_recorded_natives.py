@@ -5,12 +5,13 @@ executor's to judge.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from sow.executors.base import Ending, EventKind, Executor, Observation
+from sow.executors.base import Ending, Event, EventKind, Executor, Observation
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
@@ -92,6 +93,13 @@ def observe(folder: Path, name: str) -> Observation:
     return seen
 
 
+def folded(events: Iterable[Event]) -> Observation:
+    seen = Observation()
+    for event in events:
+        seen = seen.after(event)
+    return seen
+
+
 def used(seen: Observation) -> Tokens:
     """Return all the tokens that an output has told of."""
     totals = seen.meter.totals
@@ -126,7 +134,7 @@ def test_every_recording_has_its_reading_and_all_at_once_tell_the_same(folder: P
         data = (folder / f"{name}.jsonl").read_bytes()
         by_line = [event for line in data.splitlines() for event in executor.read_line(line)]
         assert list(executor.read(data)) == by_line
-        assert list(executor.skim(data)) == by_line
+        assert folded(executor.skim(data)) == folded(by_line)
     data = (folder / "spawn.jsonl").read_bytes()
     kinds = {event.kind for event in executor.read(data)}
     assert {EventKind.TOOL_USE, EventKind.TOOL_RESULT, EventKind.TEXT} <= kinds
