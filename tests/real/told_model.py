@@ -5,7 +5,9 @@
 serves until its stdin closes. It writes `FOLDER/port` once it listens and `FOLDER/asked.jsonl`, a
 line for each request: `path`, `body`, `answer`. The test writes `FOLDER/answers.json`: `{"id": n,
 "answers": [ANSWER, …], "then": ANSWER}`. Each request that offers tools takes the next answer, and
-`then` once they have run out; a new `id` begins anew. Others, such as for a title, get a word.
+`then` once they have run out; a new `id` begins anew. For several conversations at once it is
+`{"id": n, "of": [{"if": text, "answers": […]}, …], "then": ANSWER}` (`answer_of`). Others, such as
+for a title, get a word.
 
 An answer is `{"say": text}`, `{"run": command}` (by the CLI's own tool for commands), `{"call":
 tool, "with": arguments}`, `{"status": 429, "headers": {…}, "body": {…}}`, `{"empty": true}`,
@@ -39,6 +41,13 @@ SHELLS: dict[str, tuple[str, Json]] = {
     "execute_command": ("command", {"requires_approval": False}),
 }
 """The tools by which CLIs run a command: which argument holds it, and what else they want."""
+ANSWERS = (
+    '"type": "function_call_output"',
+    '"role": "tool"',
+    '"functionResponse": ',
+    '"type": "tool_result"',
+)
+"""What stands in a request for each answer of a tool, in the words of each API."""
 HANG_SECONDS = 600
 
 
@@ -62,6 +71,8 @@ class Model(ThreadingHTTPServer):
             return {"say": "A title"}
         with self._lock:
             script = json.loads((self.folder / "answers.json").read_text("utf-8"))
+            if "of" in script:
+                return answer_of(script, body)
             if script["id"] != self._id:
                 self._id, self._given = script["id"], 0
             answers = script.get("answers", [])
@@ -89,6 +100,17 @@ def tools_of(body: Json) -> list[str]:
         names += [each.get("name") for each in declared]
         names += [] if declared else [tool.get("name") or (tool.get("function") or {}).get("name")]
     return [name for name in names if isinstance(name, str)]
+
+
+def answer_of(script: Json, body: Json) -> Json:
+    """Return the answer of a script for several conversations, by how far this one has come.
+
+    It is the first whose `if` stands in the request; its turns are counted by the tools' answers.
+    """
+    text = json.dumps(body)
+    answers = next((each["answers"] for each in script["of"] if each["if"] in text), [])
+    turn = sum(text.count(mark) for mark in ANSWERS)
+    return dict(answers[turn] if turn < len(answers) else script["then"])
 
 
 def call_of(answer: Json, body: Json) -> tuple[str, Json] | None:
