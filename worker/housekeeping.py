@@ -205,7 +205,6 @@ class Housekeeping:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
             self._sweep(thorough=True)
-            sweep_homes(self._context)
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""
@@ -216,6 +215,7 @@ class Housekeeping:
 
     def _sweep(self, *, thorough: bool = False) -> None:
         self._is_swept, self._sweep_after = True, time.monotonic() + SWEEP_SECONDS
+        sweep_homes(self._context)
         self._sweeper.begin(thorough=thorough)
 
     def _leave_if_idle(self, idle_timeout: float) -> None:

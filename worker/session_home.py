@@ -4,10 +4,12 @@ Owns when it is made, when a renewed login goes back to the user's, and when it 
 session that begins has a new one, and one whose task is done is not gone on with.
 """
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 
 from sow.attempts.homes import (
+    all_homes,
     bring_login_back,
     home_of_job,
     homes_of,
@@ -54,6 +56,8 @@ def return_login(context: WorkerContext, job: Job) -> None:
 
 def sweep_homes(context: WorkerContext) -> None:
     """Remove the folders of sessions that nobody goes on with: their task is done, or gone."""
+    if not os.path.isdir(all_homes()):  # noqa: PTH112 - asked for at each rest
+        return
     try:
         homes = homes_of(context.workspace, read_project(context.workspace).id)
     except SowError:  # no project is checked out: nothing is known of its tasks

@@ -7,6 +7,7 @@ user's folder of state and not in the repository: a sandboxed agent that writes 
 rewrite its own rules.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
@@ -46,11 +47,16 @@ def home_of(executor: ExecutorConfig) -> Home | None:
     return home if use is HomeUse.PER_SESSION else None
 
 
+def all_homes() -> str:
+    """Return the folder of all homes of this user. Nothing promises that it is there."""
+    return f"{user_folder(BaseFolder.STATE)}/homes"
+
+
 def homes_of(workspace: Workspace, project_id: str) -> Path:
     """Return the folder of all homes of a project in a checkout."""
     root = os.path.realpath(workspace.root)
     mark = sha256(os.fsencode(root)).hexdigest()[:ROOT_DIGITS]
-    return Path(user_folder(BaseFolder.STATE), "homes", f"{mark}-{project_id[:PROJECT_DIGITS]}")
+    return Path(all_homes(), f"{mark}-{project_id[:PROJECT_DIGITS]}")
 
 
 def session_home(
@@ -173,6 +179,8 @@ def _bring_back(renewed: Path, users: Path) -> None:
     """Put a renewed file in the place of the user's, unless that is newer; link to it again."""
     users.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock_file_held(users.parent / LOCK):
+        if users.exists() and not users.is_file():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(users))
         is_newer = True
         with suppress(FileNotFoundError):
             is_newer = renewed.stat().st_mtime_ns > users.stat().st_mtime_ns

@@ -1,0 +1,101 @@
+"""When a session's own configuration folder is made and removed, and when a login goes back."""
+
+from pathlib import Path
+
+import pytest
+from watch_cases import WatchSite
+
+from sow.agent_clis.codex import CLI
+from sow.attempts.homes import home_of_job, place_in
+from sow.executors.base import Launch
+from sow.jobs import jobs
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
+from sow.schema.job import Job, JobState, Verb
+from sow.schema.task import TaskStatus
+from worker.session_home import prepare_home, return_login, sweep_homes
+
+CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
+[PART] = CLI.home.parts  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def home(site: WatchSite) -> Path:
+    """Return the home of the user, who has logged in to Codex."""
+    folder = Path(site.context.environ["HOME"])
+    (folder / ".codex").mkdir(parents=True)
+    (folder / ".codex/auth.json").write_text("the login")
+    return folder
+
+
+def launch_of(site: WatchSite, job: Job) -> Launch:
+    folder = home_of_job(site.workspace, job)
+    assert folder is not None
+    return Launch(("codex",), "", site.workspace.root, home=folder, home_files={"rules/x": "y"})
+
+
+def made(site: WatchSite, job: Job) -> Path:
+    launch = launch_of(site, job)
+    prepare_home(site.context, job, launch, anew=True)
+    assert launch.home is not None
+    return launch.home
+
+
+def test_a_resume_finds_what_the_session_has_left_and_a_spawn_does_not(
+    site: WatchSite, home: Path
+) -> None:
+    job = site.job(executor=CODEX)
+    folder = made(site, job)
+    (place_in(folder, PART) / "sessions").mkdir()
+    prepare_home(site.context, job, launch_of(site, job), anew=False)
+    assert (place_in(folder, PART) / "sessions").is_dir()
+    prepare_home(site.context, job, launch_of(site, job), anew=True)
+    assert not (place_in(folder, PART) / "sessions").exists()
+    assert (place_in(folder, PART) / "rules/x").read_text() == "y"
+
+
+def test_a_login_that_was_renewed_survives_a_session_that_begins_anew(
+    site: WatchSite, home: Path
+) -> None:
+    job = site.job(executor=CODEX)
+    login = place_in(made(site, job), PART) / "auth.json"
+    login.unlink()
+    login.write_text("renewed")
+    prepare_home(site.context, job, launch_of(site, job), anew=True)
+    assert (home / ".codex/auth.json").read_text() == "renewed"
+    assert login.is_symlink()
+
+
+def test_a_login_that_cannot_go_back_stops_nothing(site: WatchSite, home: Path) -> None:
+    job = site.job(executor=CODEX)
+    login = place_in(made(site, job), PART) / "auth.json"
+    login.unlink()
+    login.write_text("renewed")
+    (home / ".codex/auth.json").unlink()
+    (home / ".codex/auth.json").mkdir()
+    return_login(site.context, job)
+    assert login.read_text() == "renewed"  # it is tried again at the next end
+
+
+def test_homes_go_once_their_tasks_are_done_or_gone(site: WatchSite, home: Path) -> None:
+    job, other = site.job("010", executor=CODEX), site.job("020", executor=CODEX)
+    folders = [made(site, job), made(site, other)]
+    sweep_homes(site.context)
+    assert all(folder.is_dir() for folder in folders)
+    site.change_task("010", status=TaskStatus.COMPLETED, completed_at="2026-01-31T12:00:00Z")
+    sweep_homes(site.context)
+    assert [folder.is_dir() for folder in folders] == [False, True]
+    lost = folders[1].parents[1] / "task-999/codex"
+    lost.mkdir(parents=True)
+    sweep_homes(site.context)
+    assert not lost.exists()
+
+
+def test_the_home_of_a_review_goes_with_its_job(site: WatchSite, home: Path) -> None:
+    job = site.job(executor=CODEX, verb=Verb.REVIEW)
+    folder = made(site, job)
+    sweep_homes(site.context)
+    assert folder.is_dir()
+    jobs.change_job(site.database, job.id, state=JobState.DONE)
+    sweep_homes(site.context)
+    assert not folder.exists()
