@@ -512,6 +512,10 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
                   "configuration."),
     Command("executor list", "List executors and what each can do.", ALL,
             "executor_list:list_executors", ORCHESTRATORS, "executors.ExecutorView", Tool()),
+    # It runs an agent with the user's login, in a repository of its own.
+    Command("executor try", "Run one, and see which promises hold.", ALL,
+            "executor_try:try_executor", ORCHESTRATORS, "executors.ExecutorTried",
+            USERS_OWN, has_rule=False),
     ),
     "trust": lambda: (
     Command("trust", "Accept the command lines of this repository.", "Settings and checks",

@@ -9,18 +9,14 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from sow import env_vars
 from sow.cli import late_click as click
 from sow.cli.output import json_option
-from sow.environment import own_environment, own_process
-from sow.errors import SowError, UsageError
+from sow.cli.own_repository import OwnRepository, own_folder
+from sow.environment import own_environment
 
 CONFIGURATION = """\
 agents:
@@ -76,33 +72,23 @@ def demo(keep: Path | None, as_json: bool) -> None:
     is changed, and no agent CLI is needed. With --json the steps are printed on
     stderr, and the tasks on stdout, one object per line.
     """
-    folder = _folder(keep)
-    environ = _environment(folder)
+    folder = own_folder(keep, "demo")
+    repository = OwnRepository(folder, _environment(folder))
     try:
         for line in STORY.splitlines():
             if line.startswith("#"):
                 click.secho(f"\n{line}", bold=True, err=as_json)
                 continue
             click.echo(f"{click.style('$', dim=True)} sow {line}", err=as_json)
-            _run(shlex.split(line), folder, environ, stdout=sys.stderr if as_json else None)
+            repository.run(shlex.split(line), stdout=sys.stderr if as_json else None)
         if as_json:
-            _run(("task", "list", "--json"), folder, environ)
+            repository.run(("task", "list", "--json"))
     finally:
-        stop = own_process("sow", "worker", "stop")
-        subprocess.run(stop, cwd=folder, env=environ, capture_output=True, check=False)
+        repository.ask("worker", "stop")
     if keep is None:
         shutil.rmtree(folder)
     else:
         click.echo(f"\nEverything is left in {folder}", err=as_json)
-
-
-def _folder(keep: Path | None) -> Path:
-    if keep is None:
-        return Path(tempfile.mkdtemp(prefix="sow-demo-"))
-    if keep.exists() and any(keep.iterdir()):
-        raise UsageError(f"not empty: {keep}", hint="Name a new folder.")
-    keep.mkdir(parents=True, exist_ok=True)
-    return keep.resolve()
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -120,21 +106,3 @@ def _environment(folder: Path) -> dict[str, str]:
         if name == env_vars.CALLER_PYTHONPATH or not name.startswith(env_vars.PREFIX)
     }
     return {**kept, env_vars.CONFIG: str(config), env_vars.WAIT: "5m"}
-
-
-def _run(
-    words: Sequence[str],
-    folder: Path,
-    environ: Mapping[str, str],
-    *,
-    stdout: TextIO | None = None,
-) -> None:
-    code = subprocess.run(
-        own_process("sow", *words), cwd=folder, env=environ, stdout=stdout, check=False
-    ).returncode
-    if code != 0:
-        raise SowError(
-            f"`sow {shlex.join(words)}` ended with exit code {code}",
-            hint=f"Everything is left as it was in {folder}. Its worker: "
-            f"`cd {shlex.quote(str(folder))} && sow worker logs`.",
-        )

@@ -38,7 +38,7 @@ def list_executors(as_json: bool) -> None:
     says what holds the agent back: a sandbox of the system, rules that the CLI itself
     keeps, or none. TRIED says how far sow was tried with the CLI: with the real one
     and in which versions, with a stand-in only, or by its documents only. No program
-    is started: `sow doctor` asks them.
+    is started: `sow doctor` asks them, and `sow executor try` runs one.
     """
     configuration = configuration_here(os.environ)
     path = os.environ.get("PATH", os.defpath)

@@ -53,6 +53,7 @@ class Case:
 
 EXCLUDED = {
     ("demo",): "runs agents for seconds in a folder of its own; a journey of its own tests it",
+    ("executor", "try"): "the same; tests/journeys/test_executor_try.py",
     ("mcp",): "serves whoever is at its standard input; tests/mcp_server has its clients",
     ("agent", "open"): "takes the terminal over; without one it refuses, which tests show",
     ("watch",): "goes on until a signal ends it; tests/journeys/test_watch_plain does that",

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from sow.schema.output import fields
+from sow.schema.output.costs import CostSum
 from sow.schema.output.fields import about
 
 TriedHow = Annotated[
@@ -53,3 +54,33 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     tried: Annotated[TrialsView, about("how far that has been tried")]
+
+
+class PromiseView(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a promise held in a trial."""
+
+    promise: Annotated[
+        str,
+        about(
+            "spawn (it reports by sow), pause, resume (in the same session), deny (a command that"
+            " its role may not run is refused) or cancel (no process is left)"
+        ),
+    ]
+    result: Annotated[str, about("held, broken, not shown (nothing tells) or not made (it cannot)")]
+    reason: Annotated[str, about("what was seen, in a sentence")]
+    seconds: Annotated[float, about("how long that took")]
+
+
+class ExecutorTried(msgspec.Struct, frozen=True, kw_only=True):
+    """A trial of an executor."""
+
+    executor: fields.Executor
+    type: Annotated[str, about("its type: claude, codex, command, ...")]
+    path: Annotated[str, about("its program")]
+    version: Annotated[
+        str | None, about("the version that the program names; null if sow does not ask it")
+    ]
+    ok: Annotated[bool, about("whether every promise that it makes has held")]
+    promises: Annotated[tuple[PromiseView, ...], about("each promise, in the order of the trial")]
+    used: Annotated[CostSum, about("the tokens, time and money of the trial")]
+    folder: Annotated[str | None, about("the repository of the trial; null if it was removed")]

@@ -1,0 +1,165 @@
+"""`sow executor try`: one executor runs for real, in a repository of its own.
+
+Owns the question beforehand, that repository, and how the result is printed. What is tried, and
+when it has held, is `executor_trial`'s.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from sow import env_vars
+from sow.agent_clis.known import AGENT_CLIS
+from sow.attempts.homes import homes_of
+from sow.cli import completing_names
+from sow.cli import late_click as click
+from sow.cli.config import configuration_here
+from sow.cli.confirming import confirm
+from sow.cli.executor_trial import ROLE, Result, new_trial
+from sow.cli.output import echo_json, json_option
+from sow.cli.own_repository import OwnRepository, own_folder
+from sow.cli.this_call import usage_error
+from sow.config.units import parse_duration
+from sow.doctor.executors import VERSION, ask
+from sow.environment import worker_environment
+from sow.errors import ExitCode
+from sow.executors.base import Executor
+from sow.executors.registry import make_executor
+from sow.git.run import git
+from sow.paths import Workspace, display_path
+from sow.schema.output.costs import CostSum
+from sow.schema.output.executors import ExecutorTried, PromiseView
+from sow.state.projects import read_project
+
+RUNS = 3
+FIRST_COMMIT = ("-c", "user.name=sow", "-c", "user.email=sow@localhost", "commit", "--quiet")
+
+
+@click.command("try")
+@click.argument("name", metavar="EXECUTOR", shell_complete=completing_names.executors)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Use this new or empty folder, and keep it.",
+)
+@click.option("--wait", default="10m", help="How long each run may take.  [default: 10m]")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
+@json_option
+def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bool) -> int:
+    """Run EXECUTOR with your login, and print which promises hold.
+
+    It does two tiny tasks in a repository of its own, which is removed afterwards:
+    three runs of its CLI, which use your tokens. Tried are: it reports by sow, it pauses,
+    it goes on in the same session, a command that its role may not run is refused, and
+    a cancelled run leaves no process. Your configuration counts, your notifications
+    among it.
+
+    Exit: 0 no promise was broken; 1 one was; 2 nobody could be asked; 5 no such
+    program.
+    """
+    try:
+        seconds = parse_duration(wait)
+    except ValueError as error:
+        raise usage_error(f"--wait: {error}") from error
+    executor = make_executor(configuration_here(os.environ).executor(name))
+    path = executor.validate_availability(os.environ.get("PATH"))
+    what = f"{name} ({path}) runs {RUNS} times with your login and uses its tokens"
+    if not yes and not confirm(f"{what}. Go on?", option="--yes"):
+        click.echo("Nothing was run.", err=True)
+        return int(ExitCode.FAILED)
+    folder = own_folder(keep, "try")
+    repository = OwnRepository(folder, _environment(name, os.environ))
+    try:
+        tried = _tried(repository, executor, path, wait, seconds, as_json=as_json)
+    finally:
+        _close(repository, keep=keep is not None)
+    if keep is not None:
+        tried = msgspec.structs.replace(tried, folder=str(folder))
+        click.echo(f"Everything is left in {display_path(folder)}", err=True)
+    if as_json:
+        echo_json(tried)
+    return int(ExitCode.OK if tried.ok else ExitCode.FAILED)
+
+
+def _environment(name: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's own environment, in which this executor plays the role of the trial."""
+    config = environ.get(env_vars.CONFIG)
+    chosen = {f"{env_vars.AGENTS_PREFIX}{ROLE.upper()}": name}
+    own = {env_vars.CONFIG: os.path.abspath(config)} if config else {}  # noqa: PTH100 - as it is read
+    return {**worker_environment(environ), **chosen, **own}
+
+
+def _tried(
+    repository: OwnRepository,
+    executor: Executor,
+    path: str,
+    wait: str,
+    seconds: float,
+    *,
+    as_json: bool,
+) -> ExecutorTried:
+    """Make the repository, and try each promise; people see each when it is known."""
+    _begin(repository)
+    trial = new_trial(
+        repository, can_resume=executor.supports_resumption, wait=wait, wait_seconds=seconds
+    )
+    promises = []
+    for promise in trial.promises():
+        promises.append(promise)
+        if not as_json:
+            _show(promise)
+    used = msgspec.convert(repository.need("cost").record["total"], CostSum)
+    if not as_json:
+        click.echo(_sum(promises, used))
+    return ExecutorTried(
+        executor=executor.name,
+        type=executor.config.type,
+        path=path,
+        version=_version(executor, path, repository.folder),
+        ok=all(promise.result != Result.BROKEN for promise in promises),
+        promises=tuple(promises),
+        used=used,
+        folder=None,
+    )
+
+
+def _begin(repository: OwnRepository) -> None:
+    git(repository.folder, "init", "--quiet")
+    git(repository.folder, *FIRST_COMMIT, "--allow-empty", "--message", "Begin")
+    repository.need("init")
+    repository.need("project", "new", "trial", "--type", "quick")
+
+
+def _close(repository: OwnRepository, *, keep: bool) -> None:
+    """End what runs in the repository, and remove it and its sessions' folders."""
+    repository.stop()
+    if keep:
+        return
+    workspace = Workspace(repository.folder)
+    if workspace.project_state.is_file():
+        homes = homes_of(workspace, read_project(workspace).id)
+        shutil.rmtree(homes, ignore_errors=True)
+    shutil.rmtree(repository.folder)
+
+
+def _version(executor: Executor, path: str, folder: Path) -> str | None:
+    if AGENT_CLIS[executor.config.type].questions is None:
+        return None  # a program of the user's own might do anything
+    found = VERSION.search(ask((path, "--version"), os.environ, folder).text)
+    return found[0] if found else None
+
+
+def _show(promise: PromiseView) -> None:
+    seconds = f" ({promise.seconds:.0f} s)" if promise.seconds else ""
+    click.echo(f"{promise.promise:<6}  {promise.result:<9}  {promise.reason}{seconds}")
+
+
+def _sum(promises: list[PromiseView], used: CostSum) -> str:
+    held = sum(promise.result == Result.HELD for promise in promises)
+    tokens = used.tokens
+    count = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write
+    cost = f", ${used.cost_usd:.4f}" if used.cost_usd is not None else ""
+    return f"{held} of {len(promises)} promises held; {count:,} tokens{cost}."

@@ -1,0 +1,112 @@
+"""A repository of a command's own, in which it runs `sow` as a person does.
+
+`sow demo` and the trials of executors work in one. Owns where it lies, what the commands there see
+of the caller's environment, and its end: agents are cancelled and workers stopped before it goes.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from sow.environment import own_process
+from sow.errors import SowError, UsageError
+
+
+class Answer(NamedTuple):
+    """What a command has printed with `--json`."""
+
+    code: int
+    records: tuple[Mapping[str, Any], ...]
+    complaint: str
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Its first object, or none at all."""
+        return self.records[0] if self.records else {}
+
+    @property
+    def fault(self) -> str:
+        """Why it failed: the message of its error, else what stands on standard error."""
+        for record in self.records:
+            if "error" in record:
+                return str(record["error"]["message"])
+        return self.complaint.strip() or f"exit code {self.code}"
+
+
+class OwnRepository(NamedTuple):
+    """A folder, and the environment of the commands that are run there."""
+
+    folder: Path
+    environ: Mapping[str, str]
+
+    def run(self, words: Sequence[str], *, stdout: TextIO | None = None) -> None:
+        """Run a command that prints for the person who watches. Raises SowError if it fails."""
+        code = subprocess.run(
+            own_process("sow", *words),
+            cwd=self.folder,
+            env=self.environ,
+            stdout=stdout,
+            check=False,
+        ).returncode
+        if code != 0:
+            raise self._failed(words, f"ended with exit code {code}")
+
+    def ask(self, *words: str) -> Answer:
+        """Run a command with `--json`, and return what it prints."""
+        done = self._done(*words, "--json")
+        records = tuple(json.loads(line) for line in done.stdout.splitlines())
+        return Answer(done.returncode, records, done.stderr)
+
+    def need(self, *words: str) -> Answer:
+        """Return the same of a command that has to succeed. Raises SowError."""
+        answer = self.ask(*words)
+        if answer.code != 0:
+            raise self._failed(words, f"failed: {answer.fault}")
+        return answer
+
+    def read(self, *words: str) -> str:
+        """Return what a command prints for people."""
+        return self._done(*words).stdout
+
+    def stop(self) -> None:
+        """Cancel what still runs here, and stop the workers."""
+        for job in self.ask("job", "list", "--active").records:
+            self.ask("job", "cancel", str(job["job"]))
+        self.ask("worker", "stop")
+
+    def _done(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            own_process("sow", *words),
+            cwd=self.folder,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+
+    def _failed(self, words: Sequence[str], how: str) -> SowError:
+        return SowError(
+            f"`sow {shlex.join(words)}` {how}",
+            hint=f"Everything is left as it was in {self.folder}. Its worker: "
+            f"`cd {shlex.quote(str(self.folder))} && sow worker logs`.",
+        )
+
+
+def own_folder(keep: Path | None, purpose: str) -> Path:
+    """Return a new folder in the place for temporary files; or `keep`, made if it is missing.
+
+    Raises UsageError where there is something in it.
+    """
+    if keep is None:
+        return Path(os.path.realpath(tempfile.mkdtemp(prefix=f"sow-{purpose}-")))
+    if keep.exists() and any(keep.iterdir()):
+        raise UsageError(f"not empty: {keep}", hint="Name a new folder.")
+    keep.mkdir(parents=True, exist_ok=True)
+    return keep.resolve()

@@ -1,0 +1,147 @@
+"""`sow executor try`, over the stand-in of Claude Code: one that keeps its promises, others that do
+not. Processes are real ones here, for a cancelled run is looked for in `/proc`."""
+
+import json
+import os
+import shlex
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from journeys.json_contract import hold
+from journeys.site import Site, make_site, wait_until
+from standins import read_runs
+
+Step = Mapping[str, Any]
+BEGUN: Step = {"sow": ["agent", "log", "Trial begun"]}
+FORBIDDEN: Step = {"sow": ["phase", "add", "trial-forbidden"]}
+PAUSED: Step = {"sow": ["task", "set", "status", "paused"]}
+DONE: Step = {"sow": ["task", "set", "status", "needs_review"]}
+WORD = r"maple-[0-9a-f]*"
+REMEMBER: Step = {"aside": f"grep -o '{WORD}' .standin/runs.jsonl | head -n 1 > .word"}
+"""What a model keeps in its conversation, the stand-in keeps in a file."""
+KNOWS: Step = {"aside": 'sow agent log "The word is $(cat .word)"'}
+WAITS: Sequence[Step] = ({"sow": ["agent", "log", "Trial waits"]}, {"sow": ["changes", "--follow"]})
+GOOD = ([REMEMBER, BEGUN, FORBIDDEN, PAUSED], [KNOWS, DONE])
+
+
+FREE = "env -u SOW_JOB_ID -u SOW_TASK_ID -u SOW_AGENT -u SOW_ATTEMPT_ID sow"
+"""As a person's own command, not as an agent's."""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = make_site(tmp_path, forks=False)
+    (tmp_path / "tmp").mkdir()
+    made.env["TMPDIR"] = str(tmp_path / "tmp")
+    yield made
+    assert not list((tmp_path / "tmp").iterdir())
+    made.close()
+
+
+def tried(site: Site, *words: str, expect: int = 0) -> dict[str, Any]:
+    """Try an executor, and return what is printed."""
+    ended = site.sow("executor", "try", *words, "--yes", "--json", expect=expect)
+    hold("executor try", ended.json_lines)
+    (record,) = ended.json_lines
+    return dict(record)
+
+
+def playing(
+    site: Site,
+    *first: Sequence[Step],
+    second: Sequence[Step] = WAITS,
+    program: str = "claude",
+) -> None:
+    """Have a stand-in bring these runs along, wherever it is started."""
+    scripts = {"010": list(map(list, first)), "020": [list(second)]}
+    path = site.base / "bin" / program
+    lines = [
+        "#!/bin/sh",
+        "mkdir -p .standin",
+        *(
+            f"printf %s {shlex.quote(json.dumps(runs))} > .standin/{task}.json"
+            for task, runs in scripts.items()
+        ),
+        path.read_text().removeprefix("#!/bin/sh\n"),
+    ]
+    path.write_text("\n".join(lines))
+
+
+def results(record: Mapping[str, Any]) -> dict[str, str]:
+    return {each["promise"]: each["result"] for each in record["promises"]}
+
+
+def reason(record: Mapping[str, Any], promise: str) -> str:
+    (found,) = [each["reason"] for each in record["promises"] if each["promise"] == promise]
+    return str(found)
+
+
+def test_a_cli_that_keeps_its_promises(site: Site) -> None:
+    site.project()
+    before = sorted(site.root.rglob("*"))
+    playing(site, *GOOD)
+    record = tried(site, "claude-code")
+    assert set(results(record).values()) == {"held"}, record
+    assert list(results(record)) == ["spawn", "pause", "resume", "deny", "cancel"]
+    assert (record["ok"], record["used"]["run_count"], record["folder"]) == (True, 3, None)
+    assert record["path"] == str(site.base / "bin/claude")
+    assert record["version"]
+    assert sorted(site.root.rglob("*")) == before  # the user's own repository
+
+
+def test_one_that_begins_another_conversation_and_oversteps_its_rights(site: Site) -> None:
+    kept = site.base / "kept"
+    steps = ({"aside": f"{FREE} phase add trial-forbidden"}, BEGUN, PAUSED)
+    playing(site, steps, [BEGUN, DONE], second=[*WAITS[:1], DONE])
+    ended = site.sow("executor", "try", "claude-code", "--yes", "--keep", str(kept), expect=1)
+    lines = {line.split()[0]: line for line in ended.out.splitlines()}
+    assert "broken     it no longer knew the word" in lines["resume"]
+    assert "broken     it could run `sow phase add trial-forbidden`" in lines["deny"]
+    assert "not shown  it ended by itself before" in lines["cancel"]
+    assert "2 of 5 promises held; " in ended.out
+    assert f"Everything is left in {kept}" in ended.err
+    assert len(read_runs(kept)) == 3
+    assert not site.sow("worker", "list", "--json", cwd=kept).json_lines
+
+
+def test_one_that_is_not_logged_in(site: Site) -> None:
+    playing(site, [{"not_logged_in": True}], second=[{"not_logged_in": True}])
+    record = tried(site, "claude-code", expect=1)
+    assert results(record)["spawn"] == results(record)["pause"] == "broken"
+    assert "(auth)" in reason(record, "spawn")
+    assert "/login" in reason(record, "spawn")
+    assert results(record)["cancel"] == "not shown"
+    assert record["ok"] is False
+
+
+def test_one_whose_sessions_end_with_a_run(site: Site) -> None:
+    """Its output tells of no tool either, so that nothing shows what it has tried."""
+    playing(site, GOOD[0], program="windsurf")
+    record = tried(site, "windsurf")
+    kinds = ("held", "held", "not made", "not shown", "held")
+    assert tuple(results(record).values()) == kinds
+    assert (record["ok"], record["version"]) == (True, None)
+
+
+def test_without_a_terminal_and_without_yes_nothing_runs(site: Site) -> None:
+    refused = site.sow("executor", "try", "claude-code", expect=2)
+    assert "runs 3 times with your login and uses its tokens" in refused.err
+    assert "Add --yes" in refused.err
+    assert "not a duration" in site.sow("executor", "try", "cursor", "--wait", "x", expect=2).err
+    (site.base / "bin/claude").unlink()
+    site.sow("executor", "try", "claude-code", "--yes", expect=5)
+
+
+def test_an_interrupted_trial_leaves_nothing(site: Site) -> None:
+    playing(site, [BEGUN, {"hang": True}])
+    process = site.start("executor", "try", "claude-code", "--yes", start_new_session=True)
+    places = site.base / "tmp"
+    wait_until(lambda: any(places.glob("sow-try-*/.standin/runs.jsonl")), "it runs")
+    (run,) = read_runs(next(places.glob("sow-try-*")))
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert not Path(f"/proc/{run.pid}").exists()
