@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from sow.agent_clis.claude import CLI, MONEY_FLAG
-from sow.executors.claude_folders import last_arguments, take_option
 from sow.executors.program_executor import ProgramExecutor
 from sow.executors.session import SessionSource
 from sow.user_folders import home_in
@@ -57,7 +56,9 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
 
         Claude Code asks the person there, so only the rules are given, and no mode.
         """
-        from sow.executors.base import Launch  # by a worker, or with a terminal
+        # By a worker, or with a terminal.
+        from sow.executors.base import Launch
+        from sow.executors.claude_folders import last_arguments
 
         skips = SKIPS if self.config.yolo_mode else self._rules(request)
         session = ("--resume", request.required_session.id)
@@ -79,7 +80,9 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
 
         `--` keeps the message from being taken for a rule of `--allowedTools`.
         """
-        from sow.executors.base import Launch  # by a worker, or with a terminal
+        # As above.
+        from sow.executors.base import Launch
+        from sow.executors.claude_folders import last_arguments, take_option
 
         own, rest = take_option(self.config.custom_args, INSTRUCTIONS)
         instructions = "\n\n".join(filter(None, (own, request.instructions)))
@@ -139,7 +142,9 @@ class ClaudeExecutor(ProgramExecutor, frozen=True):
         return classify_ending(ending, seen, self.cli, remedy=self.remedy, output_is_own=True)
 
     def _launch(self, request: "LaunchRequest", session_flag: str) -> "Launch":
-        from sow.executors.base import Launch  # by a worker, or with a terminal
+        # As above.
+        from sow.executors.base import Launch
+        from sow.executors.claude_folders import last_arguments
 
         # --allowedTools takes every word up to the next flag, so a flag of ours
         # stands between it and the user's own arguments.
