@@ -70,12 +70,14 @@ def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
     remove it (setenv(3)), and a supervisor does both.
     """
     # The descriptions are heavy, and short commands need the rest of this module only.
-    from sow.agent_clis.known import NESTING_MARKERS
+    from sow.agent_clis.known import nesting_markers
+
+    markers = nesting_markers()
 
     own = {
         name: value
         for name, value in users_environment(environ).items()
-        if name and name not in NESTING_MARKERS and not name.startswith(env_vars.PREFIX)
+        if name and name not in markers and not name.startswith(env_vars.PREFIX)
     }
     for name, value in environ.items():
         if name.startswith(env_vars.USERS_PREFIX):  # the call comes from a session with its own

@@ -4,31 +4,54 @@ Owns the way from a type to its description: the module here that has the type's
 The words are `ExecutorType`. And the margin that is left to a shell with a time-out.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 
 from sow.agent_clis.description import AgentCli, ShellTimeout
 from sow.schema.executor_type import ExecutorType
 
-AGENT_CLIS: Mapping[ExecutorType, AgentCli] = {
-    kind: import_module(f"sow.agent_clis.{kind}").CLI for kind in ExecutorType
-}
-"""In the order in which they are shown."""
-NESTING_MARKERS = frozenset(marker for cli in AGENT_CLIS.values() for marker in cli.nesting_markers)
-"""What agents' CLIs set for their children to describe the parent (measured)."""
+
+class Descriptions(Mapping[ExecutorType, AgentCli]):
+    """All of them, in the order in which they are shown; one is imported when it is asked for."""
+
+    def __getitem__(self, kind: ExecutorType) -> AgentCli:
+        return _description(kind)
+
+    def __iter__(self) -> Iterator[ExecutorType]:
+        return iter(ExecutorType)
+
+    def __len__(self) -> int:
+        return len(ExecutorType)
+
+
+@cache
+def _description(kind: ExecutorType) -> AgentCli:
+    found: AgentCli = import_module(f"sow.agent_clis.{kind}").CLI
+    return found
+
+
+AGENT_CLIS = Descriptions()
+WITH_SHELL_TIMEOUT = (ExecutorType.CLAUDE,)
+"""The types whose descriptions tell of a shell with a time-out: each waiting call asks for it."""
+
+
+@cache
+def nesting_markers() -> frozenset[str]:
+    """Return what agents' CLIs set for their children to describe the parent (measured)."""
+    return frozenset(marker for cli in AGENT_CLIS.values() for marker in cli.nesting_markers)
 
 
 SHELL_MARGIN_SECONDS = 10.0
 
 
-def shell_bound(
-    environ: Mapping[str, str], clis: Iterable[AgentCli] = AGENT_CLIS.values()
-) -> float | None:
+def shell_bound(environ: Mapping[str, str], clis: Iterable[AgentCli] | None = None) -> float | None:
     """Return how long a call may block, in seconds, where the caller's shell has a time-out.
 
     None where nothing tells of such a shell. Where several CLIs have left
     their marks, the shortest time counts.
     """
+    clis = map(_description, WITH_SHELL_TIMEOUT) if clis is None else clis
     known = (cli.shell_timeout for cli in clis if cli.shell_timeout is not None)
     seconds = [_seconds(shell, environ) for shell in known if environ.get(shell.marker)]
     return max(1.0, min(seconds) - SHELL_MARGIN_SECONDS) if seconds else None

@@ -3,13 +3,11 @@
 Owns the built-in executors and the default of every setting.
 """
 
-from sow.agent_clis.claude import CLI as CLAUDE
-from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import WorkerSettings
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, built_in_name
 
-DEFAULT_EXECUTOR = CLAUDE.built_in
+DEFAULT_EXECUTOR = built_in_name(ExecutorType.CLAUDE)
 
 DEFAULT_WORKER = WorkerSettings(
     concurrency=4,
@@ -32,7 +30,5 @@ def default_executor(name: str, executor_type: ExecutorType) -> ExecutorConfig:
 
 
 BUILT_IN_EXECUTORS = {
-    cli.built_in: default_executor(cli.built_in, kind)
-    for kind, cli in AGENT_CLIS.items()
-    if cli.built_in
+    name: default_executor(name, kind) for kind in ExecutorType if (name := built_in_name(kind))
 }

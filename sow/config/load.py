@@ -180,7 +180,11 @@ def _executors(
     executors: dict[str, ExecutorConfig] = {}
     origins: dict[Key, Origin] = {}
     for name in (*BUILT_IN_EXECUTORS, *sections):
-        section = sections.get(name) or ExecutorSection()
+        section = sections.get(name)
+        if section is None and name in BUILT_IN_EXECUTORS:  # its description is not asked for
+            executors[name] = BUILT_IN_EXECUTORS[name]
+            continue
+        section = section or ExecutorSection()
         kind = executor_type(source, name, section)
         check_executor(source, name, section, kind)
         executors[name], its_origins = merge_executor(section, default_executor(name, kind))
@@ -244,6 +248,8 @@ def _review_origin(content: RepositoryConfigFile) -> dict[Key, Origin]:
 
 def _idle_settings(executors: Mapping[str, ExecutorConfig]) -> Iterator[str]:
     for name, executor in executors.items():
+        if executor is BUILT_IN_EXECUTORS.get(name):
+            continue
         for key, setting in AGENT_CLIS[executor.type].settings.items():
             if setting.idle and getattr(executor, key):
                 yield f"agents.executors.{name}.settings.{key} has no effect: {setting.idle}"

@@ -31,7 +31,6 @@ PLAIN = {"NO_COLOR": "1"}
 """Keeps the output plain."""
 VERSION = re.compile(r"\d+(\.\d+)+\S*")
 MOST_ROLES = 3
-QUESTIONS = [cli.questions for cli in AGENT_CLIS.values() if cli.questions is not None]
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -108,7 +107,8 @@ def examine_executors(
     Raises ExecutorError for an unknown one that was asked for.
     """
     answers: dict[tuple[str, ...], Answer] = {}
-    quiet = {name: value for each in QUESTIONS for name, value in each.quiet.items()}
+    questions = (cli.questions for cli in AGENT_CLIS.values() if cli.questions is not None)
+    quiet = {name: value for each in questions for name, value in each.quiet.items()}
 
     def asked(*argv: str) -> Answer:
         if argv not in answers:

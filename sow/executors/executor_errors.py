@@ -7,8 +7,10 @@ Owns the messages. Which situation holds is decided by the executors and by
 from sow.agent_clis.known import AGENT_CLIS
 from sow.errors import ExecutorError
 
-RESUMABLE = tuple(cli.built_in for cli in AGENT_CLIS.values() if cli.built_in and cli.resumes)
-"""The built-in executors whose sessions can be continued."""
+
+def resumable() -> tuple[str, ...]:
+    """Return the built-in executors whose sessions can be continued."""
+    return tuple(cli.built_in for cli in AGENT_CLIS.values() if cli.built_in and cli.resumes)
 
 
 class ExecutorBinaryNotFound(ExecutorError):
@@ -33,7 +35,7 @@ class ResumptionNotSupported(ExecutorError):
             hint=f"Cannot resume task {task_id}. Consider:\n"
             "  - Spawning a new worker instance\n"
             "  - Switching to an executor with session support"
-            f" ({', '.join(RESUMABLE)})",
+            f" ({', '.join(resumable())})",
         )
 
 

@@ -20,6 +20,18 @@ class ExecutorType(StrEnum):
     COMMAND = "command"
 
 
+NAMES = {ExecutorType.CLAUDE: "claude-code", ExecutorType.COMMAND: ""}
+"""The built-in executors that are not called as their type."""
+
+
+def built_in_name(kind: ExecutorType) -> str:
+    """Return the name of a type's executor that is there without any configuration.
+
+    Empty for none. It stands in the type's description as well, which is not read for it.
+    """
+    return NAMES.get(kind, kind.value)
+
+
 class HomeUse(StrEnum):
     """Whose configuration folder the sessions of an executor have."""
 

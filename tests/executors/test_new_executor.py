@@ -82,7 +82,7 @@ from sow.config.template import template
 from sow.doctor.executors import examine_executors
 from sow.environment import agent_environment
 from sow.executors.base import Ending, Observation
-from sow.executors.executor_errors import RESUMABLE
+from sow.executors.executor_errors import resumable
 from sow.executors.registry import make_executor
 
 folder = Path(sys.argv[1])
@@ -116,7 +116,7 @@ print(json.dumps({
     "marker": sorted(agent_environment({"NEWCOMER_CHILD": "1", "HOME": "/"})),
     "doctor": {finding.check: finding.text for finding in found},
     "causes": [judged("newcomer"), judged("claude-code")],
-    "resumable": RESUMABLE,
+    "resumable": resumable(),
 }))
 """
 

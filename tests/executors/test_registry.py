@@ -2,6 +2,7 @@
 
 import pytest
 
+from sow.agent_clis.known import AGENT_CLIS, WITH_SHELL_TIMEOUT
 from sow.errors import ExecutorError
 from sow.executors.executor_errors import (
     ResumptionNotSupported,
@@ -10,7 +11,7 @@ from sow.executors.executor_errors import (
 )
 from sow.executors.registry import executor_class, make_executor
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, built_in_name
 
 
 def config(name: str, type_: ExecutorType) -> ExecutorConfig:
@@ -47,6 +48,13 @@ def test_a_missing_session_in_the_seeds_words() -> None:
         "Use `sow agent spawn implementer 010` to start a new session."
     )
     assert error.exit_code == 5
+
+
+def test_what_is_known_without_a_description_is_what_it_says() -> None:
+    for kind, cli in AGENT_CLIS.items():
+        assert cli.built_in == built_in_name(kind)
+    with_timeout = [kind for kind, cli in AGENT_CLIS.items() if cli.shell_timeout is not None]
+    assert tuple(with_timeout) == WITH_SHELL_TIMEOUT
 
 
 def test_a_lost_session_names_the_choices() -> None:
