@@ -140,7 +140,7 @@ CASES: tuple[Case, ...] = (
         verb=Verb.OPEN,
         session=CHOSEN,
         argv=("codex", "resume", UUID, *WRITES, *CODEX_SETTINGS),
-        evidence=DOCS,
+        evidence=REAL,
     ),
     Case(
         title="spawn",
