@@ -157,7 +157,8 @@ def _session_lost(running: Running, verdict: Verdict) -> Verdict:
     job = running.job
     session_id = running.attempt.session_id or ""
     lost = SessionLost(job.executor_name, job.task_id, session_id, job.agent)
-    return replace(verdict, reason=f"{lost.message}\n{lost.hint}")
+    began = f"; {verdict.reason}" if verdict.cause is Cause.SESSION_LOST else ""
+    return replace(verdict, reason=f"{lost.message}{began}\n{lost.hint}")
 
 
 def tries_after(job: Job, running: Running, verdict: Verdict, next_step: Next) -> dict[str, Any]:

@@ -106,5 +106,7 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.SANDBOX,
-    tried=Tried(versions=("0.171.0",), spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(
+        versions=("0.171.0",), spawn=Evidence.REAL, resume=Evidence.REAL, open=Evidence.REAL
+    ),
 )
