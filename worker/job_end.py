@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from sow.attempts.fallback import after_left
 from sow.attempts.judge import CANCELLED
 from sow.attempts.retry import Next, Step
 from sow.calls import job_end
@@ -56,9 +57,10 @@ def fail_before_start(
     _look_if_last(context, job)
     now = context.now()
     spent = dict(on_record or {})
+    reason = after_left(job, error.message)
     if not kind_of(job).marks_task:
         found = Cause.CONFIGURATION if isinstance(error, StateError) else cause_of(error)
-        end_unwritten(context, job, lease, Verdict(cause or found, error.message), **spent)
+        end_unwritten(context, job, lease, Verdict(cause or found, reason), **spent)
         return
 
     def change(task: Task) -> Mapping[str, Any]:
@@ -69,11 +71,11 @@ def fail_before_start(
     try:
         with suppress(StateError):  # a state that cannot be written must not keep the job alive
             status = change_under_lease(context, job, lease, change).status
-            log_failure(context, job, error.message)
+            log_failure(context, job, reason)
     except leases.EndIsAsked:
         cancel_unstarted(context, job, lease)
         return
-    verdict = Verdict(cause or cause_of(error), error.message)
+    verdict = Verdict(cause or cause_of(error), reason)
     if status is None:
         end_unwritten(context, job, lease, verdict, **spent)
         return

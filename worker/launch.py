@@ -41,6 +41,7 @@ from worker.fork_servers import ForkServers
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
+from worker.moving import Move, move_by_error, move_by_limit, move_on
 from worker.postponing import (
     hold,
     put_off,
@@ -92,11 +93,18 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Its executor cannot begin; the next one of its role goes on."""
+
+    move: Move
+
+
+@dataclass(frozen=True)
 class Cancelled:
     """The end of the job was asked for."""
 
 
-Start = Started | Held | Postponed | Failed | Cancelled
+Start = Started | Held | Postponed | Failed | Moved | Cancelled
 """What came of trying to start the next attempt of a job."""
 
 
@@ -152,6 +160,8 @@ def _try_to_start(
             age = context.now() - job.created_at
             task_id = TaskId(job.task_id)
             context.strays.refuse(context.workspace, context.database, task_id, placed_ago=age)
+        if job.fallback.next and (move := move_by_limit(context, job, history)) is not None:
+            return Moved(move)
         return Started(_start_attempt(context, servers, job, lease, history))
     except leases.EndIsAsked:
         return Cancelled()
@@ -167,9 +177,16 @@ def _try_to_start(
     except QueueChanged:
         raise
     except SowError as error:
-        if _is_tried_again(job, error):
-            raise
-        return Failed(error)
+        return _not_started(job, history, error)
+
+
+def _not_started(job: Job, history: Sequence[Attempt], error: SowError) -> Start:
+    """Return what becomes of a job whose start an error prevents. Raises one that may pass."""
+    if (move := move_by_error(job, history, error)) is not None:
+        return Moved(move)
+    if _is_tried_again(job, error):
+        raise error
+    return Failed(error)
 
 
 def _is_tried_again(job: Job, error: SowError) -> bool:
@@ -188,6 +205,8 @@ def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start
             wait(context, job, lease, reason)
         case Failed(error, cause, on_record):
             fail_before_start(context, job, lease, error, cause=cause, on_record=on_record)
+        case Moved(move):
+            move_on(context, job, lease, move)
         case Cancelled():
             cancel_unstarted(context, job, lease)
         case Started():

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sow.attempts.fallback import OBSTACLES, Way, moved, way_of
 from sow.attempts.judge import Evidence, judge
 from sow.attempts.retry import Next, Step, decide
 from sow.attempts.sessions import is_kept, ran_in, warning_of_loss
@@ -85,6 +86,8 @@ class AgentKind(WorkerKind):
 
     def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
         """Return what follows an attempt that ended so."""
+        if (way := _way_of(context, running, job, verdict)) is not Way.STAY:
+            return Next(Step.RETRY, way=way)
         is_unknown = verdict.cause in SESSION_UNKNOWN
         history = jobs.attempts(context.database, job.id) if is_unknown else ()
         return decide(
@@ -112,6 +115,16 @@ class AgentKind(WorkerKind):
             "finished_turn": seen.has_finished_turn,
             "tool_uses": seen.told_tool_uses,
         }
+
+
+def _way_of(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Way:
+    """Return which executor goes on after an attempt that ended so."""
+    if not job.fallback.next or verdict.cause not in OBSTACLES:
+        return Way.STAY
+    seen = running.output.seen
+    history = jobs.attempts(context.database, job.id)
+    works_now = bool(seen.tool_uses or seen.has_finished_turn)
+    return way_of(job, verdict.cause, history, works_now=works_now)
 
 
 def setup_failure(running: Running) -> StepResult | None:
@@ -189,6 +202,9 @@ def spent_by(job: Job, running: Running, verdict: Verdict, next_step: Next) -> d
         spent["corrections"] = (*job.corrections, next_step.correction)
     if seen.denied_tools:
         spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
+    if next_step.way is not Way.STAY:
+        number, session = running.attempt.number, running.session_id
+        spent |= moved(job, next_step.way, verdict, attempt=number, session=session)
     result = running.gathering.result if running.gathering is not None else None
     if result is not None:
         warnings = spent.get("warnings", job.warnings)

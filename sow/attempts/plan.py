@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import UNSET, Struct
 
+from sow.attempts.fallback import is_handed_over
 from sow.attempts.references import named_references
 from sow.attempts.role_template import review_template, role_template
 from sow.executors.base import Executor
@@ -44,10 +45,12 @@ def plan_attempt(
     *,
     workspace: Workspace | None = None,
     clone: compose.CloneBrief | None = None,
+    handover: Callable[[], compose.HandOver] | None = None,
 ) -> Plan:
     """Return what the attempt after those in `history` does. `location` is the task's folder.
 
     `lost` are the attempts, of any job, whose session was lost and replaced by the present one.
+    `handover` says what a session that begins takes over from another executor's.
     """
     verb = choose_verb(job, task, history, executor)
     brief = compose.TaskBrief(
@@ -66,7 +69,12 @@ def plan_attempt(
         begins = review_template if task.judges_whole else role_template
         return begins(job.agent, task, location, workspace)
 
-    return Plan(verb, session, _prompt(verb, job, brief, history, lost, template))
+    if handover is not None and verb is Verb.SPAWN:
+        why = why_of(history)
+        prompt = compose.handover_prompt(template(), brief, handover(), job.prompt, why=why)
+    else:
+        prompt = _prompt(verb, job, brief, history, lost, template)
+    return Plan(verb, session, prompt)
 
 
 def session_of(task: Task, executor: Executor) -> Session | None:
@@ -81,7 +89,7 @@ def choose_verb(job: Job, task: Task, history: Sequence[Attempt], executor: Exec
     """Apply the session law: the newest word of the CLI on this very session, then the record."""
     if not executor.supports_resumption or task.session_id is UNSET:
         return Verb.SPAWN
-    if not history:
+    if not history and not is_handed_over(job):
         return job.verb
     exists = exists_by(history, task.session_id, started=task.session_started)
     return Verb.RESUME if exists else Verb.SPAWN

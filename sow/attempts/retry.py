@@ -8,6 +8,7 @@ an attempt is run or recorded.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sow.attempts.fallback import Way
 from sow.schema.cause_table import CAUSES, RetryRule, SessionRule
 from sow.schema.causes import Cause
 from sow.schema.job import Job
@@ -53,6 +54,8 @@ class Next:
     """To add to the count of those that were not its fault."""
     correction: str | None = None
     """A one-time remedy that is spent by this step."""
+    way: Way = Way.STAY
+    """Which executor goes on."""
 
 
 AT_ONCE = {

@@ -11,12 +11,26 @@ from pathlib import Path
 from sow.attempts.launch import executor_variables, path_with_sow
 from sow.environment import agent_environment
 from sow.errors import ConfigurationError, ExecutorError
-from sow.executors.base import Executor
+from sow.executors.base import Ending, Executor
 from sow.executors.session import Session, SessionSource
 from sow.schema.job import Job
 
 CREATE_SECONDS = 60.0
 """How long an executor's own command may take to make a session."""
+
+
+class SessionNotMade(ExecutorError):
+    """The command that makes a session has failed."""
+
+    def __init__(self, argv: Sequence[str], done: "subprocess.CompletedProcess[bytes]") -> None:
+        output, errors = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+        words = (errors if done.stderr else output).strip()
+        super().__init__(
+            f"`{' '.join(argv)}` failed with exit code {done.returncode}: {words[:500]}",
+            hint="Run it yourself to see why. You may need to log in to the CLI.",
+        )
+        self.ending = Ending(done.returncode, None, errors or output, output)
+        """How it ended, for its executor to read."""
 
 
 def create_session(
@@ -60,9 +74,5 @@ def run_session_command(
             f"`{' '.join(argv)}` did not answer: {error}", hint="Run it yourself to see why."
         ) from error
     if done.returncode != 0:
-        words = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise ExecutorError(
-            f"`{' '.join(argv)}` failed with exit code {done.returncode}: {words[:500]}",
-            hint="Run it yourself to see why. You may need to log in to the CLI.",
-        )
+        raise SessionNotMade(argv, done)
     return done.stdout.decode("utf-8", "replace")

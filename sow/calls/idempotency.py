@@ -120,7 +120,7 @@ def is_same_call(job: Job, resolved: Resolved) -> bool:
     return (
         job.verb is request.verb
         and job.agent == resolved.agent
-        and job.executor_name == resolved.executor.name
+        and resolved.executor.name in job.executor_names
         and job.prompt == request.prompt
         and job.fresh == request.fresh
     )

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from sow.ids import BatchId, ProjectId, TaskId
 from sow.schema.job import Job, Verb
-from sow.schema.job_terms import JobTerms, tasks_of
+from sow.schema.job_terms import Fallback, JobTerms, tasks_of
 from sow.schema.kinds import KINDS, JobKind, SessionUse
 from sow.schema.project import Project
 from sow.schema.task import Task
@@ -17,6 +17,7 @@ from sow.state.kept.store import Kept
 if TYPE_CHECKING:
     from sow.executors.base import Executor
     from sow.jobs.unrecorded_agents import StrayLooks
+    from sow.schema.executor import ExecutorConfig
 
 
 class BatchPart(Struct, frozen=True):
@@ -114,6 +115,10 @@ class Resolved(Struct, frozen=True):
     agent: str
     executor: "Executor"
     cwd: str
+    others: tuple["ExecutorConfig", ...] = ()
+    """The executors that may take its place, in their order."""
+    fallback: Fallback | None = None
+    """The same as the job's record keeps it, once one was chosen; None without others."""
     waits_for_plan: bool = False
     """Whether tasks of its phase begin only once the project's plan is approved and begun."""
     clone: bool = False

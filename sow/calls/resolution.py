@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
 from sow.calls.caller import Caller
@@ -23,7 +24,7 @@ from sow.jobs.database import Database
 from sow.lifecycle.stages import WHOLE_PHASE, waits_for_plan
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job
-from sow.schema.job_terms import AuthorTerms
+from sow.schema.job_terms import AuthorTerms, Fallback, NextExecutor
 from sow.schema.task import Task
 from sow.state.kept.store import kept_at
 from sow.state.projects import read_project
@@ -31,6 +32,7 @@ from sow.state.tasks import read_task
 
 if TYPE_CHECKING:
     from sow.executors.base import Executor
+    from sow.schema.executor import ExecutorConfig
 
 
 def resolve(
@@ -56,6 +58,7 @@ def resolve(
         executor=executor,
         cwd=_folder(caller, request, task),
         waits_for_plan=waits_for_plan(project.kind, project.standing, task.phase),
+        others=_others(config, request, agent, executor),
         notes=notes,
     )
 
@@ -76,12 +79,56 @@ def _executor_for(
         return make_executor(config.binding(agent).executor), ()
     maker = config.executor(task.session.executor)
     bound = config.bindings.get(agent)
-    if bound == maker.name:
+    if maker.name in config.bound(agent):
         return make_executor(maker), ()
     note = (
         f"{agent} now uses the executor {bound}, but {maker.name} made this session and resumes it"
     )
     return make_executor(maker), (note,)
+
+
+def _others(
+    config: Configuration, request: Request, agent: str, executor: "Executor"
+) -> "tuple[ExecutorConfig, ...]":
+    """Return the executors that may take the place of a call's, in their order.
+
+    A session that is continued has some only where the user wants it handed over: those that
+    follow the one that made it, then those before it. Raises ExecutorError for an unknown one.
+    """
+    names = config.bound(agent)
+    if len(names) < 2 or not (request.begins_session or config.hands_over):
+        return ()
+    after = names.index(executor.name) + 1 if executor.name in names else 0
+    others = (*names[after:], *names[: max(0, after - 1)])
+    origin = config.origin("agents", "bindings", agent)
+    return tuple(config.executor(name, origin=origin) for name in others)
+
+
+def with_free_executor(
+    caller: Caller, database: Database | None, config: Configuration, resolved: Resolved
+) -> Resolved:
+    """Return a call with the first of its executors that nothing stands in the way of.
+
+    A session that is continued keeps its own. Raises ExecutorBinaryNotFound, NoneInstalled.
+    """
+    if not resolved.others:
+        resolved.executor.validate_availability(caller.path_variable)
+        return resolved
+    # Few roles have several executors.
+    from sow.calls.choosing import choose
+
+    executors = (resolved.executor.config, *resolved.others)
+    choice = choose(caller, database, resolved.agent, executors, hands_over=config.hands_over)
+    if resolved.request.continues_session:
+        following = tuple(NextExecutor(executor=each) for each in resolved.others)
+        fallback = Fallback(next=following, hands_over=True)
+        return replace(resolved, fallback=fallback)
+    return replace(
+        resolved,
+        executor=make_executor(choice.executor),
+        fallback=choice.fallback,
+        notes=(*resolved.notes, *choice.notes),
+    )
 
 
 def _folder(caller: Caller, request: Request, task: Task) -> str:
@@ -123,13 +170,30 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
         fresh=request.fresh,
         priority=priority_of(request, resolved.task),
         held_for=HeldFor.DEPENDENCIES if request.when_ready else None,
-        terms=AuthorTerms(clone=True) if resolved.clone else None,
+        terms=_terms(resolved),
+        warnings=_taken_places(resolved),
         **request.batch_fields,
         parent=caller.job_id,
         prior_status=resolved.task.status,
         caller=caller.process,
         created_at=caller.now(),
     )
+
+
+def _terms(resolved: Resolved) -> AuthorTerms | None:
+    if resolved.fallback is not None:
+        return AuthorTerms(clone=resolved.clone, fallback=resolved.fallback)
+    return AuthorTerms(clone=True) if resolved.clone else None
+
+
+def _taken_places(resolved: Resolved) -> tuple[str, ...]:
+    """Return the warnings of a job that begins with a later executor of its role."""
+    if resolved.fallback is None or not resolved.fallback.left:
+        return ()
+    from sow.attempts.fallback import took_place  # of these few jobs alone
+
+    name = resolved.executor.name
+    return tuple(took_place(left, name) for left in resolved.fallback.left)
 
 
 def with_clone(

@@ -19,7 +19,7 @@ from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
 from sow.errors import UsageError
 from sow.executors.base import Executor, Launch, LaunchRequest
-from sow.executors.registry import make_executor
+from sow.executors.registry import is_installed, make_executor
 from sow.executors.session import Session, SessionSource
 
 OPENING = "Say in a few sentences where the project stands and what comes next, and go on with it."
@@ -46,7 +46,7 @@ def prepare_opening(
     Raises ExecutorError, ConfigurationError, and UsageError for a message that
     is too long. Starts nothing.
     """
-    executor = make_executor(configuration.binding(ORCHESTRATOR).executor)
+    executor = _executor(caller, configuration)
     if len(goal.encode()) > MOST_BYTES:
         raise UsageError(
             f"the goal has more than {MOST_BYTES // 1000} kB",
@@ -70,6 +70,15 @@ def prepare_opening(
     )
     executor.validate_availability(caller.path_variable)
     return Opening(executor, session, launch, _environment(caller, configuration, executor, launch))
+
+
+def _executor(caller: Caller, configuration: Configuration) -> Executor:
+    """Return the first executor of the role that is installed; the first one where none is."""
+    first = configuration.binding(ORCHESTRATOR).executor
+    others = map(configuration.executor, configuration.bound(ORCHESTRATOR)[1:])
+    path = caller.path_variable
+    found = next((each for each in (first, *others) if is_installed(each, path)), first)
+    return make_executor(found)
 
 
 def run_opening(opening: Opening) -> int:

@@ -114,10 +114,14 @@ def _document(configuration: "Configuration") -> Iterator[str]:
 
 
 def _note(configuration: "Configuration", setting: "Setting") -> str:
-    unknown = (
-        setting.key[:2] == ("agents", "bindings") and setting.value not in configuration.executors
-    )
-    return setting.origin.label + ("; no such executor" if unknown else "")
+    if setting.key[:2] != ("agents", "bindings"):
+        return setting.origin.label
+    names = configuration.bound(setting.key[-1])
+    unknown = [name for name in names if name not in configuration.executors]
+    if not unknown:
+        return setting.origin.label
+    which = f": {', '.join(unknown)}" if len(names) > 1 else ""
+    return f"{setting.origin.label}; no such executor{which}"
 
 
 def _yaml_key(name: str) -> str:

@@ -54,7 +54,7 @@ def executor_view(configuration: Configuration, name: str, path: str) -> Executo
     return ExecutorView(
         executor=name,
         type=config.type,
-        roles=tuple(role for role, bound in configuration.bindings.items() if bound == name),
+        roles=tuple(role for role in configuration.bindings if name in configuration.bound(role)),
         binary=executor.binary,
         path=find_program(executor.binary, path),
         can_resume=executor.supports_resumption,

@@ -7,8 +7,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
 from sow.cli import late_click as click
 from sow.cli.arguments import here, task_argument
 from sow.cli.output import echo_json, json_option
@@ -72,22 +70,16 @@ def diff(
 
 
 def _change(workspace: "Workspace", task: "Task", *, patch: bool, stat: bool) -> "TaskChange":
-    from sow.clones.main_checkout import known_settings, main_checkout
-    from sow.clones.task_diff import everybodys_change, task_change
+    from sow.clones.whole_change import change_of_task
     from sow.git.git_errors import NoRepository
 
     try:
-        if task.clone is UNSET:
-            return everybodys_change(workspace.root, patch=patch, stat=stat)
-        main = main_checkout(workspace, known_settings(workspace))
+        return change_of_task(workspace, task, patch=patch, stat=stat)
     except NoRepository as error:
         raise StateError(
             f"{error.message}: sow cannot tell what was changed",
             hint=f"Its agents' own reports: sow task log {task.id}",
         ) from error
-    place = main.place(task)
-    facts = place.since(place.base or task.clone.base)
-    return task_change(main.repository, facts, main.project_branch, patch=patch, stat=stat)
 
 
 def _print_json(task: "Task", change: "TaskChange") -> None:

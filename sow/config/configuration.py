@@ -66,9 +66,13 @@ class Configuration(msgspec.Struct, frozen=True):
     executors: Mapping[str, ExecutorConfig]
     """By name: the built-in ones first, then the file's own in its order."""
     bindings: Mapping[str, str]
-    """Role to executor name. The executor may not exist: `binding` tells."""
+    """Role to the name of its first executor, which may not exist: `binding` tells."""
     origins: Mapping[Key, Origin]
     """The origin of every value, by its place in the file."""
+    fallbacks: Mapping[str, tuple[str, ...]] = {}
+    """Role to the executors that follow its first one; without those roles that have only one."""
+    hands_over: bool = False
+    """Whether a session that has begun is handed over where its executor cannot go on."""
     repository_path: Path | None = None
     """The repository's settings, which need not exist; None outside a repository."""
     prices: "Prices" = {}
@@ -117,8 +121,18 @@ class Configuration(msgspec.Struct, frozen=True):
             raise ExecutorError(f"unknown executor: {name}", hint="\n".join(lines))
         return found
 
+    def bound(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's executors in their order; none for an unknown role."""
+        first = self.bindings.get(role)
+        return () if first is None else (first, *self.fallbacks.get(role, ()))
+
+    @property
+    def all_bound(self) -> frozenset[str]:
+        """The names of all executors that a role is bound to."""
+        return frozenset(name for role in self.bindings for name in self.bound(role))
+
     def binding(self, role: str) -> Binding:
-        """Return the executor bound to `role`, one of the roles the configuration was loaded for.
+        """Return the first executor bound to `role`, which the configuration was loaded for.
 
         Raises ExecutorError.
         """

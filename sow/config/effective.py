@@ -19,6 +19,7 @@ from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
 from sow.config.units import write_duration, write_duration_or_never, write_size
+from sow.schema.config import FallbackResume
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"
@@ -33,7 +34,12 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     for name in configuration.executors:
         yield from executor_settings(configuration, name)
     for role, executor in configuration.bindings.items():
-        yield _setting(configuration, ("agents", "bindings", role), executor)
+        names = configuration.bound(role)
+        bound = list(names) if len(names) > 1 else executor
+        yield _setting(configuration, ("agents", "bindings", role), bound)
+    if configuration.fallbacks or configuration.hands_over:
+        rule = FallbackResume.HANDOVER if configuration.hands_over else FallbackResume.STAY
+        yield _setting(configuration, ("agents", "fallback_resume"), rule.value)
     for field, key in WORKER_KEYS.items():
         yield _setting(configuration, ("worker", key), getattr(configuration.worker, field))
     yield _setting(configuration, ("retry", "on_quota"), configuration.retry_on_quota)

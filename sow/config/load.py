@@ -29,13 +29,14 @@ from sow.config.features import read_features
 from sow.config.merge import merge_executor, merge_worker
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin, from_environment
 from sow.config.prices import price_keys, prices_of
-from sow.config.rules import check_executor, check_roles, executor_type, nearest
+from sow.config.rules import check_executor, check_lists, check_roles, executor_type, nearest
 from sow.config.source import Source, given, read_source, read_text, source_of
 from sow.paths import display_path
 from sow.schema.config import (
     AgentsSection,
     ApproveRule,
     ExecutorSection,
+    FallbackResume,
     RepositoryConfigFile,
     RetrySection,
     ReviewRule,
@@ -56,6 +57,7 @@ ONLY_THE_USERS = {
     "notify": "only the user decides which commands run on their machine",
 }
 """The sections that the repository's file cannot have, and why."""
+FALLBACK_RESUME = ("agents", "fallback_resume")
 
 
 def load_configuration(
@@ -74,7 +76,7 @@ def load_configuration(
     repository = read_settings(repository_path, path)
     agents = user.content.agents or AgentsSection()
     executors, executor_origins = _executors(user, agents.executors or {})
-    bindings, binding_origins = _bindings(user, agents.bindings or {}, roles, environ)
+    bound, binding_origins = _bindings(user, agents.bindings or {}, roles, environ)
     worker, worker_origins = merge_worker(
         user.content.worker or WorkerSection(), repository.content.worker or WorkerSection()
     )
@@ -92,7 +94,9 @@ def load_configuration(
         retry_on_quota=retry["on_quota"],
         retry_worker_deaths=retry["worker_deaths"],
         executors=executors,
-        bindings=bindings,
+        bindings={role: names[0] for role, names in bound.items()},
+        fallbacks={role: names[1:] for role, names in bound.items() if names[1:]},
+        hands_over=agents.fallback_resume is FallbackResume.HANDOVER,
         prices=prices,
         features=features,
         origins=executor_origins
@@ -106,7 +110,8 @@ def load_configuration(
         | notify_origins
         | _review_origin(repository.content)
         | batch_origins(repository)
-        | {("approve",): FILE if user.content.approve else DEFAULT},
+        | {("approve",): FILE if user.content.approve else DEFAULT}
+        | {FALLBACK_RESUME: FILE if agents.fallback_resume else DEFAULT},
         repository_path=repository_path,
         clones=clones,
         batch_clones=in_clones(repository.content.batch),
@@ -194,23 +199,26 @@ def _executors(
 
 def _bindings(
     source: Source[UserConfigFile],
-    bound: Mapping[str, str | None],
+    bound: Mapping[str, str | list[str] | None],
     roles: Sequence[str],
     environ: Mapping[str, str],
-) -> tuple[dict[str, str], dict[Key, Origin]]:
+) -> tuple[dict[str, tuple[str, ...]], dict[Key, Origin]]:
+    """Return the executors of each role in their order; a variable names one alone."""
     check_roles(source, list(bound), roles)
-    bindings: dict[str, str] = {}
+    check_lists(source, bound)
+    bindings: dict[str, tuple[str, ...]] = {}
     origins: dict[Key, Origin] = {}
     for role in roles:
         variable = variable_for(role)
         override, written = environ.get(variable), bound.get(role)
         place = ("agents", "bindings", role)
         if override:
-            bindings[role], origins[place] = override, from_environment(variable)
+            bindings[role], origins[place] = (override,), from_environment(variable)
         elif written:
-            bindings[role], origins[place] = written, FILE
+            names = (written,) if isinstance(written, str) else tuple(written)
+            bindings[role], origins[place] = names, FILE
         else:
-            bindings[role], origins[place] = DEFAULT_EXECUTOR, DEFAULT
+            bindings[role], origins[place] = (DEFAULT_EXECUTOR,), DEFAULT
     return bindings, origins
 
 

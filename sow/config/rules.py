@@ -4,7 +4,7 @@ Owns those rules, and how a flag that only sow may set is found in `custom_args`
 of each type stand in its description. Merging is `config.merge`; the shapes are `schema.config`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
 
@@ -127,6 +127,23 @@ def check_roles(source: Source[UserConfigFile], bound: Sequence[str], roles: Seq
                 reason=f"unknown agent {role!r}; {nearest(role, roles)}",
                 remedy="`sow agent list` shows the agents.",
             )
+
+
+def check_lists(
+    source: Source[UserConfigFile], bound: Mapping[str, str | list[str] | None]
+) -> None:
+    """Raise InvalidConfiguration for an executor that a role names twice."""
+    for role, names in bound.items():
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            if name in (names or ())[:index]:
+                raise source.fault(
+                    "agents",
+                    "bindings",
+                    role,
+                    index,
+                    reason=f"{name} is named twice",
+                    remedy="Name each executor once, in the order in which they are tried.",
+                )
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

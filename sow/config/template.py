@@ -19,6 +19,7 @@ from sow.config.defaults import (
 from sow.config.features import executor_examples
 from sow.config.units import write_duration, write_size
 from sow.paths import display_path
+from sow.schema.config import FallbackResume
 from sow.schema.executor_type import ExecutorType
 from sow.schema.notification import MEANINGS
 
@@ -96,10 +97,14 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
             yield from _executor("my-agent", kind, CUSTOM)
             yield ""
     yield "  # Bindings: which executor handles which agent role"
-    yield '  # Change one to "cursor" to use Cursor for that role'
+    yield '  # Change one to "cursor" to use Cursor for that role. With ["claude-code", "cursor"]'
+    yield "  # a task begins with the next one if the first has reached a usage limit, is not"
+    yield "  # installed or is not logged in"
     yield "  bindings:"
     for role, does in roles.items():
         yield f'    {role + ":":<{ROLE_WIDTH}} "{DEFAULT_EXECUTOR}"  # {does}'
+    resume = f"  # fallback_resume: {FallbackResume.HANDOVER}"
+    yield _line(resume, "Hands begun sessions over, too; default: stay")
 
 
 def _executor(name: str, kind: ExecutorType, keys: Mapping[str, Line]) -> Iterator[str]:

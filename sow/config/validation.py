@@ -60,7 +60,7 @@ def validate(
 
 def executors_in_use(configuration: Configuration) -> list[str]:
     """Return the executors that exist and that a role is bound to or a file speaks of."""
-    bound = set(configuration.bindings.values())
+    bound = configuration.all_bound
     return [
         name
         for name in configuration.executors
@@ -84,17 +84,22 @@ def _types(configuration: Configuration) -> str:
 def _bindings(configuration: Configuration) -> Iterator[Finding]:
     """Yield an error for each role that is bound to nothing."""
     lost = [
-        role for role, name in configuration.bindings.items() if name not in configuration.executors
+        (role, name)
+        for role in configuration.bindings
+        for name in configuration.bound(role)
+        if name not in configuration.executors
     ]
     if not lost:
         yield _passed("bindings", "All bindings reference defined executors")
-    for role in lost:
-        yield _lost_binding(configuration, role)
+    for role, name in lost:
+        yield _lost_binding(configuration, role, name)
 
 
-def _lost_binding(configuration: Configuration, role: str) -> Finding:
-    place = ("agents", "bindings", role)
-    name, variable = configuration.bindings[role], configuration.origin(*place).variable
+def _lost_binding(configuration: Configuration, role: str, name: str) -> Finding:
+    place: tuple[str | int, ...] = ("agents", "bindings", role)
+    variable = configuration.origin("agents", "bindings", role).variable
+    if role in configuration.fallbacks:
+        place = (*place, configuration.bound(role).index(name))
     remedy = f"Available executors: {', '.join(configuration.executors)}"
     if variable:
         text = f"{variable} names an unknown executor: {name}"

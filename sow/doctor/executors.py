@@ -23,7 +23,7 @@ from sow.doctor.clis import missing_flags, refusal_of_sow, signs_of_login
 from sow.environment import agent_environment
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
-from sow.executors.registry import make_executor
+from sow.executors.registry import is_installed, make_executor
 from sow.findings import Finding, Level
 
 SECONDS = 15.0
@@ -116,19 +116,35 @@ def examine_executors(
         return answers[argv]
 
     for name in only or configuration.executors:
-        need = _need(configuration, name, asked_for=bool(only))
+        need = _need(configuration, name, environ, asked_for=bool(only))
         yield from _examine(need, environ, cwd, asked)
 
 
-def _need(configuration: Configuration, name: str, *, asked_for: bool) -> Need:
+def _need(
+    configuration: Configuration, name: str, environ: Mapping[str, str], *, asked_for: bool
+) -> Need:
     executor = make_executor(configuration.executor(name))
-    roles = tuple(role for role, bound in configuration.bindings.items() if bound == name)
-    if roles or asked_for:
+    roles = tuple(role for role in configuration.bindings if name in configuration.bound(role))
+    if asked_for or any(not _has_other(configuration, role, name, environ) for role in roles):
         level = Level.ERROR
+    elif roles:
+        level = Level.WARNING
     else:
         in_use = name in executors_in_use(configuration)
         level = Level.WARNING if in_use else Level.NOTE
     return Need(executor, roles, level)
+
+
+def _has_other(
+    configuration: Configuration, role: str, name: str, environ: Mapping[str, str]
+) -> bool:
+    """Whether another executor of a role could take the place of the one called `name`."""
+    others = [each for each in configuration.bound(role) if each != name]
+    return any(
+        is_installed(configuration.executors[each], environ.get("PATH"))
+        for each in others
+        if each in configuration.executors
+    )
 
 
 def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) -> Iterator[Finding]:

@@ -102,7 +102,7 @@ def _unset(
     worker: WorkerRecord, theirs: Mapping[str, str], configuration: Configuration
 ) -> Iterator[Finding]:
     """Yield the `${NAME}`s of the configuration that are not set for this worker."""
-    bound = set(configuration.bindings.values())
+    bound = configuration.all_bound
     for executor, variable, name in references(configuration.path):
         if name not in theirs:
             place = f"agents.executors.{executor}.env.{variable}"

@@ -33,6 +33,17 @@ def make_executor(config: "ExecutorConfig") -> "Executor":
     return executor_class(config.type)(config)
 
 
+def is_installed(config: "ExecutorConfig", path: str | None) -> bool:
+    """Whether the program of an executor is on `path`."""
+    from sow.executors.executor_errors import ExecutorBinaryNotFound  # few ask
+
+    try:
+        make_executor(config).validate_availability(path)
+    except ExecutorBinaryNotFound:
+        return False
+    return True
+
+
 def can_resume(config: "Configuration", task: "Task") -> bool:
     """Whether the executor continues a session; true where it is not known, and a call says so."""
     name = config.bindings.get(task.assigned_agent, "")

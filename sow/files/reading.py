@@ -158,14 +158,14 @@ def _kind(mode: int) -> str:
     return next((f"it is {name}, not a file" for holds, name in KINDS if holds(mode)), "")
 
 
-def read_tail(path: Path) -> str:
-    """Return the last 8 KiB of a file, undecodable bytes replaced; empty if there is none."""
+def read_tail(path: Path, most: int = TAIL_BYTES) -> str:
+    """Return the last `most` bytes of a file (8 KiB), undecodable ones replaced; else nothing."""
     try:
         descriptor = open_regular(path)
     except (OSError, NotAFile):
         return ""
     try:
-        start = max(0, os.fstat(descriptor).st_size - TAIL_BYTES)
-        return os.pread(descriptor, TAIL_BYTES, start).decode("utf-8", "replace")
+        start = max(0, os.fstat(descriptor).st_size - most)
+        return os.pread(descriptor, most, start).decode("utf-8", "replace")
     finally:
         os.close(descriptor)

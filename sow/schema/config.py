@@ -76,11 +76,25 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     budget: BudgetSection | None = None
 
 
+class FallbackResume(StrEnum):
+    """What becomes of a session that has begun when its executor cannot go on."""
+
+    STAY = "stay"
+    """It waits, or fails, with its executor."""
+    HANDOVER = "handover"
+    """A new session begins with the next executor of its role, with a composed hand-over."""
+
+
+Bound = NonEmptyText | Annotated[list[NonEmptyText], Meta(min_length=1)]
+
+
 class AgentsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents`."""
 
     executors: dict[str, ExecutorSection | None] | None = None
-    bindings: dict[str, NonEmptyText | None] | None = None
+    bindings: dict[str, Bound | None] | None = None
+    """Role to executor; to several, in the order in which they are tried."""
+    fallback_resume: FallbackResume | UnsetType | None = UNSET
 
 
 class WorkerSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ Owns the words for their states; why an attempt can end is `causes`, and all SQL
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET
 
 from sow.ids import AttemptId, BatchId, JobId, ProjectId, TaskId, WorkerId
 from sow.schema.amounts import Amounts, ReachedLimit, ScopeKind
@@ -15,9 +16,11 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.job_terms import (
     AuthorTerms,
     CheckTerms,
+    Fallback,
     JobTerms,
     MergeTerms,
     MergeWay,
+    NextExecutor,
     ReviewTerms,
     tasks_of,
 )
@@ -242,6 +245,32 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def executor_name(self) -> str:
         """The name of its executor; empty where it has none."""
         return self.executor.name if self.executor is not None else ""
+
+    @property
+    def fallback(self) -> Fallback:
+        """The other executors of its role; empty where there are none."""
+        terms = self.terms
+        found = terms.fallback if isinstance(terms, AuthorTerms | ReviewTerms) else UNSET
+        return Fallback() if found is UNSET else found
+
+    @property
+    def executors_limits(self) -> Amounts | None:
+        """What the agents of its executor may use together."""
+        return self.budgets.executor if self.budgets is not None else None
+
+    def limits_by(self, following: NextExecutor) -> dict[str, Budgets | None]:
+        """Return what limits it where the next executor goes on, as a change of its record."""
+        if self.budgets is None and following.limits is None:
+            return {}
+        bound = self.budgets or Budgets()
+        return {"budgets": msgspec.structs.replace(bound, executor=following.limits)}
+
+    @property
+    def executor_names(self) -> tuple[str, ...]:
+        """Its executor, those before it, and those that may take its place."""
+        others = self.fallback
+        left = (each.name for each in others.left)
+        return (*left, self.executor_name, *(each.executor.name for each in others.next))
 
     @property
     def was_cut_off(self) -> bool:

@@ -7,8 +7,12 @@ jobs that an earlier version of this sow has placed.
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from sow.ids import TaskId
+from sow.schema.amounts import Amounts
+from sow.schema.causes import Cause
+from sow.schema.executor import ExecutorConfig
 
 
 class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_field="kind"):
@@ -21,11 +25,49 @@ class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_fie
     the one that the task began at. None of an ordinary check."""
 
 
+class NextExecutor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An executor that takes the place of another one in a job."""
+
+    executor: ExecutorConfig
+    limits: Amounts | None = None
+    """What its agents may use together, as it stood when the job was placed."""
+
+
+class LeftExecutor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An executor whose place in a job another one has taken."""
+
+    name: str
+    cause: Cause
+    reason: str = ""
+    """Its CLI's own words, or ours; the first line."""
+    attempt: int = 0
+    """The number of the job's last attempt by it or before it; 0 where there is none."""
+    until: float | None = None
+    """When its usage limit resets, in seconds since the epoch, where that is known."""
+    session: str | None = None
+    """The begun session that was handed over; None where nothing had begun."""
+    hands_over: bool = False
+    """Whether its work had begun, so that the next executor was handed it over."""
+
+
+class Fallback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The other executors of a job's role, as its binding named them when the job was placed."""
+
+    next: tuple[NextExecutor, ...] = ()
+    """Those that may take its place still, in their order."""
+    left: tuple[LeftExecutor, ...] = ()
+    """Those that came before the present one, in the order in which they were left."""
+    hands_over: bool = False
+    """Whether a session that has begun is handed over to the next one."""
+
+
 class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_field="kind"):
     """What the agent who does a task was asked for besides the prompt."""
 
     clone: bool = False
     """Whether it works in a clone of its own, which is made for a task that has none."""
+    fallback: Fallback | UnsetType = UNSET
+    """Who takes the place of its executor; left out where its role has only one."""
 
 
 class MergeWay(StrEnum):
@@ -64,6 +106,8 @@ class ReviewTerms(msgspec.Struct, frozen=True, kw_only=True, tag="review", tag_f
     """The commit on which the work stands; None where there is no git."""
     dialect: str | None = None
     """The dialect of its own session's CLI, once that is made; None where that has only one."""
+    fallback: Fallback | UnsetType = UNSET
+    """Who takes the place of its executor; left out where its role has only one."""
 
 
 JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
@@ -73,3 +117,14 @@ JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
 def tasks_of(terms: JobTerms | None) -> tuple[TaskId, ...]:
     """Return the tasks that terms name; none where a job's own task is the only one."""
     return terms.tasks if isinstance(terms, MergeTerms) else ()
+
+
+def with_fallback(terms: JobTerms | None, fallback: Fallback) -> JobTerms:
+    """Return the terms of an agent's job with the other executors of its role.
+
+    The dialect of a review's session was that of the executor before.
+    """
+    if isinstance(terms, ReviewTerms):
+        return msgspec.structs.replace(terms, dialect=None, fallback=fallback)
+    own = terms if isinstance(terms, AuthorTerms) else AuthorTerms()
+    return msgspec.structs.replace(own, fallback=fallback)

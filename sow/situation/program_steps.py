@@ -38,7 +38,7 @@ def missing_programs(
         return {}
     going_on = [task for task in tasks if task.status not in ENDED]
     roles = [*(task.assigned_agent for task in going_on), REVIEWER]
-    names = [configuration.bindings.get(role, "") for role in roles]
+    names = [name for role in roles for name in configuration.bound(role)]
     names += [task.session.executor for task in going_on if task.session is not UNSET]
     found = {name: _missing(caller, configuration, name) for name in dict.fromkeys(names)}
     return {name: error for name, error in found.items() if error is not None}
@@ -86,22 +86,26 @@ def _executors(command: str, now: Situation) -> Iterator[str]:
 
 def executors_of(command: str, now: Situation) -> Iterator[str]:
     """Yield the executors whose runs a command begins."""
-    bindings = now.configuration.bindings if now.configuration is not None else {}
     if command.startswith(REVIEWS):
-        yield bindings.get(REVIEWER, "")
+        yield _player(REVIEWER, now)
     elif command.startswith(STARTS):
-        yield bindings.get(LEADS, "")
+        yield _player(LEADS, now)
     words = command.partition('"')[0].split()
     for task in now.tasks:
         if task.id in words and not command.startswith(REVIEWS):
             goes_on = command.startswith(ON_SESSION) and task.session is not UNSET
-            own = bindings.get(task.assigned_agent, "")
+            own = _own_executor(task, now)
             yield task.session.executor if goes_on and task.session is not UNSET else own
 
 
 def _own_executor(task: Task, now: Situation) -> str:
-    bindings = now.configuration.bindings if now.configuration is not None else {}
-    return bindings.get(task.assigned_agent, "")
+    return _player(task.assigned_agent, now)
+
+
+def _player(role: str, now: Situation) -> str:
+    """Return the first executor of a role whose program is there; the first one where none is."""
+    names = now.configuration.bound(role) if now.configuration is not None else ()
+    return next((name for name in names if name not in now.lacking), names[0] if names else "")
 
 
 def _rest(remedy: Remedy, now: Situation) -> Iterator[Remedy]:

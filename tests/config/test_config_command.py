@@ -207,6 +207,26 @@ def test_show_as_json(place, capsys, monkeypatch):
     assert record["origins"]["worker.concurrency"] == "default"
 
 
+def test_show_prints_a_role_s_list_as_a_configuration_that_loads(place, capsys):
+    place.write_text("agents: {bindings: {architect: [cursor, nix], planner: [codex]}}")
+
+    lines = [" ".join(line.split()) for line in shown(capsys, "show").splitlines()]
+    assert 'architect: ["cursor", "nix"] # (from config file; no such executor: nix)' in lines
+    assert 'planner: "codex" # (from config file)' in lines
+    assert 'fallback_resume: "stay" # (default)' in lines
+    record = json.loads(shown(capsys, "show", "--json"))
+    assert record["settings"]["agents"]["bindings"]["architect"] == ["cursor", "nix"]
+    place.write_text(shown(capsys, "show"))
+    again = json.loads(shown(capsys, "show", "--json"))
+    assert again["settings"]["agents"] == record["settings"]["agents"]
+
+
+def test_show_says_nothing_of_lists_where_there_are_none(place, capsys):
+    place.write_text("agents: {bindings: {planner: codex}}")
+
+    assert "fallback_resume" not in shown(capsys, "show")
+
+
 def test_a_fault_is_shown_with_exit_code_3(place, capsys):
     place.write_text("agents:\n  bindings:\n    implementor: cursor\n")
 

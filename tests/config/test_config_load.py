@@ -337,3 +337,34 @@ def test_a_file_that_was_named_must_be_there_for_whoever_acts_by_it(tmp_path):
     assert not load_named(environ={}, **named).exists
     path.touch()
     assert load_named(environ={"SOW_CONFIG": str(path)}, **named).exists
+
+
+def test_a_role_has_one_executor_or_several_in_their_order(load):
+    text = "agents: {bindings: {implementer: [cursor, claude-code], planner: [codex]}}"
+    configuration = load(text)
+
+    assert configuration.bound("implementer") == ("cursor", "claude-code")
+    assert configuration.bindings["implementer"] == "cursor"
+    assert configuration.binding("implementer").executor.name == "cursor"
+    assert configuration.bound("planner") == ("codex",)
+    assert configuration.bound("reviewer") == ("claude-code",)
+    assert configuration.fallbacks == {"implementer": ("claude-code",)}
+    assert configuration.all_bound == {"cursor", "claude-code", "codex"}
+    assert not configuration.hands_over
+
+
+def test_a_variable_names_one_executor_in_the_place_of_a_list(load):
+    text = "agents: {bindings: {implementer: [cursor, claude-code]}}"
+    configuration = load(text, environ={"SOW_AGENTS_IMPLEMENTER": "codex"})
+
+    assert configuration.bound("implementer") == ("codex",)
+
+
+@pytest.mark.parametrize(("word", "hands_over"), [("handover", True), ("stay", False), ("", False)])
+def test_begun_sessions_are_handed_over_where_the_user_says_so(load, word, hands_over):
+    configuration = load(f"agents: {{fallback_resume: {word}}}")
+
+    assert configuration.hands_over is hands_over
+    assert configuration.origin("agents", "fallback_resume").label == (
+        "from config file" if word else "default"
+    )

@@ -133,6 +133,15 @@ FAULTS = {
 }
 
 
+FAULTS["undefined executor in a list"] = (
+    "agents:\n  bindings:\n    tester:\n      - cursor\n      - cursr\n",
+    "bindings",
+    5,
+    "agents.bindings.tester[1]",
+    ["yaml", "schema", "types"],
+)
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_told_with_line_key_and_reason(installed, name):
     text, check, line, key, passed = FAULTS[name]

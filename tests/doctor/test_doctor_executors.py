@@ -8,6 +8,7 @@ import pytest
 from doctor.clinic import Clinic
 from standins import CursorDialect, install_standins
 
+from sow.agents.roles import AGENTS
 from sow.doctor.executors import ask
 
 pytestmark = pytest.mark.slow
@@ -142,6 +143,24 @@ def test_a_program_of_the_users_own_is_not_started(clinic: Clinic) -> None:
     clinic.site.configure({"agents": {"executors": {"mine": mine}, "bindings": {"tester": "mine"}}})
     assert f"✓ mine: mine ({path.with_name('mine')}), plays tester\n" in clinic.examine().out
     assert not log.exists()
+
+
+def test_all_executors_of_a_list_are_looked_at(clinic: Clinic) -> None:
+    """One that is missing is an error only where none could take its place."""
+    names = ["cursor", "windsurf"]
+    bindings = {agent.name: names for agent in AGENTS}
+    clinic.site.configure({"agents": {"bindings": bindings}})
+
+    def levels() -> list[str]:
+        found = {each["executor"]: each for each in clinic.findings() if "binary" in each}
+        assert all("tester" in found[name]["roles"] for name in names)
+        return [found[name]["level"] for name in names]
+
+    assert levels() == ["ok", "ok"]
+    clinic.without("windsurf")
+    assert levels() == ["ok", "warning"]
+    clinic.without("cursor-agent")
+    assert levels() == ["error", "error"]
 
 
 def test_named_executors_are_looked_at_alone(clinic: Clinic) -> None:

@@ -144,7 +144,28 @@ def test_agents_as_json(capsys):
     list_agents.for_click.main(["--json"], standalone_mode=False)
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [record["agent"] for record in records] == [agent.name for agent in AGENTS]
-    assert all(set(record) == {"agent", "description", "capabilities"} for record in records)
+    assert all(
+        set(record) == {"agent", "description", "capabilities", "executors"} for record in records
+    )
+
+
+def test_a_list_of_executors_is_shown(capsys, tmp_path, monkeypatch):
+    path = tmp_path / "config.yaml"
+    path.write_text("agents: {bindings: {tester: [codex, cursor]}}")
+    monkeypatch.setenv("SOW_CONFIG", str(path))
+    list_agents.for_click.main([], standalone_mode=False)
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["NAME", "EXECUTORS", "DESCRIPTION", "CAPABILITIES"]
+    (row,) = [row for row in rows if row.startswith("tester ")]
+    assert row[head.index("EXECUTORS") :].startswith("codex, cursor  ")
+    list_agents.for_click.main(["--json"], standalone_mode=False)
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    named = {record["agent"]: record["executors"] for record in records}
+    assert (named["tester"], named["planner"]) == (["codex", "cursor"], ["claude-code"])
+    path.write_text("agents: [")
+    list_agents.for_click.main(["--json"], standalone_mode=False)
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {record["executors"] for record in records} == {None}
 
 
 def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):

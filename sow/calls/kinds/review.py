@@ -28,10 +28,10 @@ from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
 from sow.schema.job import Job
-from sow.schema.job_terms import ReviewTerms
+from sow.schema.job_terms import ReviewTerms, with_fallback
 from sow.schema.task import Task
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
+from sow.state.tasks import find_task, read_task
 from sow.state.verdicts import refuse_unjudged
 
 REVIEWER = "reviewer"
@@ -64,9 +64,17 @@ class ReviewKind(CallKind):
         if isinstance(found, Placed):
             return replace(found, job=attached(database, request, found.job))
         wanted = admitted(database, config, request, found.job, now=caller.now())
+        if wanted.fallback.next:
+            from sow.calls.choosing import with_limits  # few roles have several executors
+
+            wanted = with_limits(database, config, request, wanted, now=caller.now())
         job = queue_unmarked(caller, database, wanted, waiter)
         workers.wake(caller.workspace)
-        return Placed(job, notes=notes_on(job))
+        if job.fallback.left:
+            from sow.attempts.fallback_entry import log_choice  # few roles have several executors
+
+            log_choice(find_task(caller.workspace, job.task_id).folder, job, caller.now())
+        return Placed(job, notes=(*job.warnings, *notes_on(job)))
 
 
 class AdmittedReview(NamedTuple):
@@ -93,8 +101,28 @@ def find_or_admit_review(
             return found
     refuse_unjudged(task)
     refuse_strays(caller.workspace, database, TaskId(task.id))
-    make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
-    return AdmittedReview(wanted, task)
+    return AdmittedReview(_with_free_executor(caller, database, config, wanted), task)
+
+
+def _with_free_executor(
+    caller: Caller, database: Database | None, config: Configuration, wanted: Job
+) -> Job:
+    """Return a review by the first executor of its role that nothing stands in the way of.
+
+    Raises ExecutorBinaryNotFound, NoneInstalled.
+    """
+    others = config.bound(wanted.agent)[1:]
+    if not others:
+        make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
+        return wanted
+    # Few roles have several executors.
+    from sow.calls.choosing import choose
+
+    executors = [wanted.agents_executor, *map(config.executor, others)]
+    hands_over = config.hands_over
+    choice = choose(caller, database, wanted.agent, executors, hands_over=hands_over)
+    terms = with_fallback(wanted.terms, choice.fallback)
+    return replace(wanted, executor=choice.executor, terms=terms, warnings=choice.notes)
 
 
 def _find_same(
@@ -121,7 +149,7 @@ def _is_same(job: Job, wanted: Job) -> bool:
     return (
         job.verb is wanted.verb
         and job.agent == wanted.agent
-        and job.executor_name == wanted.executor_name
+        and wanted.executor_name in job.executor_names
         and job.prompt == wanted.prompt
         and job.judged_commit == wanted.judged_commit
     )

@@ -19,11 +19,18 @@ from sow.calls.idempotency import find_same
 from sow.calls.job_end import give_back, undo
 from sow.calls.kinds import CallKind
 from sow.calls.request import Known, Placed, Request, Resolved
-from sow.calls.resolution import is_wanted_by_now, job_for, notes_on_tree, resolve, with_clone
+from sow.calls.resolution import (
+    is_wanted_by_now,
+    job_for,
+    notes_on_tree,
+    resolve,
+    with_clone,
+    with_free_executor,
+)
 from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
-from sow.errors import ExitCode, SowError, StateError
+from sow.errors import ExecutorError, ExitCode, SowError, StateError
 from sow.executors.session import Session, SessionSource
 from sow.features import parts
 from sow.ids import JobId, TaskId
@@ -206,6 +213,7 @@ def _take_task(
 ) -> None:
     session = mark.session if mark is not None else allocate_session(caller, resolved, job)
     _log_prompt(caller, resolved)
+    _log_choice(caller, resolved, job)
     _mark_task(caller, database, job, resolved, session, mark.draft if mark is not None else None)
 
 
@@ -243,7 +251,7 @@ def find_or_admit(
         from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks
 
         refuse_impossible(caller.workspace, resolved.task)
-    resolved.executor.validate_availability(caller.path_variable)
+    resolved = with_free_executor(caller, database, config, resolved)
     apart = with_clone(caller, database, config, resolved)
     notes = () if apart else notes_on_tree(config, resolved)
     return replace(resolved, clone=apart, notes=(*resolved.notes, *notes))
@@ -276,6 +284,10 @@ def insert(
             resolved = replace(resolved, clone=True)
         job = job_for(caller, config, resolved)
         job = admitted(database, config, resolved.request, job, now=caller.now())
+        if resolved.fallback is not None:
+            from sow.calls.choosing import with_limits  # few roles have several executors
+
+            job = with_limits(database, config, resolved.request, job, now=caller.now())
         if last is not None and last.owes_task:
             job = replace(job, prior_status=last.outcome_status)
             jobs.pay_task(database, last.id)
@@ -298,7 +310,12 @@ def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | 
 
         return run_session_command(argv, job, caller.workspace.root, caller.environ)
 
-    return resolved.executor.create_session(run)
+    try:
+        return resolved.executor.create_session(run)
+    except ExecutorError:
+        if not job.fallback.next:
+            raise
+        return None  # its worker sees why, and whether another executor takes its place
 
 
 def _makes_session(resolved: Resolved) -> bool:
@@ -349,6 +366,15 @@ def _log_prompt(caller: Caller, resolved: Resolved) -> None:
         timestamp=format_time(caller.now()), agent=who, action=action, result="", text=text
     )
     append_entry(find_task(caller.workspace, resolved.task.id).folder, entry)
+
+
+def _log_choice(caller: Caller, resolved: Resolved, job: Job) -> None:
+    """Write into the task's log which executors this one takes the place of."""
+    if not job.fallback.left:
+        return
+    from sow.attempts.fallback_entry import log_choice  # of these few jobs alone
+
+    log_choice(find_task(caller.workspace, resolved.task.id).folder, job, caller.now())
 
 
 def _mark_task(

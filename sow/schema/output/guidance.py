@@ -16,6 +16,10 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     agent: fields.Agent
     description: Annotated[str, about("what it does")]
     capabilities: Annotated[str, about("what its executor must allow it to do")]
+    executors: Annotated[
+        tuple[str, ...] | None,
+        about("who plays it, in the order in which they are tried; null if no configuration loads"),
+    ]
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from sow.attempts.fallback import Way, after_left
 from sow.attempts.judge import report_of
 from sow.attempts.retry import Next, Step
 from sow.clones.tree_watch import Look, changed_between, look_at_tree
@@ -26,6 +29,7 @@ from worker.job_end import (
 from worker.kinds.base import Prepared, Recording
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.sweep import end_review_clone
+from worker.moving import log_move
 from worker.next_step import AgentKind, spent_by
 from worker.running import Running, read_record
 from worker.sweeping import in_background
@@ -103,10 +107,14 @@ class ReviewKind(AgentKind):
         A task that cannot be read any more (its folder is gone, say) ends its job as failed.
         """
         spent = spent_by(job, running, verdict, next_step)
+        if next_step.step in (Step.FAIL, Step.PARK):
+            verdict = replace(verdict, reason=after_left(job, verdict.reason))
         is_final, last = False, None
 
         def change(task: Task) -> Mapping[str, Any]:
             _refuse_outdated(context, job, verdict, next_step.step, task)
+            if next_step.way is not Way.STAY:
+                log_move(context, job, spent)
             return {}
 
         def record(task: Task) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from sow.attempts.fallback import since_left
 from sow.attempts.launch import environment_of, task_folder
 from sow.attempts.plan import begins
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
@@ -66,10 +67,11 @@ def prepare_review(
 
     Raises SowError where that cannot be started now, or ever.
     """
+    is_first, history = not history, since_left(job, history)
     task = read_task(context.workspace, TaskId(job.task_id))
     executor = make_executor(job.agents_executor)
     executor.validate_availability(job.path_variable)
-    seat = _seat(context, job, task, executor, history, paths)
+    seat = _seat(context, job, task, executor, paths, is_first=is_first)
     own = _with_session(context, job, lease, with_own_session(task, job, history), history)
     plan = plan_review(job, own, history, executor, seat.brief, workspace=context.workspace)
     folder = task_folder(context.workspace, task)
@@ -138,8 +140,9 @@ def _seat(
     job: Job,
     task: Task,
     executor: Executor,
-    history: Sequence[Attempt],
     paths: AttemptPaths,
+    *,
+    is_first: bool,
 ) -> Seat:
     """Return where the reviewer works: a throw-away clone, or the root for a task without one.
 
@@ -148,7 +151,7 @@ def _seat(
     """
     brief = brief_of(context.workspace, job, task, executor)
     if brief.commit is None:
-        orders = _orders(context, job, paths, CloneSettings(), is_first=not history)
+        orders = _orders(context, job, paths, CloneSettings(), is_first=is_first)
         return Seat(context.workspace.root / job.cwd, False, brief, orders)
     source = read_repository(context.workspace.repository_config)
     settings, _ = clone_settings(source)
@@ -157,7 +160,7 @@ def _seat(
         keys = needed_keys(job, source, context.workspace.repository_config)
         refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
     in_background(lambda: sweep_reviews_of(context, place.path.parent))
-    orders = _orders(context, job, paths, settings, is_first=not history)
+    orders = _orders(context, job, paths, settings, is_first=is_first)
     orders = msgspec.structs.replace(orders, commit=brief.commit, without=tuple(brief.left_out))
     return Seat(place.root, True, brief, orders)
 

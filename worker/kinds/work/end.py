@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.agents.roles import WITHOUT_FILES
+from sow.attempts.fallback import Way, after_left
 from sow.attempts.retry import Next, Step
 from sow.config.checks import review_is_required
 from sow.errors import ConfigurationError, StateError
@@ -43,6 +45,7 @@ from worker.job_end import (
     tell_of_end,
 )
 from worker.kinds.base import Recording
+from worker.moving import log_move, without_session
 from worker.next_step import spent_by
 from worker.running import Running
 from worker.task_state import (
@@ -105,6 +108,8 @@ def write_down(
     A task that cannot be written any more (its folder is gone, say) ends its job as failed.
     """
     spent = spent_by(job, running, verdict, next_step)
+    if next_step.step in (Step.FAIL, Step.PARK):
+        verdict = replace(verdict, reason=after_left(job, verdict.reason))
     try:
         _follow(context, running, job, verdict, next_step, spent, ending)
     except PutBack:
@@ -155,6 +160,9 @@ def _follow(
                 return {**session(task), **leaves(task, TaskStatus.FAILED, now)}
             case Step.DONE:
                 return {**session(counted), **addressed(counted), **word}
+            case _ if next_step.way is not Way.STAY:
+                log_move(context, job, spent)
+                return {**session(task), **without_session(job, task)}
             case _:
                 return session(task)
 

@@ -6,7 +6,7 @@ clone that is not there yet is made by a program of ours that becomes the agent'
 and end. The order of a start is `launch`; what an end does to the task is `end`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
+from sow.attempts.fallback import is_handed_over, since_left
 from sow.attempts.launch import (
     environment_of,
     executor_variables,
@@ -43,7 +44,7 @@ from sow.git.view import view_of
 from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
-from sow.prompts.compose import CloneBrief
+from sow.prompts.compose import CloneBrief, HandOver
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
@@ -220,6 +221,18 @@ def _log_loss(context: WorkerContext, job: Job, session_id: str) -> None:
     append_entry(find_task(context.workspace, TaskId(job.task_id)).folder, entry)
 
 
+def _handover(
+    context: WorkerContext, job: Job, task: Task, history: Sequence[Attempt]
+) -> Callable[[], HandOver] | None:
+    """Return what says what a new session takes over; None where it takes nothing over."""
+    if not is_handed_over(job):
+        return None
+    # Few sessions are handed over.
+    from worker.kinds.work.handing_over import hand_over
+
+    return lambda: hand_over(context, job, task, history)
+
+
 class WorkKind(AgentKind):
     """Jobs whose agent does its task."""
 
@@ -235,6 +248,7 @@ class WorkKind(AgentKind):
 
         Raises SowError where that cannot be started now, or ever.
         """
+        earlier, history = history, since_left(job, history)
         task = mark_started(context, job, lease, history)
         executor = make_executor(job.agents_executor)
         executor.validate_availability(job.path_variable)
@@ -254,6 +268,7 @@ class WorkKind(AgentKind):
             lost,
             workspace=context.workspace,
             clone=clone.brief if clone is not None else None,
+            handover=_handover(context, job, task, earlier),
         )
         inherited = agent_environment(context.environ)
         launch = launch_of(

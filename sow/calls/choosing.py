@@ -1,0 +1,106 @@
+"""Which executor of a role's list a call gets: the first that nothing stands in the way of.
+
+Owns what a call looks at: whether the program is installed, and whether another job waits for a
+usage limit of the executor. What is found out later is the worker's (`worker.moving`).
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sow.attempts.fallback import first_free, took_place
+from sow.calls.caller import Caller
+from sow.calls.features import admitted
+from sow.calls.request import Request
+from sow.clock import format_time
+from sow.config.configuration import Configuration
+from sow.errors import ExecutorError, SowError
+from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.executors.registry import make_executor
+from sow.jobs.database import Database
+from sow.jobs.usage_limits import limited_until
+from sow.schema.causes import Cause
+from sow.schema.executor import ExecutorConfig
+from sow.schema.job import Job
+from sow.schema.job_terms import Fallback, LeftExecutor, NextExecutor, with_fallback
+
+
+class NoneInstalled(ExecutorError):
+    """None of a role's executors has its program on PATH."""
+
+    def __init__(self, role: str, errors: Sequence[ExecutorBinaryNotFound]) -> None:
+        each = ", ".join(f"{error.executor} ({error.message})" for error in errors)
+        super().__init__(f"none of the executors of {role} can run: {each}", hint=errors[-1].hint)
+
+
+class Choice(Struct, frozen=True):
+    """Who does a job, and who takes its place."""
+
+    executor: ExecutorConfig
+    fallback: Fallback
+    notes: tuple[str, ...]
+    """What the caller should know, a sentence each."""
+
+
+def choose(
+    caller: Caller,
+    database: Database | None,
+    role: str,
+    executors: Sequence[ExecutorConfig],
+    *,
+    hands_over: bool,
+) -> Choice:
+    """Return which of a role's executors begins a task. Raises NoneInstalled."""
+    gone = [_obstacle(caller, database, executor) for executor in executors]
+    index = first_free([left.cause if left is not None else None for left, _ in gone])
+    if index is None:
+        raise NoneInstalled(role, [error for _, error in gone if error is not None])
+    left = [obstacle for obstacle, _ in gone[:index] if obstacle is not None]
+    following = [NextExecutor(executor=executor) for executor in executors[index + 1 :]]
+    chosen = executors[index]
+    return Choice(
+        executor=chosen,
+        fallback=Fallback(next=tuple(following), left=tuple(left), hands_over=hands_over),
+        notes=tuple(took_place(each, chosen.name) for each in left),
+    )
+
+
+def _obstacle(
+    caller: Caller, database: Database | None, executor: ExecutorConfig
+) -> tuple[LeftExecutor | None, ExecutorBinaryNotFound | None]:
+    """Return what stands in an executor's way; with the error where its program is missing."""
+    try:
+        make_executor(executor).validate_availability(caller.path_variable)
+    except ExecutorBinaryNotFound as error:
+        words = error.message
+        return LeftExecutor(name=executor.name, cause=Cause.MISSING_BINARY, reason=words), error
+    until = None
+    if database is not None:
+        until = limited_until(database, executor.name, now=caller.now())
+    if until is None:
+        return None, None
+    reason = f"another job has met it; it lasts until {format_time(until)}"
+    cause = Cause.RATE_LIMITED
+    return LeftExecutor(name=executor.name, cause=cause, reason=reason, until=until), None
+
+
+def with_limits(
+    database: Database, config: Configuration, request: Request, job: Job, *, now: float
+) -> Job:
+    """Return a job whose next executors have on record what limits each of them.
+
+    One that may not run under what limits the job is left out.
+    """
+    others = job.fallback
+    if not others.next:
+        return job
+    kept = []
+    for following in others.next:
+        try:
+            as_its = replace(job, executor=following.executor)
+            found = admitted(database, config, request, as_its, now=now)
+        except SowError:
+            continue
+        kept.append(replace(following, limits=found.executors_limits))
+    return replace(job, terms=with_fallback(job.terms, replace(others, next=tuple(kept))))

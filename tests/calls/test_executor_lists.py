@@ -1,0 +1,213 @@
+"""A role with several executors, as a call sees it: which one begins, and what the job keeps."""
+
+import pytest
+from calls.desk import SESSION, Desk
+from reports.job_cases import NOW
+
+from sow.calls.choosing import NoneInstalled
+from sow.calls.kinds import place
+from sow.calls.request import Placed, Request
+from sow.calls.resolution import resolve
+from sow.config.configuration import Configuration
+from sow.errors import ExecutorError
+from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.jobs import jobs
+from sow.jobs.usage_limits import limited_until
+from sow.schema.amounts import Amounts
+from sow.schema.causes import Cause
+from sow.schema.job import JobState, Verb
+from sow.schema.job_terms import AuthorTerms
+from sow.schema.task import TaskStatus
+
+LIST = {"agents": {"bindings": {"implementer": ["claude-code", "second", "third"]}}}
+EXECUTORS = {
+    "second": {"type": "command", "settings": {"command": ["second"], "resume": ["second"]}},
+    "third": {"type": "command", "settings": {"command": ["third"]}},
+}
+
+
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    """Return a desk with a task whose role has three executors, all of them installed."""
+    configure(desk)
+    desk.program("second")
+    desk.program("third")
+    desk.task()
+    return desk
+
+
+def configure(desk: Desk, *names: str, **agents: object) -> None:
+    bindings = {"implementer": list(names)} if names else LIST["agents"]["bindings"]
+    desk.configure({"agents": {"executors": EXECUTORS, "bindings": bindings, **agents}})
+
+
+def put(desk: Desk, request: Request) -> Placed:
+    return place(desk.caller, desk.database, desk.config, request, None)
+
+
+def without(desk: Desk, *programs: str) -> None:
+    for program in programs:
+        (desk.base / "bin" / program).unlink()
+
+
+def names(desk: Desk, placed: Placed) -> tuple[list[str], str, list[str]]:
+    """Return who was left, who begins and who follows."""
+    job = placed.job
+    left = [each.name for each in job.fallback.left]
+    return left, job.executor_name, [each.executor.name for each in job.fallback.next]
+
+
+def test_a_spawn_begins_with_the_first_and_keeps_the_list(desk: Desk) -> None:
+    placed = put(desk, desk.spawn())
+    assert names(desk, placed) == ([], "claude-code", ["second", "third"])
+    assert (placed.notes, placed.job.warnings) == ((), ())
+    assert not placed.job.fallback.hands_over
+
+
+def test_one_name_keeps_no_list(desk: Desk) -> None:
+    configure(desk, "claude-code")
+    placed = put(desk, desk.spawn())
+    assert placed.job.terms is None
+    row = desk.database.row("select terms from job")
+    assert row is not None
+    assert row["terms"] is None
+
+
+def test_one_name_and_a_clone_leave_the_record_as_it_was(desk: Desk) -> None:
+    job = desk.insert(terms=AuthorTerms(clone=True), task_id="020")
+    row = desk.database.row("select terms from job where id = ?", (job.id,))
+    assert row is not None
+    assert row["terms"] == '{"kind":"author","clone":true}'
+
+
+def test_a_variable_names_one(desk: Desk) -> None:
+    environ = {**desk.caller.environ, "SOW_AGENTS_IMPLEMENTER": "second"}
+    config = type(desk.caller)(desk.workspace, environ, desk.caller.cwd).load_configuration()
+    placed = place(desk.caller, desk.database, config, desk.spawn(), None)
+    assert names(desk, placed) == ([], "second", [])
+    assert placed.job.terms is None
+
+
+def test_a_program_that_is_missing_is_passed_over_and_told(desk: Desk) -> None:
+    without(desk, "claude", "second")
+    placed = put(desk, desk.spawn())
+    assert names(desk, placed) == (["claude-code", "second"], "third", [])
+    words = "claude-code is not installed (executor binary not found: claude): third took its place"
+    assert placed.notes[0] == placed.job.warnings[0] == words
+    assert desk.log().count("Goes on with third") == 2
+    assert {each.cause for each in placed.job.fallback.left} == {Cause.MISSING_BINARY}
+
+
+def test_without_any_program_all_are_named(desk: Desk) -> None:
+    without(desk, "claude", "second", "third")
+    with pytest.raises(NoneInstalled) as refusal:
+        put(desk, desk.spawn())
+    for name in ("claude-code", "second", "third"):
+        assert name in refusal.value.message
+    assert desk.read().status is TaskStatus.PENDING
+
+
+def test_an_unknown_name_is_refused_when_the_role_is_needed(desk: Desk) -> None:
+    configure(desk, "claude-code", "nix")
+    with pytest.raises(ExecutorError, match="unknown executor: nix"):
+        put(desk, desk.spawn())
+
+
+def test_a_limit_that_another_job_waits_for_is_passed_over(desk: Desk) -> None:
+    other = desk.insert(task_id="020", retry_at=NOW + 60)
+    jobs.change_job(desk.database, other.id, state=JobState.PARKED)
+    placed = put(desk, desk.spawn())
+    assert names(desk, placed) == (["claude-code"], "second", ["third"])
+    assert placed.job.fallback.left[0].until == NOW + 60
+    assert limited_until(desk.database, "claude-code", now=NOW, without=other.id) == NOW + 60
+
+
+def test_where_all_others_are_missing_the_limited_one_is_taken(desk: Desk) -> None:
+    other = desk.insert(task_id="020", retry_at=NOW + 60)
+    jobs.change_job(desk.database, other.id, state=JobState.PARKED)
+    without(desk, "second", "third")
+    assert names(desk, put(desk, desk.spawn())) == ([], "claude-code", ["second", "third"])
+
+
+def test_the_same_call_finds_the_job_by_any_of_its_executors(desk: Desk) -> None:
+    first = put(desk, desk.spawn())
+    without(desk, "claude")
+    again = put(desk, desk.spawn())
+    assert (again.attached, again.job.id) == (True, first.job.id)
+    configure(desk, "third", "second")
+    assert put(desk, desk.spawn()).job.id == first.job.id
+
+
+def test_a_resume_stays_with_the_executor_of_its_session(desk: Desk) -> None:
+    desk.change(status=TaskStatus.PAUSED)
+    desk.with_session(executor="second")
+    without(desk, "second")
+    with pytest.raises(ExecutorBinaryNotFound):
+        put(desk, desk.resume())
+    desk.program("second")
+    placed = put(desk, desk.resume())
+    assert names(desk, placed) == ([], "second", [])
+    assert (placed.job.terms, placed.notes) == (None, ())
+
+
+def test_a_resume_that_may_be_handed_over_knows_who_follows(desk: Desk) -> None:
+    configure(desk, fallback_resume="handover")
+    desk.change(status=TaskStatus.PAUSED)
+    desk.with_session(executor="second")
+    without(desk, "second")
+    placed = put(desk, desk.resume())
+    assert names(desk, placed) == ([], "second", ["third", "claude-code"])
+    assert placed.job.verb is Verb.RESUME
+    assert placed.job.fallback.hands_over
+    assert desk.read().session_id == SESSION
+
+
+def test_a_session_that_was_made_outside_of_the_list_may_go_to_all_of_it(desk: Desk) -> None:
+    configure(desk, "second", "third", fallback_resume="handover")
+    desk.with_session(executor="claude-code")
+    found = resolve(desk.caller, desk.config, desk.resume())
+    assert [each.name for each in found.others] == ["second", "third"]
+
+
+def test_fresh_goes_through_the_list_again(desk: Desk) -> None:
+    desk.change(status=TaskStatus.PAUSED)
+    desk.with_session(executor="claude-code")
+    without(desk, "claude")
+    placed = put(desk, desk.spawn(fresh=True))
+    assert names(desk, placed) == (["claude-code"], "second", ["third"])
+
+
+def test_each_executor_has_its_own_limits_and_one_that_cannot_keep_them_is_left_out(
+    desk: Desk,
+) -> None:
+    executors = {
+        "claude-code": {"budget": {"usd": 3.0}},
+        "second": {"type": "claude", "budget": {"usd": 2.0}},
+        "third": {**EXECUTORS["third"], "budget": {"usd": 1.0}},
+    }
+    desk.configure({"agents": {"executors": executors, "bindings": LIST["agents"]["bindings"]}})
+    placed = put(desk, desk.spawn())
+    assert names(desk, placed) == ([], "claude-code", ["second"])
+    assert placed.job.budgets is not None
+    assert placed.job.budgets.executor == Amounts(usd=3.0)
+    assert placed.job.fallback.next[0].limits == Amounts(usd=2.0)
+
+
+def test_a_review_begins_with_the_first_that_is_free(desk: Desk) -> None:
+    bindings = {"reviewer": ["claude-code", "second"]}
+    desk.configure({"agents": {"executors": EXECUTORS, "bindings": bindings}})
+    desk.change(status=TaskStatus.NEEDS_REVIEW)
+    without(desk, "claude")
+    request = Request(verb=Verb.REVIEW, task_id=desk.read().id)  # type: ignore[arg-type]
+    placed = put(desk, request)
+    assert names(desk, placed) == (["claude-code"], "second", [])
+    assert placed.job.warnings == placed.notes
+    assert put(desk, request).attached
+
+
+def test_the_configuration_lists_them(desk: Desk) -> None:
+    config: Configuration = desk.config
+    assert config.bound("implementer") == ("claude-code", "second", "third")
+    assert config.bound("tester") == ("claude-code",)
+    assert config.bound("nobody") == ()
+    assert config.bindings["implementer"] == "claude-code"

@@ -1,0 +1,94 @@
+"""What an agent is told that goes on with what another executor's agent has begun.
+
+Owns what is gathered and how much of each: the end of the log, the feedback that is still awaited,
+the change so far and the last words of the session. What cannot be read is left out: the new agent
+has the files themselves.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from sow.attempts.fallback import obstacle_words
+from sow.attempts.prompt_facts import awaited_feedback
+from sow.clones.whole_change import change_of_task
+from sow.errors import SowError
+from sow.executors.base import EventKind
+from sow.executors.registry import make_executor
+from sow.files import read_tail
+from sow.jobs import jobs
+from sow.prompts.compose import HandOver
+from sow.schema.job import Attempt, Job
+from sow.schema.job_terms import LeftExecutor
+from sow.schema.kinds import kind_of
+from sow.schema.task import Task
+from sow.state.log_writing import LOG_FILE
+from sow.state.tasks import find_task
+from worker.context import WorkerContext
+
+LOG_BYTES = 1 << 14
+FEEDBACK_CHARACTERS = 1 << 14
+"""Of each file."""
+PATCH_CHARACTERS = 1 << 15
+OUTPUT_BYTES = 1 << 19
+WORDS_CHARACTERS = 1 << 12
+MOST_TEXTS = 4
+"""How many of the last messages are quoted."""
+CUT = "(cut off)"
+
+
+def hand_over(context: WorkerContext, job: Job, task: Task, history: Sequence[Attempt]) -> HandOver:
+    """Return what the first prompt of a job's new session says of the work so far.
+
+    `history` are all of its attempts.
+    """
+    left = [each for each in job.fallback.left if each.hands_over][-1]
+    folder = find_task(context.workspace, task.id).folder
+    feedback = awaited_feedback(context.workspace, task)
+    return HandOver(
+        before=obstacle_words(left),
+        log=_end_of(read_tail(folder / LOG_FILE, LOG_BYTES)),
+        feedback=[(name, _beginning(text, FEEDBACK_CHARACTERS)) for name, text in feedback],
+        change=_change(context, task),
+        last_words=_last_words(context, left, history),
+    )
+
+
+def _end_of(text: str) -> str:
+    """Return the end of a log from the first line that is whole."""
+    return text if len(text.encode()) < LOG_BYTES else f"{CUT}\n{text.partition(chr(10))[2]}"
+
+
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n{CUT}"
+
+
+def _change(context: WorkerContext, task: Task) -> str:
+    """Return what differs by now as a patch; empty where nobody can tell, or nothing does."""
+    with suppress(SowError, OSError):
+        change = change_of_task(context.workspace, task, patch=True, stat=False)
+        return _beginning((change.patch or b"").decode("utf-8", "replace"), PATCH_CHARACTERS)
+    return ""
+
+
+def _last_words(context: WorkerContext, left: LeftExecutor, history: Sequence[Attempt]) -> str:
+    """Return the last messages of the session that was left, as far as their files are kept."""
+    config = context.configuration.executors.get(left.name)
+    if config is None:
+        return ""
+    executor = make_executor(config)
+    tried = [attempt for attempt in history if attempt.number <= left.attempt]
+    if left.session is not None:
+        tried = list(jobs.attempts_on(context.database, left.session))
+    texts: list[str] = []
+    for attempt in reversed(tried):
+        if kind_of(attempt).is_interactive:
+            continue
+        paths = context.workspace.attempt(attempt.job_id, attempt.number)
+        with suppress(SowError, OSError):
+            data = read_tail(paths.output, OUTPUT_BYTES).encode()
+            events = [event for event in executor.skim(data) if event.kind is EventKind.TEXT]
+            texts = [event.text for event in events if event.text.strip()] + texts
+        if len(texts) >= MOST_TEXTS:
+            break
+    words = "\n\n".join(texts[-MOST_TEXTS:])
+    return words if len(words) <= WORDS_CHARACTERS else f"{CUT} {words[-WORDS_CHARACTERS:]}"

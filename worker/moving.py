@@ -1,0 +1,133 @@
+"""A job that goes on with the next executor of its role, because its own cannot.
+
+Owns what a worker sees before an attempt (a missing program, a CLI that makes no session, a usage
+limit that others have met) and the writes: the task loses its session, and in the commit that gives
+the lease back the job's record has the next executor. So the queue takes it under that executor's
+limits, and a worker that dies before or after has lost nothing. What follows an attempt that has
+ended is decided in `worker.next_step`, by the same table (`sow.attempts.fallback`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import UNSET
+
+from sow.attempts.fallback import Way, moved, since_left, way_of
+from sow.attempts.fallback_entry import log_moves
+from sow.attempts.session_command import SessionNotMade
+from sow.clock import format_time
+from sow.errors import SowError
+from sow.executors.base import Observation, Verdict
+from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.executors.registry import make_executor
+from sow.ids import TaskId
+from sow.jobs import leases
+from sow.jobs.usage_limits import limited_until
+from sow.schema.causes import Cause
+from sow.schema.job import Attempt, Job, JobState, Lease
+from sow.schema.kinds import kind_of
+from sow.schema.task import Task
+from sow.state import transitions
+from sow.state.tasks import find_task, read_task
+from worker.context import WorkerContext, tell
+from worker.task_state import change_under_lease
+
+
+@dataclass(frozen=True)
+class Move:
+    """What keeps a job's executor from its next attempt, and how another one goes on."""
+
+    way: Way
+    verdict: Verdict
+    attempt: int
+    """The number of the job's last attempt; 0 where it has none."""
+
+
+def move_by_limit(context: WorkerContext, job: Job, history: Sequence[Attempt]) -> Move | None:
+    """Return how a job goes on that is about to begin with an executor whose limit others have met.
+
+    None where it begins: no limit is known, or each of the next executors has met its own.
+    """
+    if not job.fallback.next or since_left(job, history):
+        return None
+    now = context.now()
+
+    def limit(name: str) -> float | None:
+        return limited_until(context.database, name, now=now, without=job.id)
+
+    until = limit(job.executor_name)
+    if until is None or all(limit(each.executor.name) for each in job.fallback.next):
+        return None
+    words = f"another job has met it; it lasts until {format_time(until)}"
+    verdict = Verdict(Cause.RATE_LIMITED, words, resets_at=until)
+    return _move(job, history, verdict)
+
+
+def move_by_error(job: Job, history: Sequence[Attempt], error: SowError) -> Move | None:
+    """Return how a job goes on whose attempt could not be started; None where nobody takes over."""
+    match error:
+        case ExecutorBinaryNotFound():
+            return _move(job, history, Verdict(Cause.MISSING_BINARY, error.message))
+        case SessionNotMade():
+            executor = make_executor(job.agents_executor)
+            verdict = executor.classify(error.ending, Observation())
+            return _move(job, history, verdict)
+        case _:
+            return None
+
+
+def _move(job: Job, history: Sequence[Attempt], verdict: Verdict) -> Move | None:
+    way = way_of(job, verdict.cause, history)
+    number = history[-1].number if history else 0
+    return None if way is Way.STAY else Move(way, verdict, number)
+
+
+def move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
+    """Queue a job again that goes on with its next executor. Raises Fenced, EndIsAsked."""
+    now = context.now()
+    cause, reason = move.verdict.cause, move.verdict.reason
+
+    def change(task: Task) -> Mapping[str, Any]:
+        leases.refuse_if_asked(context.database, job.id)
+        log_move(context, job, changes)
+        return without_session(job, task)
+
+    def record(_task: Task) -> None:
+        leases.requeue(
+            context.database,
+            lease,
+            state=JobState.QUEUED,
+            retry_at=now,
+            now=now,
+            cause=cause,
+            reason=reason,
+            **changes,
+        )
+
+    session = None
+    if move.way is Way.HAND_OVER:
+        session = session_of(context, job)
+    changes = moved(job, move.way, move.verdict, attempt=move.attempt, session=session)
+    change_under_lease(context, job, lease, change, record)
+    tell(job, changes["warnings"][-1])
+
+
+def session_of(context: WorkerContext, job: Job) -> str | None:
+    """Return the session on a task's record."""
+    task = read_task(context.workspace, TaskId(job.task_id))
+    return None if task.session_id is UNSET else task.session_id
+
+
+def log_move(context: WorkerContext, job: Job, changes: Mapping[str, Any]) -> None:
+    """Say in the task's log that another executor takes over, as the job's record is to say it."""
+    left = changes["terms"].fallback.left
+    folder = find_task(context.workspace, TaskId(job.task_id)).folder
+    log_moves(folder, job, left[-1], len(left) - 1, changes["executor_name"], context.now())
+
+
+def without_session(job: Job, task: Task) -> Mapping[str, Any]:
+    """Return what takes the session of an executor that was left from its task."""
+    if not kind_of(job).makes_work or task.status in transitions.TERMINAL:
+        return {}
+    return transitions.clear_session(task)
