@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-versions test-browser check format bench proof dist clean
+.PHONY: help run test test-quick test-of test-versions test-browser check format executor bench proof dist clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,10 @@ check: $(FOR_WORK) ## Check format, lint, types and the import contract.
 format: $(FOR_WORK) ## Format the code and mend what the linter can mend.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+executor: $(FOR_WORK) ## Begin an executor for a CLI that sow does not know: make executor NAME=foo.
+	$(BIN)/python tests/executors/new_executor.py $(NAME)
+	$(BIN)/python tests/executors/compatibility.py
 
 test-browser: $(FOR_WORK) ## Look at the report's page in Chromium (apt-get install chromium), without a network.
 	$(BIN)/pytest -m browser tests/browser

@@ -84,7 +84,7 @@ class CodexExecutor(JsonExecutor, frozen=True):
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line tells; nothing for noise. Never raises."""
-        return tuple(event for each in decode_line(line, _decoder()) for event in _events(each))
+        return read_codex_line(line)
 
     def read(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines."""
@@ -224,6 +224,11 @@ def _decoder() -> msgspec.json.Decoder[Line]:
 @cache
 def _brief_decoder() -> msgspec.json.Decoder[Brief]:
     return msgspec.json.Decoder(Brief)
+
+
+def read_codex_line(line: bytes) -> tuple[Event, ...]:
+    """Return what a line of Codex's events tells; nothing for noise. Never raises."""
+    return tuple(event for each in decode_line(line, _decoder()) for event in _events(each))
 
 
 def _skim_line(line: bytes) -> tuple[Event, ...]:

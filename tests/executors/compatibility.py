@@ -11,7 +11,9 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from case_forms import Evidence
 from executor_cases import (
+    ADDED,
     CASES,
     COPILOT_RULES,
     FAULTS,
@@ -20,7 +22,6 @@ from executor_cases import (
     SOW_RULES,
     UUID,
     Case,
-    Evidence,
     Fault,
     SessionRow,
 )
@@ -100,6 +101,7 @@ SETTINGS = (
         "the same for a resume",
     ),
 )
+SETTINGS = (*SETTINGS, *(row for module in ADDED for row in module.SETTINGS))
 SETTINGS_INTRODUCTION = """## Settings
 
 What each setting becomes on the command line; `custom_args` are added to each. A resume carries

@@ -5,9 +5,11 @@
 """
 
 import json
-from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
-from sow.agent_clis.description import Evidence
+from case_forms import DOCS, REAL, STAND_IN, UUID, Case, Fault, SessionRow
+
 from sow.executors.cursor import Dialect
 from sow.executors.opencode import TOOLS as OPENCODE_TOOLS
 from sow.executors.session import Session, SessionSource
@@ -15,33 +17,12 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause, Verb
 
-UUID = "3f0c0b5e-1111-4222-8333-444455556667"
 COMMANDS = ("task show", "task set", "agent log", "prompt")
 """Of sow, that the agent of each case may run."""
 SOW_RULES = "Bash(sow task show:*),Bash(sow task set:*),Bash(sow agent log:*),Bash(sow prompt:*)"
 CLAUDE = ("claude", "-p", "--output-format", "stream-json", "--verbose")
 CURSOR = ("cursor-agent", "-p", "--trust", "--output-format", "stream-json")
 ASKING = ("--permission-mode", "acceptEdits", "--allowedTools")
-
-
-REAL = Evidence.REAL
-STAND_IN = Evidence.STAND_IN
-DOCS = Evidence.DOCS
-
-
-@dataclass(frozen=True)
-class Case:
-    """One command line: given these settings and this verb, exactly this argv."""
-
-    title: str
-    executor: str
-    config: ExecutorConfig
-    verb: Verb
-    argv: tuple[str, ...]
-    evidence: Evidence
-    session: Session | None = None
-    as_root: bool = False
-    env: tuple[tuple[str, str], ...] = ()
 
 
 def _claude(**settings: object) -> ExecutorConfig:
@@ -441,18 +422,6 @@ CASES: tuple[Case, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class SessionRow:
-    """How an executor comes by its sessions."""
-
-    executor: str
-    config: ExecutorConfig
-    source: SessionSource
-    resumes: bool
-    how: str
-    evidence: Evidence
-
-
 SESSION_ROWS: tuple[SessionRow, ...] = (
     SessionRow(
         "claude", _claude(), SessionSource.CHOSEN, True, "a UUID, chosen before the run", REAL
@@ -539,28 +508,6 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         REAL,
     ),
 )
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One ending: what the CLI does, and what it is taken for."""
-
-    title: str
-    config: ExecutorConfig
-    steps: tuple[dict[str, object], ...]
-    cause: Cause
-    reason: str
-    """What the reason must contain: the CLI's own words."""
-    resets_at: float | None = None
-    recording: str | None = None
-    """The real CLI's output of the same fault, by its name in tests/recordings."""
-    is_real: bool = False
-    """Whether the program that is run is no stand-in."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """How far it has been tried."""
-        return REAL if self.recording or self.is_real else STAND_IN
 
 
 def _claude_fault(
@@ -721,3 +668,12 @@ OTHER_FAULTS = (
 )
 
 FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *OTHER_FAULTS)
+
+
+ADDED = [
+    import_module(path.stem) for path in sorted(Path(__file__).resolve().parent.glob("cases_*.py"))
+]
+"""What `make executor` has begun: a module for each, with the same four tables."""
+CASES = (*CASES, *(row for module in ADDED for row in module.CASES))
+SESSION_ROWS = (*SESSION_ROWS, *(row for module in ADDED for row in module.SESSION_ROWS))
+FAULTS = (*FAULTS, *(row for module in ADDED for row in module.FAULTS))
