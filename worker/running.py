@@ -125,7 +125,8 @@ class OutputReader:
             self.seen = self.seen.after(event)
             if event.kind in STEPS:
                 self.steps += 1
-                self.open_tools += OPENS.get(event.kind, 0)
+                # A resume may begin with the answer of a tool that a killed run has called.
+                self.open_tools = max(0, self.open_tools + OPENS.get(event.kind, 0))
         if self._asked_for is not None:
             self.seen = self.seen.asked_for(self._asked_for)
 

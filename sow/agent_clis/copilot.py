@@ -8,12 +8,14 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Evidence,
     Fence,
     Home,
     HomePart,
     LoginFiles,
     Questions,
     Setting,
+    Tried,
 )
 from sow.schema.causes import Cause
 
@@ -22,12 +24,12 @@ CLI = AgentCli(
     built_in="copilot",
     binary="copilot",
     install="Install copilot: npm install -g @github/copilot",
-    remedy="Add it to agents.executors.{name}.settings.allowed_tools, such as"
-    " shell(make test:*), or set yolo_mode: true there.",
+    remedy="Add the program to agents.executors.{name}.settings.allowed_tools, such as"
+    " shell(make:*), or set yolo_mode: true there.",
     settings={
         "yolo_mode": Setting("true", "Nothing is asked and nothing refused"),
         "model": Setting('"claude-sonnet-4.5"', "As `copilot --model` takes it"),
-        "allowed_tools": Setting('["shell(make test:*)"]', "What it may run without yolo_mode"),
+        "allowed_tools": Setting('["shell(make:*)"]', "What it may run without yolo_mode"),
     },
     reserved_flags={
         "--": PROMPT,
@@ -38,25 +40,39 @@ CLI = AgentCli(
         "--output-format": OUTPUT,
         "-s": OUTPUT,
         "--silent": OUTPUT,
+        "--acp": OUTPUT,
         "--session-id": SESSION,
+        "-r": SESSION,
         "--resume": SESSION,
         "--continue": SESSION,
+        "--connect": SESSION,
         "-C": FOLDER,
+        "--worktree": FOLDER,
         "--allow-all": YOLO,
         "--yolo": YOLO,
         "--allow-all-tools": YOLO,
         "--allow-all-paths": YOLO,
         "--model": MODEL,
     },
-    nesting_markers=("COPILOT_CLI", "COPILOT_AGENT_SESSION_ID", "COPILOT_RUN_APP"),
+    nesting_markers=(
+        *("COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_CLI_RESOLVED_DIST_DIR"),
+        *("COPILOT_LOADER_PID", "COPILOT_AGENT_SESSION_ID", "COPILOT_RUN_APP"),
+    ),
     words=(
         (r"No session, task, or name matched", Cause.SESSION_UNKNOWN),
+        (r"network fetch failed|Could not connect to|No response was returned", Cause.API_ERROR),
         (r"Authentication failed|No authentication information|not logged in", Cause.AUTH),
+        (r"could not be validated|Personal Access Tokens|requires authentication", Cause.AUTH),
         (r"authentication|unauthorized", Cause.AUTH),
         (r"model .*(not available|not supported|not found|does not exist)", Cause.BAD_MODEL),
-        (r"unknown option|argument missing|No prompt provided|is invalid", Cause.BAD_FLAGS),
-        (r"rate.?limit|quota|premium requests", Cause.RATE_LIMITED),
-        (r"No response was returned|fetch failed|ECONNRE|Connection error", Cause.API_ERROR),
+        (r"require an explicit model|requires a local model provider", Cause.BAD_MODEL),
+        (
+            r"unexpected argument|unknown option|argument missing|Invalid --\S+ value",
+            Cause.BAD_FLAGS,
+        ),
+        (r"No prompt provided|is invalid|not a valid UUID", Cause.BAD_FLAGS),
+        (r"rate.?limit|quota|premium requests|AI credit", Cause.RATE_LIMITED),
+        (r"fetch failed|ECONNRE|Connection error|Failed to get response", Cause.API_ERROR),
     ),
     keeps_ids=True,
     api_seconds=15 * 60.0,
@@ -66,7 +82,10 @@ CLI = AgentCli(
                 variable="COPILOT_HOME",
                 folder=".copilot",
                 linked=("config.json",),
-                copied=("settings.json", "mcp-config.json", "copilot-instructions.md", "agents"),
+                copied=(
+                    *("settings.json", "mcp-config.json", "copilot-instructions.md"),
+                    *("agents", "hooks", "instructions", "skills", "installed-plugins"),
+                ),
             ),
         ),
     ),
@@ -74,13 +93,18 @@ CLI = AgentCli(
         helps=(("--help",),),
         key_variables=(
             *("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
-            "COPILOT_PROVIDER_API_KEY",
+            *("COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL"),
         ),
-        login="Run `copilot` in a terminal and log in there (/login).",
+        login="Run `copilot login`, or log in with `gh auth login`.",
         login_files=LoginFiles(
-            folder=".copilot", folder_variable="COPILOT_HOME", credentials="config.json"
+            folder=".copilot",
+            folder_variable="COPILOT_HOME",
+            settings="config.json",
+            settings_key="loggedInUsers",
+            hidden_on=("linux", "darwin"),  # in gh's files
         ),
     ),
     narrow_rights=True,
     fence=Fence.RULES,
+    tried=Tried(versions=("1.0.102",), spawn=Evidence.REAL, resume=Evidence.REAL),
 )

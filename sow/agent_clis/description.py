@@ -63,10 +63,10 @@ class LoginFiles(msgspec.Struct, frozen=True):
     """Below HOME."""
     folder_variable: str
     """The variable that names another folder; empty for none."""
-    credentials: str
-    """A file that is there after a login."""
+    credentials: str = ""
+    """A file that is there after a login; empty where no file is a sign by itself."""
     settings: str = ""
-    """A JSON file in which `settings_key` tells of another way to log in; empty for none."""
+    """A JSON file in which a `settings_key` with a value tells of a login; empty for none."""
     settings_key: str = ""
     hidden_on: tuple[str, ...] = ()
     """The platforms (`sys.platform`) on which a login may leave no file."""
@@ -222,7 +222,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None
     narrow_rights: bool = False
-    """Whether sow lets an agent run the commands of its role, each by its name, and no others."""
+    """Whether sow lets an agent run the commands of its role and no others: it allows these by
+    their names, or refuses the others by theirs."""
     fence: Fence = Fence.NONE
     tried: Tried = Tried()
     """What the contract suite has shown: a test compares it with the suite's rows."""

@@ -4,21 +4,27 @@ Owns the reading of the CLIs' own files, as their descriptions name them. A type
 whose description has no questions is only looked for on PATH.
 """
 
+import json
 import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from sow.agent_clis.description import CommandLine, LoginFiles, Questions, SowPermission
+from sow.errors import SowError
 from sow.executors.base import Executor, LaunchRequest
-from sow.executors.claude_folders import read_json
+from sow.executors.claude_folders import FILE_LIMIT, read_json
 from sow.executors.registry import make_executor
 from sow.executors.session import Session
+from sow.files import read_regular
 from sow.schema.executor import ExecutorConfig
 from sow.user_folders import home_in
 
+COMMENT = re.compile(rb"^[ \t]*//.*$", re.MULTILINE)
+"""As Copilot writes them at the top of its file."""
 SESSION = "00000000-0000-4000-8000-000000000000"
 
 
@@ -28,11 +34,20 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
         return None
     named = environ.get(files.folder_variable) if files.folder_variable else ""
     folder = Path(named or home_in(environ) / files.folder)
-    if (folder / files.credentials).is_file():
+    if files.credentials and (folder / files.credentials).is_file():
         return str(folder / files.credentials)
-    if files.settings and files.settings_key in read_json(folder / files.settings):
+    if files.settings and _settings_in(folder / files.settings).get(files.settings_key):
         return f"{files.settings_key} in {folder / files.settings}"
     return None if sys.platform in files.hidden_on else ""
+
+
+def _settings_in(file: Path) -> dict[str, Any]:
+    """Return the settings in a JSON file without the lines that are comments; none if it cannot."""
+    try:
+        found = json.loads(COMMENT.sub(b"", read_regular(file, FILE_LIMIT)))
+    except (OSError, SowError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def refusal_of_sow(
@@ -68,7 +83,7 @@ def _words(executor: Executor, questions: Questions, help_text: str) -> list[str
         commands=("task show",),
     )
     words = [*plain.spawn(request).argv, *plain.resume(request).argv]
-    flags = [word for word in words if word.startswith("-")]
+    flags = [word.partition("=")[0] for word in words if word.startswith("-")]
     return [*flags, *(dialect.commands if dialect else ())]
 
 

@@ -29,7 +29,8 @@ from sow.findings import Finding, Level
 SECONDS = 15.0
 PLAIN = {"NO_COLOR": "1"}
 """Keeps the output plain."""
-VERSION = re.compile(r"\d+(\.\d+)+\S*")
+VERSION = re.compile(r"\d+(\.\d+)+(\S*\w)?")
+"""Without the full stop of a sentence behind it."""
 MOST_ROLES = 3
 
 

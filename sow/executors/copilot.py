@@ -1,10 +1,24 @@
 """GitHub's Copilot CLI, with its events as JSON lines.
 
-Owns its command line and its events. Measured with 1.0.102: the id of a session is ours to choose;
-a resume goes back to the folder of the first run unless it is told another; it keeps the model and
-no permissions; tokens are told nowhere in its events, and a signal leaves an exit code of 0.
+Owns its command line and its events. Measured with 1.0.102:
+* The id of a session is ours to choose. A resume goes back to the folder of the first run unless it
+  is told another; it keeps the model and no permissions. A session can be resumed from its prompt
+  on, before any answer.
+* A rule that allows `shell(…)` counts the name of a program alone, but for some whose subcommands
+  it knows (git, gh, npm): `shell(make test:*)` allows nothing. One that denies counts all its
+  words, and holds against `--allow-all` too; other spellings of the same command pass it.
+* `--add-dir` lets an agent read a folder and write there; `--deny-tool 'write(FOLDER/**)'` holds
+  against that, by links and by `..` as well. A folder that is not there ends the run.
+* A list of commands runs if each of them may. So does a read-only command inside its folders.
+* A signal leaves an exit code of 0: after SIGTERM without a result, after SIGINT with one of 0. An
+  `abort` goes before either.
+* What stands at the end of a turn may be a background command that it waits for in silence.
+* Tokens are told nowhere in its events. They are in `session-state/ID/events.jsonl` of its home
+  (`session.usage_record`), and in what `--usage-output-file` writes: of the whole session.
 """
 
+import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar
@@ -12,17 +26,36 @@ from typing import Any, ClassVar
 import msgspec
 
 from sow.agent_clis.copilot import CLI
-from sow.executors.base import Event, EventKind, Executor, Launch, LaunchRequest
+from sow.executors.base import (
+    Ending,
+    Event,
+    EventKind,
+    Executor,
+    Launch,
+    LaunchRequest,
+    Observation,
+    Verdict,
+)
+from sow.executors.endings import classify_ending
 from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import SessionSource
 from sow.executors.stream import clean_session_id, decode_line, excerpt, parse_time, target_of
+from sow.schema.causes import Cause
 
 SKIPS = ("--allow-all",)
-TARGETS = ("command", "path", "fileName", "file_path", "pattern", "url", "query")
+SOW = "shell(sow:*)"
+ALLOWS_ALL = "COPILOT_ALLOW_ALL"
+"""A variable that does what `--allow-all` does."""
+OF_PATTERNS = re.compile(r"[\[\](){}*,!\\]")
+"""What means something else in a rule than itself; `?` stands for any character there."""
+TARGETS = ("command", "path", "fileName", "file_path", "pattern", "url", "query", "description")
 ANSWER_LIMIT = 2_000
-STATUSES = {"authentication": 401, "rate_limit": 429, "query": 400}
-"""What kinds of errors stand for, where no status is told."""
+STATUSES = {
+    **{"authentication": 401, "rate_limit": 429, "query": 400},
+    **{"transient_auth_error": 401, "api_error": 500},
+}
+"""What kinds of errors, and reasons of another try, stand for where no status is told."""
 
 
 class CopilotExecutor(JsonExecutor, frozen=True):
@@ -48,6 +81,17 @@ class CopilotExecutor(JsonExecutor, frozen=True):
         """Return the events of many lines."""
         return read_matching(data, EVENT_LINES, self.read_line)
 
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status: one by a signal is no success."""
+        verdict = classify_ending(ending, seen, self.cli, remedy=self.remedy)
+        if verdict.cause not in (Cause.NO_STATUS, Cause.DENIED):
+            return verdict
+        if why := _abort_in(ending.output_tail):
+            return Verdict(Cause.CRASHED, f"the CLI was interrupted ({why})")
+        if seen.result is None:
+            return Verdict(Cause.CRASHED, "the CLI ended in the middle of its work")
+        return verdict
+
     def _launch(self, request: LaunchRequest, session: tuple[str, ...]) -> Launch:
         model = ("--model", self.config.model) if self.config.model else ()
         argv = (self.binary, "--output-format", "json", *self._rights(request), *model)
@@ -55,18 +99,48 @@ class CopilotExecutor(JsonExecutor, frozen=True):
             argv=(*argv, *session, *self.config.custom_args),
             stdin=request.prompt,
             cwd=request.cwd,
+            env={} if self.config.yolo_mode else {ALLOWS_ALL: "false"},
         )
 
     def _rights(self, request: LaunchRequest) -> tuple[str, ...]:
+        refused = tuple(_refusals(request, is_free=self.config.yolo_mode))
+        denying = ("--deny-tool", *refused) if refused else ()
         if self.config.yolo_mode:
-            return SKIPS
-        own = (f"shell(sow {command}:*)" for command in request.commands)
-        refused = (f"shell(sow {command}:*)" for command in request.denied)
-        allowed = (*own, "write", *self.config.allowed_tools)
-        return (
-            *(word for rule in allowed for word in ("--allow-tool", rule)),
-            *(word for rule in refused for word in ("--deny-tool", rule)),
-        )
+            return (*SKIPS, *denying)
+        allowed = (*((SOW,) if request.commands else ()), "write", *self.config.allowed_tools)
+        added = (word for folder in request.readable for word in ("--add-dir", str(folder)))
+        return ("--allow-tool", *allowed, *denying, *added)
+
+
+def _refusals(request: LaunchRequest, *, is_free: bool) -> Iterator[str]:
+    """Yield the rules that hold against any other, `--allow-all` too.
+
+    One for `sow worker` with anything behind it would refuse `sow worker list` too: where that is
+    allowed, the bare command alone is refused. What is in `.git` git runs, for other people too.
+    """
+    for command in request.denied:
+        has_allowed = any(other.startswith(f"{command} ") for other in request.commands)
+        yield f"shell(sow {command})" if has_allowed else f"shell(sow {command}:*)"
+    own = () if is_free else (request.cwd / ".git",)
+    for folder in (*own, *request.readable, *request.unwritable):
+        # A file's path is compared as it is and without its links, a rule's only as it is.
+        yield f"write({OF_PATTERNS.sub('?', os.path.realpath(folder))}/**)"
+
+
+class PromptLine(msgspec.Struct, frozen=True, tag_field="type", tag="user.message"):
+    """A prompt; the session is kept from the first one on (measured)."""
+
+
+class TurnLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant.turn_start"):
+    """A request of the model begins; `agentId` is that of a subagent."""
+
+    agentId: Any = None  # noqa: N815 - the CLI's own name
+
+
+class TurnEndLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant.turn_end"):
+    """It has been answered, and its tools have."""
+
+    agentId: Any = None  # noqa: N815
 
 
 class SpokenLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant.message"):
@@ -74,6 +148,7 @@ class SpokenLine(msgspec.Struct, frozen=True, tag_field="type", tag="assistant.m
 
     data: Any = None
     timestamp: Any = None
+    agentId: Any = None  # noqa: N815
 
 
 class StartLine(msgspec.Struct, frozen=True, tag_field="type", tag="tool.execution_start"):
@@ -100,6 +175,7 @@ class FailureLine(msgspec.Struct, frozen=True, tag_field="type", tag="session.er
     """A request that has failed for good."""
 
     data: Any = None
+    agentId: Any = None  # noqa: N815
 
 
 class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
@@ -109,11 +185,33 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     exitCode: Any = None  # noqa: N815
 
 
-Line = SpokenLine | StartLine | EndLine | RetryLine | FailureLine | ResultLine
+class AbortLine(msgspec.Struct, frozen=True, tag_field="type", tag="abort"):
+    """A run is being ended by a signal."""
+
+    data: Any = None
+
+
+Line = (
+    PromptLine
+    | TurnLine
+    | TurnEndLine
+    | SpokenLine
+    | StartLine
+    | EndLine
+    | RetryLine
+    | FailureLine
+    | ResultLine
+    | AbortLine
+)
 EVENT_LINES = lines_of_types(
-    *("assistant.message", "tool.execution_start", "tool.execution_complete"),
+    *("user.message", "assistant.turn_start", "assistant.turn_end", "assistant.message"),
+    *("tool.execution_start", "tool.execution_complete"),
     *("assistant.turn_retry", "session.error", "result"),
 )
+ABORT_LINES = lines_of_types("abort")
+RULE = re.compile(r"following rules: `([^`]{1,200})`")
+WAITS = Event(EventKind.BACKGROUND, count=1)
+"""What is between two turns: if anything goes on, it is its own commands and subagents."""
 
 
 @cache
@@ -123,27 +221,34 @@ def _decoder() -> msgspec.json.Decoder[Line]:
 
 def _events(line: Line) -> Iterator[Event]:
     match line:
-        case SpokenLine():
+        case PromptLine():
+            yield Event(EventKind.SESSION, is_kept=True)
+        case TurnLine(agentId=None):
+            yield Event(EventKind.BACKGROUND)
+        case TurnEndLine(agentId=None):
+            yield WAITS
+        case SpokenLine(agentId=None):
             words = _words(_dict(line.data).get("content"))
             if words:
                 yield Event(EventKind.TEXT, text=words, at=parse_time(line.timestamp))
         case StartLine():
-            data = _dict(line.data)
-            name, target = (
-                _words(data.get("toolName"))[:100],
-                target_of(data.get("arguments"), TARGETS),
-            )
-            text, at = f"{name}: {target}" if target else name, parse_time(line.timestamp)
+            data, at = _dict(line.data), parse_time(line.timestamp)
+            name = _words(data.get("toolName"))[:100]
+            target = target_of(data.get("arguments"), TARGETS)
+            text = f"{name}: {target}" if target else name
             yield Event(EventKind.TOOL_USE, text=text, tool=name, at=at)
         case EndLine():
             yield from _answer(_dict(line.data), parse_time(line.timestamp))
         case RetryLine():
-            yield Event(EventKind.API_RETRY, status=_status(_dict(line.data)))
-        case FailureLine():
+            data = _dict(line.data)
+            yield Event(EventKind.API_RETRY, text=_words(data.get("reason")), status=_status(data))
+        case FailureLine(agentId=None):
             data = _dict(line.data)
             words = _words(data.get("message"))
+            yield Event(EventKind.BACKGROUND)
             yield Event(EventKind.RESULT, text=words, is_error=True, status=_status(data))
         case ResultLine(exitCode=0):
+            yield Event(EventKind.BACKGROUND)
             yield Event(EventKind.RESULT, session_id=clean_session_id(line.sessionId))
 
 
@@ -152,13 +257,33 @@ def _answer(data: dict[str, Any], at: float | None) -> Iterator[Event]:
     words = _words(error.get("message")) or _words(_dict(data.get("result")).get("content"))
     yield Event(EventKind.TOOL_RESULT, text=excerpt(words, ANSWER_LIMIT), is_error=failed, at=at)
     if error.get("code") == "denied":
-        tool = _words(data.get("toolName"))[:100] or "shell"
+        tool = _denied(words, data)
         yield Event(EventKind.DENIAL, text=tool, tool=tool, is_error=True)
 
 
+def _denied(words: str, data: dict[str, Any]) -> str:
+    """Return what was denied: by which rule, else with which tool, as far as the line tells.
+
+    It names the tool for those that work on files alone; its start has named it before.
+    """
+    if rule := RULE.search(words):
+        return rule[1]
+    properties = _dict(_dict(data.get("toolTelemetry")).get("properties"))
+    return _words(properties.get("command"))[:100] or "shell"
+
+
+def _abort_in(output: str) -> str:
+    """Return why a run was aborted, by the end of its output; empty if it was not."""
+    for line in output.encode().splitlines():
+        for each in decode_line(line, _decoder()) if ABORT_LINES.search(line) else ():
+            if isinstance(each, AbortLine):
+                return _words(_dict(each.data).get("reason")) or "abort"
+    return ""
+
+
 def _status(data: dict[str, Any]) -> int | None:
-    found = data.get("statusCode")
-    return found if isinstance(found, int) else STATUSES.get(_words(data.get("errorType")))
+    found, kind = data.get("statusCode"), data.get("errorType") or data.get("reason")
+    return found if isinstance(found, int) else STATUSES.get(_words(kind))
 
 
 def _dict(found: Any) -> dict[str, Any]:

@@ -115,6 +115,29 @@ def test_only_the_flags_that_the_settings_use_are_looked_for(clinic: Clinic) -> 
     assert not {"--permission-mode", "--hidden"} & set(missing)
 
 
+COPILOT = """case "$1" in --version) echo "GitHub Copilot CLI 1.0.102.";; *)
+echo "--output-format --allow-tool --deny-tool --session-id -r, --resume [<value>] -C";; esac"""
+
+
+def test_a_version_ends_before_the_full_stop_and_a_flag_before_its_value(clinic: Clinic) -> None:
+    clinic.program("copilot", COPILOT).chmod(0o755)
+    assert clinic.finding("program", "copilot")["version"] == "1.0.102"
+    assert clinic.finding("flags", "copilot")["missing"] == []
+
+
+@pytest.mark.parametrize(("users", "logged_in"), [('[{"login": "ada"}]', True), ("[]", None)])
+def test_a_login_stands_among_settings_below_comments(
+    clinic: Clinic, users: str, logged_in: bool | None
+) -> None:
+    clinic.program("copilot", COPILOT).chmod(0o755)
+    file = clinic.site.base / "home/.copilot/config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'// Managed.\n{{"loggedInUsers": {users}}}\n')
+    login = clinic.finding("login", "copilot")
+    assert login["logged_in"] is logged_in
+    assert ("loggedInUsers" in login["text"]) is bool(logged_in)
+
+
 def test_both_dialects_of_cursor_are_known(clinic: Clinic) -> None:
     assert clinic.finding("flags", "cursor")["missing"] == []
     install_standins(clinic.site.base / "bin", sys.executable, cursor=CursorDialect.SEEDS)

@@ -15,7 +15,6 @@ from case_forms import Evidence
 from executor_cases import (
     ADDED,
     CASES,
-    COPILOT_RULES,
     FAULTS,
     QWEN_RULES,
     SESSION_ROWS,
@@ -91,8 +90,8 @@ SETTINGS = (
         *("`-m M`", "added to RULES", *REFUSED),
     ),
     (
-        *("copilot", "`--allow-all`", "`--allow-tool`, for each of RULES and `write`"),
-        *("`--model M`", "one more `--allow-tool`", *REFUSED),
+        *("copilot", "`--allow-all`", "`--allow-tool 'shell(sow:*)' write`, `--deny-tool`"),
+        *("`--model M`", "added to `--allow-tool`", *REFUSED),
     ),
     ("cursor", "`--force`", "nothing", "`--model M`", "refused", *REFUSED),
     ("windsurf", "nothing", "nothing", "refused", "refused", "program and arguments", "refused"),
@@ -120,7 +119,7 @@ SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBO
 ABILITIES_INTRODUCTION = """## What each can do
 
 `sow executor list` prints the same for your configuration. *RULES* as rights: sow allows an agent
-the commands of its role, each by its name, and no others; *own*: what the CLI's own settings allow.
+the commands of its role and no others; *own*: what the CLI's own settings allow.
 *Own folder*: whether a session can have a configuration folder of its own (`home: per-session`).
 The fence is what holds the agent back without `yolo_mode`: a *sandbox* of the system, *rules* that
 the CLI itself keeps (what an allowed program does is not limited), or *none*.
@@ -183,7 +182,6 @@ def _session(row: SessionRow) -> tuple[str, ...]:
 
 def _command_line(case: Case) -> tuple[str, ...]:
     words = " ".join(_quote(word) for word in case.argv)
-    words = words.replace(" ".join(COPILOT_RULES), "--allow-tool RULE …")
     env = ((name, "RULES" if name == "OPENCODE_PERMISSION" else value) for name, value in case.env)
     prefix = "".join(f"{name}={value} " for name, value in env)
     title = case.title if case.title.startswith(case.verb) else f"{Verb(case.verb)} {case.title}"

@@ -57,11 +57,10 @@ WRITES = ("-s", "workspace-write", "--add-dir", "/repo/.sow")
 GEMINI_POLICY = ("--policy", "/run/gemini-policy.toml", "-o", "stream-json")
 GEMINI_ENV = (("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true"))
 QWEN_RULES = ",".join(f"run_shell_command(sow {command})" for command in COMMANDS)
-COPILOT_RULES = tuple(
-    word
-    for rule in (*(f"shell(sow {command}:*)" for command in COMMANDS), "write")
-    for word in ("--allow-tool", rule)
-)
+COPILOT = ("copilot", "--output-format", "json")
+COPILOT_RULES = ("--allow-tool", "shell(sow:*)", "write", "--deny-tool", "write(/repo/.git/**)")
+COPILOT_ENV = (("COPILOT_ALLOW_ALL", "false"),)
+COPILOT_ARGS = {"custom_args": ("--reasoning-effort", "low")}
 OPENCODE_ENV = (
     (
         "OPENCODE_PERMISSION",
@@ -200,20 +199,43 @@ CASES: tuple[Case, ...] = (
         config=_of(ExecutorType.COPILOT),
         verb=Verb.SPAWN,
         session=CHOSEN,
-        argv=("copilot", "--output-format", "json", *COPILOT_RULES, "--session-id", UUID),
-        evidence=DOCS,
+        argv=(*COPILOT, *COPILOT_RULES, "--session-id", UUID),
+        env=COPILOT_ENV,
+        evidence=REAL,
+    ),
+    Case(
+        title="resume",
+        executor="copilot",
+        config=_of(ExecutorType.COPILOT),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(*COPILOT, *COPILOT_RULES, "-C", "/repo", f"--resume={UUID}"),
+        env=COPILOT_ENV,
+        evidence=REAL,
+    ),
+    Case(
+        title="spawn, `yolo_mode`, `model` and `custom_args`",
+        executor="copilot",
+        config=_of(ExecutorType.COPILOT, **(NATIVE | COPILOT_ARGS)),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(
+            *(*COPILOT, "--allow-all", "--model", "m-1", "--session-id", UUID),
+            *COPILOT_ARGS["custom_args"],
+        ),
+        evidence=REAL,
     ),
     Case(
         title="resume, `yolo_mode`, `model` and `custom_args`",
         executor="copilot",
-        config=_of(ExecutorType.COPILOT, **NATIVE),
+        config=_of(ExecutorType.COPILOT, **(NATIVE | COPILOT_ARGS)),
         verb=Verb.RESUME,
         session=CHOSEN,
         argv=(
-            *("copilot", "--output-format", "json", "--allow-all", "--model", "m-1"),
-            *("-C", "/repo", f"--resume={UUID}", "--effort", "low"),
+            *(*COPILOT, "--allow-all", "--model", "m-1", "-C", "/repo", f"--resume={UUID}"),
+            *COPILOT_ARGS["custom_args"],
         ),
-        evidence=DOCS,
+        evidence=REAL,
     ),
     Case(
         title="spawn",
@@ -464,7 +486,7 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         SessionSource.CHOSEN,
         True,
         "a UUID, chosen before the run",
-        DOCS,
+        REAL,
     ),
     SessionRow(
         "cursor, today's dialect",

@@ -72,6 +72,7 @@ def launch_of(kind: ExecutorType, *commands: str) -> Launch:
             cwd=folder,
             as_root=False,
             commands=commands,
+            denied=tuple(command for command in COMMANDS if command not in commands),
             home=folder / "home",
         )
     )

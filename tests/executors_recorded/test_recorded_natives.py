@@ -70,6 +70,35 @@ READINGS: dict[str, dict[str, Reading]] = {
         "interrupted": Reading(Cause.CRASHED, tool_uses=1),
         "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
     },
+    # It tells no tokens. It keeps the session from the prompt on, whatever becomes of the first
+    # request.
+    "copilot-1.0.102": {
+        "spawn": Reading(Cause.NO_STATUS, tool_uses=2, tokens=Tokens()),
+        "spawn-no-tools": Reading(Cause.NO_STATUS, "without a single tool call"),
+        "resume": Reading(Cause.NO_STATUS, tool_uses=2),
+        "denied-tool": Reading(Cause.DENIED, "not allowed: shell.", 1, denied=("shell",)),
+        "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+        "session-in-use": Reading(Cause.NO_STATUS),  # it goes on in that session
+        "session-unknown": Reading(Cause.SESSION_UNKNOWN, "No session, task", began=False),
+        "api-400": Reading(Cause.API_ERROR, "400 told 400"),
+        "api-401": Reading(Cause.AUTH, "(HTTP 401)"),
+        "api-403": Reading(Cause.AUTH, "(HTTP 403)"),
+        "api-404": Reading(Cause.BAD_MODEL, "not found on provider"),
+        "api-429": Reading(Cause.CRASHED, "SIGKILL"),  # by the recorder, after a minute
+        "api-429-retry-after": Reading(Cause.RATE_LIMITED, "429 told 429"),
+        "api-500": Reading(Cause.API_ERROR, "500 told 500"),
+        "empty-answer": Reading(Cause.API_ERROR, "No response was returned"),
+        "stream-cut-once": Reading(Cause.API_ERROR, "No response was returned"),
+        "unknown-flag": Reading(Cause.BAD_FLAGS, "--no-such-flag", began=False),
+        "empty-prompt": Reading(Cause.BAD_FLAGS, "No prompt provided", began=False),
+        "slash-command": Reading(Cause.NO_STATUS),
+        "terminated": Reading(Cause.CRASHED, "SIGTERM", tool_uses=1),
+        "interrupted": Reading(Cause.CRASHED, "SIGINT", tool_uses=1),
+        "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
+        # Exit code 0, and after SIGINT a result with one too: neither is a success.
+        "binary-terminated": Reading(Cause.CRASHED, "interrupted (user_abort)", tool_uses=1),
+        "binary-interrupted": Reading(Cause.CRASHED, "interrupted (user_initiated)", tool_uses=1),
+    },
 }
 
 RECORDED = [

@@ -35,10 +35,17 @@ class Trial:
     """The process id of the model server."""
     scripts: int = field(default=0)
 
-    def tell(self, *answers: Json, then: Json | None = None) -> None:
-        """Have the model give these answers, one for each request, and `then` ever after."""
+    def tell(
+        self, *answers: Json, then: Json | None = None, of: Mapping[str, list[Json]] | None = None
+    ) -> None:
+        """Have the model give these answers, one for each request, and `then` ever after.
+
+        `of` are those of several conversations at once, by a text that each has in its requests.
+        """
         self.scripts += 1
-        script = {"id": self.scripts, "answers": answers, "then": then or {"say": "That is all."}}
+        script: Json = {"id": self.scripts, "then": then or {"say": "That is all."}}
+        parts = [{"if": text, "answers": own} for text, own in (of or {}).items()]
+        script |= {"of": parts} if parts else {"answers": answers}
         new = self.records / "answers.json.new"
         new.write_text(json.dumps(script), encoding="utf-8")
         new.replace(self.records / "answers.json")

@@ -34,6 +34,8 @@ class Native:
     custom_args: tuple[str, ...] = ()
     with_packages: tuple[str, ...] = ()
     """What else npm has to bring."""
+    binary: str = ""
+    """The program behind its launcher, where users have that one too: beside it, on PATH."""
 
 
 def _codex_files(address: str) -> Mapping[str, str]:
@@ -106,6 +108,7 @@ NATIVES = {
                 "COPILOT_OFFLINE": "true",
             },
             lambda _: {},
+            binary="copilot-linux-x64",
         ),
     )
 }

@@ -60,6 +60,8 @@ class Scenario:
     """Sent to the program while a command of its agent runs."""
     gives_up: bool = True
     """Whether it ends by itself; else it is killed after a minute."""
+    past_launcher: bool = False
+    """Whether the program behind its launcher is run, where there is such a one."""
 
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -87,6 +89,12 @@ SCENARIOS: Mapping[str, Scenario] = {
     "terminated": Scenario(({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGTERM),
     "interrupted": Scenario(({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGINT),
     "killed": Scenario(({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGKILL),
+    "binary-terminated": Scenario(
+        ({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGTERM, past_launcher=True
+    ),
+    "binary-interrupted": Scenario(
+        ({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGINT, past_launcher=True
+    ),
 }
 
 
@@ -144,8 +152,9 @@ def _run(scenario: Scenario, trial: Trial, session: str) -> Recorded:
     for name, text in launch.files.items():
         (trial.records / name).write_text(text, encoding="utf-8")
     around = {**trial.environ, **launch.env, **scenario.environ, "SOW_ROOT": str(trial.repository)}
+    argv = (native.binary, *launch.argv[1:]) if scenario.past_launcher else launch.argv
     process = trial.namespace.start(
-        launch.argv, cwd=launch.cwd, env=around, stdin=PIPE, stdout=PIPE, stderr=PIPE
+        argv, cwd=launch.cwd, env=around, stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
     assert process.stdin
     process.stdin.write(launch.stdin)
@@ -168,7 +177,7 @@ def _run(scenario: Scenario, trial: Trial, session: str) -> Recorded:
                 if pid != trial.server:
                     os.kill(pid, Signals.SIGKILL)
     output, errors = process.communicate(timeout=SECONDS)
-    return Recorded(tuple(launch.argv), process.returncode, output, errors)
+    return Recorded(tuple(argv), process.returncode, output, errors)
 
 
 def _session_of(trial: Trial, output: str) -> str | None:
@@ -197,7 +206,8 @@ def main(name: str, *wanted: str) -> None:
     program = install_native(native, os.environ)
     target = RECORDINGS / f"{name}-{native.version}"
     target.mkdir(parents=True, exist_ok=True)
-    for scenario_name in wanted or SCENARIOS:
+    own = (name for name, each in SCENARIOS.items() if native.binary or not each.past_launcher)
+    for scenario_name in wanted or own:
         with (
             tempfile.TemporaryDirectory() as folder,
             open_trial(Path(folder), native, program, os.environ) as trial,

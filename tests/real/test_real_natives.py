@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from capabilities import skip_or_fail
@@ -106,7 +107,7 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
 
 def is_agent(trial: Trial, line: str) -> bool:
     """Whether a command line is that of the CLI itself, or of its launcher."""
-    return f".tools/{trial.native.name}-" in line and "sow agent" not in line
+    return f".tools/{trial.native.name}-" in line and "/sow agent" not in line
 
 
 @of_each()
@@ -151,3 +152,53 @@ def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None
         text = json.dumps(trial.asked()[-1]["body"])
         assert json.dumps(words)[1:-1] in text
         assert "what stands in the file" not in text
+
+
+def creates(path: Path) -> dict[str, Any]:
+    """Return the answer of a model that has Copilot's own tool make a file."""
+    return {"call": "create", "with": {"path": str(path), "file_text": "made"}}
+
+
+@of_each("copilot")
+def test_its_rules_hold_for_files_and_for_each_of_several_commands(trial: Trial) -> None:
+    made, elsewhere = trial.repository / "made", trial.home / "made"
+    hook, touched = trial.repository / ".git/hooks/pre-commit", trial.repository / "touched"
+    trial.tell(
+        *map(creates, (made, elsewhere, hook)),
+        {"run": f'sow agent log "first" && touch {touched.name}'},
+        {"run": 'sow agent log "second" && sow task set status needs_review'},
+    )
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    assert trial.task()["status"] == "needs_review"
+    assert [path for path in (made, elsewhere, hook, touched) if path.exists()] == [made]
+    log = trial.sow("task", "log", TASK).stdout
+    assert "second" in log
+    assert "first" not in log
+
+
+@of_each("copilot")
+def test_two_at_once_have_homes_of_their_own_and_one_login(trial: Trial) -> None:
+    login = trial.home / ".copilot/config.json"
+    login.parent.mkdir()
+    login.write_text('{"loggedInUsers": [{"host": "https://github.com", "login": "ada"}]}')
+    added = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
+    assert added.returncode == 0, added.stderr
+    trial.configure(home="per-session")
+    both, asks = (TASK, "020"), reports("paused", log="Which?")
+    trial.tell(of={f"tasks/{task}/": asks for task in both})
+    for done in map(
+        end_of, [trial.start_sow("agent", "spawn", "implementer", task) for task in both]
+    ):
+        assert done.returncode == 0, done.stdout + done.stderr
+    trial.tell(of={f"tasks/{task}/": [*asks, *reports("needs_review")] for task in both})
+    for done in map(end_of, [trial.start_sow("agent", "resume", task, "Blue.") for task in both]):
+        assert done.returncode == 0, done.stdout + done.stderr
+    homes = sorted(trial.home.glob(".local/state/sow/homes/*/task-*/copilot/copilot_home"))
+    assert [home.parent.parent.name for home in homes] == ["task-010", "task-020"]
+    for home in homes:
+        assert (home / "config.json").resolve() == login
+        assert len(list((home / "session-state").glob("[0-9a-f]*-*"))) == 1
+    assert not (login.parent / "session-state").exists()
+    assert "ada" in login.read_text("utf-8")
+    assert len(list(trial.home.glob(".cache/copilot/pkg/*/*"))) == 1

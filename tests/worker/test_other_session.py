@@ -103,6 +103,14 @@ def test_while_a_tool_runs_no_model_is_waited_for(running: Running) -> None:
     assert unanswered(running, 77 * MINUTE) is not None
 
 
+def test_the_answer_of_a_tool_that_a_killed_run_has_called_closes_no_other(
+    running: Running,
+) -> None:
+    say(running, ENDED, THREAD, BEGUN)
+    assert unanswered(running, 1.0) is None
+    assert unanswered(running, 60 * MINUTE) is None
+
+
 def test_after_its_result_it_waits_for_nobody(running: Running) -> None:
     say(running, THREAD, DONE)
     assert unanswered(running, 1.0) is None
