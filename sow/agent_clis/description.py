@@ -65,6 +65,10 @@ class LoginFiles(msgspec.Struct, frozen=True):
     """The variable that names another folder; empty for none."""
     credentials: str = ""
     """A file that is there after a login; empty where no file is a sign by itself."""
+    inside: str = ""
+    """The CLI's own folder below the one that the variable names."""
+    others: tuple[str, ...] = ()
+    """Files of which each is as good."""
     settings: str = ""
     """A JSON file in which a `settings_key` with a value tells of a login; empty for none."""
     settings_key: str = ""

@@ -8,6 +8,7 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Evidence,
     Fence,
     Home,
     HomePart,
@@ -16,8 +17,10 @@ from sow.agent_clis.description import (
     Questions,
     Refusal,
     Setting,
+    Tried,
 )
 from sow.schema.causes import Cause
+from sow.schema.executor_type import HomeUse
 
 POLICY = Refusal(
     "the commands that an agent may run are for sow to choose",
@@ -43,7 +46,10 @@ CLI = AgentCli(
         "--prompt-interactive": PROMPT,
         "-o": OUTPUT,
         "--output-format": OUTPUT,
+        "--acp": OUTPUT,
+        "--experimental-acp": OUTPUT,
         "--session-id": SESSION,
+        "--session-file": SESSION,
         "-r": SESSION,
         "--resume": SESSION,
         "-w": FOLDER,
@@ -52,6 +58,7 @@ CLI = AgentCli(
         "--yolo": YOLO,
         "--approval-mode": YOLO,
         "--policy": POLICY,
+        "--admin-policy": POLICY,
         "-m": MODEL,
         "--model": MODEL,
     },
@@ -60,6 +67,7 @@ CLI = AgentCli(
         (r"Session ID \S+ already exists", Cause.SESSION_IN_USE),
         (r"Invalid session identifier|No previous sessions found", Cause.SESSION_UNKNOWN),
         (r"Invalid auth method|API key not valid|set an Auth method", Cause.AUTH),
+        (r"must specify the GEMINI_API_KEY|Manual authorization is required", Cause.AUTH),
         (r"is not found for API version|model \S+ (was )?not found", Cause.BAD_MODEL),
         (r"Unknown arguments?:|No input provided|not running in a trusted", Cause.BAD_FLAGS),
         (r"exhausted your (daily )?quota|RESOURCE_EXHAUSTED|quota exceeded", Cause.RATE_LIMITED),
@@ -74,13 +82,19 @@ CLI = AgentCli(
                 variable="GEMINI_CLI_HOME",
                 folder="",
                 inside=".gemini",
-                linked=("oauth_creds.json", "google_accounts.json"),
+                linked=(
+                    *("oauth_creds.json", "google_accounts.json"),
+                    *("gemini-credentials.json", "mcp-oauth-tokens.json"),
+                ),
                 copied=(
-                    *("settings.json", "GEMINI.md", ".env", "commands", "extensions"),
-                    *("policies", "installation_id", "trustedFolders.json"),
+                    *("settings.json", "GEMINI.md", ".env", "extensions", "skills", "agents"),
+                    *("acknowledgments", "installation_id", "trustedFolders.json"),
+                    *("trusted_hooks.json", "extension_integrity.json"),
                 ),
             ),
         ),
+        use=HomeUse.PER_SESSION,
+        why="a command of sow's lies there, which passes a prompt on as it is",
     ),
     questions=Questions(
         helps=(("--help",),),
@@ -91,11 +105,16 @@ CLI = AgentCli(
         login="Run `gemini` in a terminal and log in there (/auth).",
         login_files=LoginFiles(
             folder=".gemini",
-            folder_variable="",
+            folder_variable="GEMINI_CLI_HOME",
+            inside=".gemini",
             credentials="oauth_creds.json",
+            others=("gemini-credentials.json",),
+            hidden_on=("darwin", "win32"),  # it prefers the system's store of keys
         ),
-        quiet={"GEMINI_CLI_NO_RELAUNCH": "true"},
+        # It writes a file to its folder even when it is asked for its version (measured).
+        quiet={"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_CLI_HOME": "/dev/null"},
     ),
     narrow_rights=True,
     fence=Fence.RULES,
+    tried=Tried(versions=("0.61.0",), spawn=Evidence.REAL, resume=Evidence.REAL),
 )

@@ -33,9 +33,10 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
     if files is None:
         return None
     named = environ.get(files.folder_variable) if files.folder_variable else ""
-    folder = Path(named or home_in(environ) / files.folder)
-    if files.credentials and (folder / files.credentials).is_file():
-        return str(folder / files.credentials)
+    folder = Path(named, files.inside) if named else home_in(environ) / files.folder
+    for name in filter(None, (files.credentials, *files.others)):
+        if (folder / name).is_file():
+            return str(folder / name)
     if files.settings and _settings_in(folder / files.settings).get(files.settings_key):
         return f"{files.settings_key} in {folder / files.settings}"
     return None if sys.platform in files.hidden_on else ""

@@ -1,14 +1,28 @@
 """Google's Gemini CLI, with its events as stream-json.
 
-Owns its command line, its policy and its events. Measured with 0.61.0: the id of a session is ours
-to choose; a resume keeps neither model nor permissions, and finds the session from the very same
-folder only; its exit code is the HTTP status of a failed request modulo 256, and 0 after an empty
-answer or a signal: only a result that says `success` is one.
+Owns its command line, its policy, the form of its prompt and its events. Measured with 0.61.0: the
+id of a session is ours to choose; a resume keeps neither model nor permissions, and finds the
+session from the very same folder only; its exit code is the HTTP status of a failed request modulo
+256, and 0 after an empty answer or a signal: only a result that says `success` is one.
+
+A prompt is not text to it. `@NAME`, also inside a word, is replaced by the content of a file whose
+path *contains* NAME, and `/NAME` at its beginning by the user's command of that name. What a user's
+command answers is not looked through again, and it ends with the prompt as it was given. So where
+the session has a home of its own, a command of sow's lies there, and the prompt is its argument.
+In a shared home each such `@` gets a backslash, which its model sees too.
+
+Its policy looks at each command of a list, a pipe or a substitution, and takes the first rule by
+priority. `--policy` stands in for the user's own folder of rules, which is therefore named as well.
+In mode `auto_edit` it lets an allowed command write anywhere by a redirection; in `default` it does
+not, so that is the mode, and rules allow edits in the workspace. It never lets an agent write
+below `.git`, nor files by which a project is built (`package.json`, `Makefile`, …), by its tools.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -31,18 +45,49 @@ from sow.executors.metering import Span, token_count
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import SessionSource
 from sow.executors.stream import clean_session_id, decode_line, excerpt, parse_time, target_of
+from sow.schema.causes import Cause
 from sow.schema.usage import ModelUsage, Tokens, Totals
 
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
 """It refuses a folder that nobody has trusted; and without the second, what we start is a launcher
 that passes no signal on (measured)."""
+HOME_VARIABLE = "GEMINI_CLI_HOME"
 POLICY_FILE = "gemini-policy.toml"
 SHELL = "run_shell_command"
-DENIED = "denied by policy"
+EDITORS = ["write_file", "replace"]
+ALLOWED, JOINED, FIRST = 200, 201, 999
+"""The priorities of rules. There is none above the last; of two rules with that, the one in the
+file named first counts, which is ours."""
+DETOURS = r"\.\./", r"/\./", "//"
+"""Ways to write a path by which a rule for a folder would be passed."""
+CHECKER = """[[safety_checker]]
+toolName = ["write_file", "replace"]
+priority = 200
+
+[safety_checker.checker]
+type = "in-process"
+name = "allowed-path"
+required_context = ["environment"]
+
+"""
+"""Has the CLI look whether a file lies in its workspace, as its own rules for edits do."""
+READ_AS_PATH = re.compile(r"(?<!\\)@(?=[^\s,;!?()\[\]{}])")
+"""What begins the name of a file in a prompt, and is text to everybody else."""
+POLICY_VIOLATION = "policy_violation"
+UNASKED = "requires user confirmation"
+"""How a denied tool is answered where no rule speaks of it, such as a redirection."""
 TARGETS = ("command", "file_path", "absolute_path", "path", "pattern", "url", "query")
 ANSWER_LIMIT = 2_000
 STATUSES = {status % 256: status for status in (400, 401, 403, 404, 429, 500, 502, 503, 504)}
 """The HTTP status that an exit code tells."""
+STATUS = re.compile(r"^ *(?:status|code): (\d{3})$", re.MULTILINE)
+"""How standard error tells it; a 404 ends with exit code 1."""
+NOISE = (
+    *("Warning: Basic terminal detected", "Warning: 256-color support not detected"),
+    *("Ripgrep is not available", "YOLO mode is enabled", "[STARTUP]"),
+)
+"""How lines begin that it writes to standard error in any run."""
+API_ERROR = re.compile(r"\[API Error: (.*)\]\Z", re.DOTALL)
 MOST_MODELS = 50
 
 
@@ -70,39 +115,110 @@ class GeminiExecutor(JsonExecutor, frozen=True):
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""
-        if seen.api_status is None and ending.code in STATUSES:
-            seen = replace(seen, api_status=STATUSES[ending.code])
-        return classify_ending(ending, seen, self.cli, remedy=self.remedy)
+        failed = seen.result if seen.result is not None and seen.result.is_error else None
+        if failed is not None and not failed.text:  # an event of an error came before it
+            seen = replace(seen, result=replace(failed, text=seen.last_text))
+        if seen.api_status is None and ending.signal is None:
+            seen = replace(seen, api_status=_status(ending, is_error=failed is not None))
+        lines = ending.stderr_tail.splitlines()
+        kept = "\n".join(line for line in lines if not line.startswith(NOISE))
+        ending = replace(ending, stderr_tail=kept)
+        verdict = classify_ending(ending, seen, self.cli, remedy=self.remedy)
+        if failed is not None and ending.code == 0 and verdict.cause is Cause.CRASHED:
+            return replace(verdict, cause=Cause.API_ERROR)  # an empty answer, four times
+        return verdict
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
+        session = request.required_session.id
         policy = request.prompt_file.with_name(POLICY_FILE)
-        rights = ("-y",) if self.config.yolo_mode else ("--approval-mode", "auto_edit")
+        rights = ("-y",) if self.config.yolo_mode else ("--approval-mode", "default")
+        rules = (word for path in (policy, *_users_rules(request)) for word in ("--policy", path))
+        # A path with a comma would be taken for two.
+        folders = (str(path) for path in request.readable if "," not in str(path))
+        added = (word for path in folders for word in ("--include-directories", path))
         model = ("-m", self.config.model) if self.config.model else ()
-        session = (session_flag, request.required_session.id)
-        argv = (self.binary, *rights, "--policy", str(policy), "-o", "stream-json", *model)
+        argv = (self.binary, *rights, *map(str, rules), *added, "-o", "stream-json", *model)
+        command = f"sow-{session}"
+        is_given_by_command = request.home is not None and bool(request.prompt.strip())
+        own = {f"commands/{command}.toml": GIVING} if is_given_by_command else {}
+        stdin = f"/{command}\n{request.prompt}" if own else as_text(request.prompt)
         return Launch(
-            argv=(*argv, *session, *self.config.custom_args),
-            stdin=request.prompt,
+            argv=(*argv, session_flag, session, *self.config.custom_args),
+            stdin=stdin,
             cwd=request.cwd,
             env=ENVIRONMENT,
             files={POLICY_FILE: policy_for(request)},
+            home_files=own,
         )
 
 
+GIVING = 'prompt = "Your message stands below the following line."\n'
+"""A command of the user's, as it were: it answers with this, and what it was called with below."""
+
+
+def as_text(prompt: str) -> str:
+    """Return a prompt that is neither a command nor names a file, as far as that can be."""
+    unnamed = READ_AS_PATH.sub(r"\\@", prompt)
+    return f"\n{unnamed}" if unnamed.startswith("/") else unnamed
+
+
+def _users_rules(request: LaunchRequest) -> tuple[Path, ...]:
+    """Return the user's own folder of rules, whether it is there or not."""
+    home = request.environ.get(HOME_VARIABLE) or request.environ.get("HOME")
+    return (Path(home, ".gemini/policies"),) if home else ()
+
+
 def policy_for(request: LaunchRequest) -> str:
-    """Return the rules by which an agent may run its role's commands of sow, and no others."""
-    allowed = (_rule(command, "allow") for command in request.commands)
-    denied = (_rule(command, "deny") for command in request.denied)
-    return "".join((*allowed, *denied))
-
-
-def _rule(command: str, decision: str) -> str:
-    prefix = json.dumps(f"sow {command}")
-    priority = 200 if decision == "allow" else 300
-    return (
-        f'[[rule]]\ntoolName = "{SHELL}"\ncommandPrefix = {prefix}\n'
-        f'decision = "{decision}"\npriority = {priority}\n\n'
+    """Return the rules by which an agent may report, and edit in its folder, and do no more."""
+    commands = [f"sow {words}" for words in request.commands]
+    return "".join(
+        (
+            *(_rule(SHELL, "allow", ALLOWED, commandPrefix=each) for each in commands),
+            # Many an agent ends a command like this, to see its errors: it writes no file.
+            *(_rule(SHELL, "allow", JOINED, **_with_joined_errors(each)) for each in commands),
+            *(_rule(SHELL, "deny", FIRST, commandRegex=_refused(each)) for each in request.denied),
+            _rule(EDITORS, "allow", ALLOWED),
+            CHECKER,
+            *(_rule(EDITORS, "deny", FIRST, argsPattern=each) for each in _closed(request)),
+        )
     )
+
+
+def _rule(tool: str | list[str], decision: str, priority: int, **conditions: str | bool) -> str:
+    fields = {"toolName": tool, "decision": decision, "priority": priority, **conditions}
+    # A string of JSON is one of TOML, but for the halves of a surrogate pair.
+    written = (f"{key} = {json.dumps(fields[key], ensure_ascii=False)}\n" for key in fields)
+    return "[[rule]]\n" + "".join(written) + "\n"
+
+
+def _with_joined_errors(command: str) -> dict[str, str | bool]:
+    return {"commandRegex": f'{command}[^<>]* 2>&1"', "allowRedirection": True}
+
+
+def _refused(words: str) -> str:
+    """Return a pattern of a command of sow, however many blanks there are between its words."""
+    return r"\s+".join(("sow", *words.split())) + r'[\s"\\]'
+
+
+def _closed(request: LaunchRequest) -> Iterator[str]:
+    """Yield patterns of the paths that an editing tool must not be called with.
+
+    A path is compared as it is written; so where a folder is closed, detours are too. The CLI
+    drops a pattern with a repetition inside of another.
+    """
+    folders = (*request.readable, *request.unwritable)
+    for folder in folders:
+        names = [str(folder)]
+        if folder.is_relative_to(request.cwd):
+            relative = str(folder.relative_to(request.cwd))
+            names += [relative, f"./{relative}"]
+        yield from (f'"file_path":"{re.escape(_in_json(name))}/' for name in names)
+    if folders:
+        yield from (f'"file_path":"[^"]*{detour}' for detour in DETOURS)
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 class InitLine(msgspec.Struct, frozen=True, tag_field="type", tag="init"):
@@ -138,6 +254,14 @@ class AnswerLine(msgspec.Struct, frozen=True, tag_field="type", tag="tool_result
     timestamp: Any = None
 
 
+class ErrorLine(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
+    """An error that is no request's, such as an empty answer, or a warning."""
+
+    severity: Any = None
+    message: Any = None
+    timestamp: Any = None
+
+
 class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     """The last line of a run that came to an end, good or bad."""
 
@@ -146,8 +270,20 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     stats: Any = None
 
 
-Line = InitLine | MessageLine | ToolLine | AnswerLine | ResultLine
-EVENT_LINES = lines_of_types("init", "message", "tool_use", "tool_result", "result")
+class Failure(msgspec.Struct, frozen=True):
+    """Why a request has failed."""
+
+    message: Any = None
+
+
+class Body(msgspec.Struct, frozen=True):
+    """What the service answers to a request that it refuses."""
+
+    error: Failure = Failure()
+
+
+Line = InitLine | MessageLine | ToolLine | AnswerLine | ErrorLine | ResultLine
+EVENT_LINES = lines_of_types("init", "message", "tool_use", "tool_result", "error", "result")
 
 
 @cache
@@ -169,8 +305,11 @@ def _events(line: Line) -> Iterator[Event]:
             yield Event(EventKind.TOOL_USE, text=text, tool=name, at=at)
         case AnswerLine():
             yield from _answer(line)
+        case ErrorLine():
+            text, at = _words(line.message), parse_time(line.timestamp)
+            yield Event(EventKind.TEXT, text=text, is_error=line.severity == "error", at=at)
         case ResultLine():
-            words = _message(line.error)
+            words = _failure(line.error)
             yield Event(
                 EventKind.RESULT,
                 text=words,
@@ -180,16 +319,38 @@ def _events(line: Line) -> Iterator[Event]:
 
 
 def _answer(line: AnswerLine) -> Iterator[Event]:
-    failed = line.status != "success"
+    failed, at = line.status != "success", parse_time(line.timestamp)
     words = excerpt(_message(line.error) or _words(line.output), ANSWER_LIMIT)
-    yield Event(EventKind.TOOL_RESULT, text=words, is_error=failed, at=parse_time(line.timestamp))
-    if failed and DENIED in words:
+    yield Event(EventKind.TOOL_RESULT, text=words, is_error=failed, at=at)
+    kind = line.error.get("type") if isinstance(line.error, dict) else None
+    if kind == POLICY_VIOLATION or (failed and UNASKED in words):
         tool = _words(line.tool_id).partition("__")[0][:100] or "unknown"
         yield Event(EventKind.DENIAL, text=tool, tool=tool, is_error=True)
 
 
 def _message(error: Any) -> str:
     return _words(error.get("message") if isinstance(error, dict) else error)
+
+
+def _failure(error: Any) -> str:
+    """Return the words of the service; the CLI puts the whole body of its answer there."""
+    text = error.get("message") if isinstance(error, dict) else error
+    found = API_ERROR.match(text) if isinstance(text, str) else None
+    if found is None:
+        return _words(text)
+    try:
+        body = msgspec.json.decode(found[1], type=Body)
+    except msgspec.MsgspecError:
+        return _words(text)
+    return _words(body.error.message) or _words(text)
+
+
+def _status(ending: Ending, *, is_error: bool) -> int | None:
+    """Return the HTTP status of the failed request that has ended a run."""
+    if ending.code in STATUSES or not is_error:
+        return STATUSES.get(ending.code or 0)
+    found = STATUS.findall(ending.stderr_tail)
+    return int(found[-1]) if found else None
 
 
 def _words(text: Any) -> str:

@@ -36,7 +36,7 @@ EFFECTS = [
     ("codex", {"settings": {"model": "gpt-5"}}, ["-m", "gpt-5"]),
     ("codex", {"custom_args": ["--add-dir", "/x"]}, ["--add-dir", "/x"]),
     ("gemini", {"settings": {"yolo_mode": True}}, ["-y"]),
-    ("gemini", {"settings": {"yolo_mode": False}}, ["--approval-mode", "auto_edit"]),
+    ("gemini", {"settings": {"yolo_mode": False}}, ["--approval-mode", "default"]),
     ("gemini", {"settings": {"model": "g-2"}}, ["-m", "g-2"]),
     ("gemini", {"custom_args": ["--include-directories", "/x"]}, ["--include-directories", "/x"]),
     ("opencode", {"settings": {"yolo_mode": True}}, ["--auto"]),

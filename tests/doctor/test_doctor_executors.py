@@ -18,7 +18,7 @@ HELPLESS = 'case "$1" in --version) echo 9.9;; *) echo "%s";; esac'
 
 
 def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
-    ended = clinic.examine(ANTHROPIC_API_KEY="sk-secret")
+    ended = clinic.examine(ANTHROPIC_API_KEY="sk-secret", GEMINI_API_KEY="sk-secret")
     assert (ended.code, ended.err) == (0, "")
     claude = clinic.site.base / "bin/claude"
     for line in (
@@ -26,6 +26,7 @@ def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
         "✓ claude-code: its help lists every flag that sow uses",
         "✓ claude-code: logged in, by ANTHROPIC_API_KEY",
         "✓ cursor: its help lists every flag that sow uses",
+        "✓ gemini: its help lists every flag that sow uses",
         f"✓ windsurf: windsurf ({clinic.site.base}/bin/windsurf)",
         "- No .sow folder here or above: queue, workers and disk were not checked",
         "Agents can run here.",
@@ -222,6 +223,18 @@ def test_signs_of_a_login(clinic: Clinic) -> None:
     assert login(clinic)[2] == f"claude-code: logged in, by {home}/.claude/.credentials.json"
     assert login(clinic, CLAUDE_CONFIG_DIR=str(home))[1] is False
     assert "sk-secret" not in clinic.examine().out
+
+
+def test_gemini_has_several_files_of_a_login_and_a_folder_below_the_one_that_is_named(
+    clinic: Clinic,
+) -> None:
+    own = clinic.site.base / "home/own"
+    assert clinic.finding("login", "gemini")["logged_in"] is False
+    file = own / ".gemini/gemini-credentials.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}", encoding="utf-8")
+    found = clinic.finding("login", "gemini", GEMINI_CLI_HOME=str(own))
+    assert found["text"] == f"gemini: logged in, by {file}"
 
 
 def test_a_key_in_the_executors_env_is_a_sign_and_its_value_is_not_shown(clinic: Clinic) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from standins import CursorDialect, install_standins
 
-from sow.attempts.launch import commands_of_role
+from sow.attempts.launch import commands_of_role, denied_to_role
 from sow.errors import ExecutorError
 from sow.executors.base import Ending, Event, Executor, Launch, LaunchRequest, Observation, Verdict
 from sow.executors.session import Session
@@ -45,6 +45,7 @@ class Bench:
             cwd=self.root,
             as_root=os.geteuid() == 0,
             commands=commands_of_role("implementer"),
+            denied=denied_to_role("implementer"),
         )
 
     def run_command(self, argv: Sequence[str]) -> str:
@@ -58,6 +59,8 @@ class Bench:
 
     def run(self, executor: Executor, launch: Launch) -> Outcome:
         """Run a launch to its end and let the executor judge it."""
+        for name, text in launch.files.items():
+            (self.root / name).write_text(text, encoding="utf-8")
         process = subprocess.run(
             launch.argv,
             input=launch.stdin.encode(),

@@ -78,7 +78,7 @@ SETTINGS = (
         *("refused", *REFUSED),
     ),
     (
-        *("gemini", "`-y`", "`--approval-mode auto_edit --policy FILE`", "`-m M`"),
+        *("gemini", "`-y`", "`--approval-mode default --policy FILE`", "`-m M`"),
         *("refused", *REFUSED),
     ),
     (

@@ -129,11 +129,11 @@ CASES: tuple[Case, ...] = (
         verb=Verb.SPAWN,
         session=CHOSEN,
         argv=(
-            *("gemini", "--approval-mode", "auto_edit", *GEMINI_POLICY),
+            *("gemini", "--approval-mode", "default", *GEMINI_POLICY),
             *("--session-id", UUID),
         ),
         env=GEMINI_ENV,
-        evidence=DOCS,
+        evidence=REAL,
     ),
     Case(
         title="resume, `yolo_mode`, `model` and `custom_args`",
@@ -146,7 +146,7 @@ CASES: tuple[Case, ...] = (
             *("--resume", UUID, "--effort", "low"),
         ),
         env=GEMINI_ENV,
-        evidence=DOCS,
+        evidence=REAL,
     ),
     Case(
         title="spawn",
@@ -462,7 +462,7 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         SessionSource.CHOSEN,
         True,
         "a UUID, chosen before the run",
-        DOCS,
+        REAL,
     ),
     SessionRow(
         "opencode",
@@ -689,7 +689,85 @@ OTHER_FAULTS = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *OTHER_FAULTS)
+
+def _gemini_fault(
+    title: str, cause: Cause, reason: str, *steps: dict[str, object], recording: str
+) -> Fault:
+    return Fault(title, _of(ExecutorType.GEMINI), steps, cause, reason, recording=recording)
+
+
+GEMINI_FAULTS = (
+    _gemini_fault(
+        "ends without a status",
+        Cause.NO_STATUS,
+        "without setting",
+        {"write": ["work.txt", "done"]},
+        recording="edit",
+    ),
+    _gemini_fault(
+        "a tool is denied",
+        Cause.DENIED,
+        "run_shell_command",
+        {"shell": "npm test"},
+        recording="denied-tool",
+    ),
+    _gemini_fault(
+        "a redirection is denied",
+        Cause.DENIED,
+        "run_shell_command",
+        {"shell": "sow task show 010 > file"},
+        recording="denied-redirection",
+    ),
+    _gemini_fault(
+        "an edit of a build file is denied",
+        Cause.DENIED,
+        "write_file",
+        {"write": ["package.json", "{}"]},
+        recording="denied-edit",
+    ),
+    _gemini_fault(
+        "bad request (400)", Cause.API_ERROR, "told 400", {"error_result": 400}, recording="api-400"
+    ),
+    _gemini_fault(
+        "wrong key (401)", Cause.AUTH, "told 401", {"error_result": 401}, recording="api-401"
+    ),
+    _gemini_fault(
+        "no such model (404)",
+        Cause.BAD_MODEL,
+        "told 404",
+        {"error_result": 404},
+        recording="api-404",
+    ),
+    _gemini_fault(
+        "rate limited (429)",
+        Cause.RATE_LIMITED,
+        "told 429",
+        {"api_retry": 429},
+        {"error_result": 429},
+        recording="api-429",
+    ),
+    Fault(
+        "unknown option",
+        _of(ExecutorType.GEMINI, custom_args=("--no-such-flag",)),
+        (),
+        Cause.BAD_FLAGS,
+        "such-flag",
+        recording="unknown-flag",
+    ),
+    _gemini_fault(
+        "terminated", Cause.CRASHED, "without a result", {"crash": 0}, recording="terminated"
+    ),
+    _gemini_fault("killed", Cause.CRASHED, "SIGKILL", {"signal": 9}, recording="killed"),
+    Fault(
+        "not logged in",
+        _of(ExecutorType.GEMINI),
+        ({"not_logged_in": True},),
+        Cause.AUTH,
+        "Auth method",
+    ),
+)
+
+FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *GEMINI_FAULTS, *OTHER_FAULTS)
 
 
 ADDED = [

@@ -239,7 +239,11 @@ def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "type_", [ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.WINDSURF, ExecutorType.COMMAND]
+    "type_",
+    [
+        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.CURSOR),
+        *(ExecutorType.WINDSURF, ExecutorType.COMMAND),
+    ],
 )
 def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, bench: Bench) -> None:
     executor = make_executor(config(type_))
@@ -336,6 +340,7 @@ def test_a_command_has_sessions_where_it_asks_for_one() -> None:
     ("type_", "dialect"),
     [
         (ExecutorType.CLAUDE, "today"),
+        (ExecutorType.GEMINI, "today"),
         (ExecutorType.CURSOR, "today"),
         (ExecutorType.CURSOR, "seeds"),
         (ExecutorType.COMMAND, "today"),

@@ -47,7 +47,7 @@ RECORDED = [
     (fault, version)
     for fault in FAULTS
     if fault.recording
-    for version in sorted(RECORDINGS.glob("claude-*"))
+    for version in sorted(RECORDINGS.glob(f"{fault.config.type}-*"))
 ]
 
 
@@ -141,11 +141,67 @@ def test_an_agent_may_report_with_the_rules_that_sow_gives(bench: Bench) -> None
     assert ran == commands
 
 
+def test_gemini_lets_an_agent_report_and_refuses_the_rest(bench: Bench) -> None:
+    commands = {
+        "sow task set status needs_review": True,
+        "sow agent log 'a; b | c'": True,
+        'sow agent log "x" && sow task set status needs_review': True,
+        "sow task show 010 2>&1": True,
+        "sow task show 010 > file": False,
+        "sow task show && touch file": False,
+        'sow task set name "$(cat /etc/hostname)"': False,
+        "sow agent spawn implementer 020": False,
+        "sow agent logx": False,
+        "sow worker stop": False,
+    }
+    write_script(bench.root, [[{"shell": command} for command in commands]])
+    executor = make_executor(ExecutorConfig(name="gemini", type=ExecutorType.GEMINI))
+    bench.run(executor, executor.spawn(bench.request(executor.create_session(str))))
+    ran = {tool.command: tool.exit is not None for tool in read_runs(bench.root)[0].tools}
+    assert ran == commands
+
+
+def test_gemini_finds_a_session_in_its_folder_alone_and_begins_it_once(bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "one"}]])
+    executor = make_executor(ExecutorConfig(name="gemini", type=ExecutorType.GEMINI))
+    session = executor.create_session(str)
+    request = bench.request(session)
+    bench.run(executor, executor.spawn(request))
+    again = bench.run(executor, executor.spawn(request))
+    assert again.verdict.cause is Cause.SESSION_IN_USE
+    (bench.root / "below").mkdir()
+    elsewhere = replace(request, cwd=bench.root / "below")
+    lost = bench.run(executor, executor.resume(elsewhere))
+    assert lost.verdict.cause is Cause.SESSION_UNKNOWN
+    assert bench.run(executor, executor.resume(request)).ending.code == 0
+
+
+def test_what_a_prompt_names_reaches_gemini_as_text(bench: Bench) -> None:
+    (bench.root / "NAME").write_text("what stands in the file", encoding="utf-8")
+    write_script(bench.root, [[{"say": "one"}]])
+    executor = make_executor(ExecutorConfig(name="gemini", type=ExecutorType.GEMINI))
+    for prompt in ("See @NAME.", "/clear @NAME"):
+        request = bench.request(executor.create_session(str), prompt)
+        bench.run(executor, executor.spawn(request))
+        launch = executor.spawn(replace(request, home=bench.root))
+        [(name, text)] = launch.home_files.items()
+        command = Path(bench.environ["HOME"], ".gemini", name)
+        command.parent.mkdir(parents=True, exist_ok=True)
+        command.write_text(text, encoding="utf-8")
+        begun = bench.request(executor.create_session(str), prompt)
+        bench.run(executor, replace(launch, argv=executor.spawn(begun).argv))
+        escaped, given = (run.prompt for run in read_runs(bench.root)[-2:])
+        assert escaped.strip() == prompt.replace("@", "\\@")
+        assert given.endswith(f"\n{prompt}")
+
+
 def test_what_an_agent_says_of_errors_is_not_an_error(bench: Bench) -> None:
     """An agent at work on a login page talks of 401 and of unknown options all day."""
     talk = "Session ID x is already in use. 401 Invalid API key. error: unknown option '--x'"
     write_script(bench.root, [[{"say": talk}, {"crash": 1}]])
-    for type_ in (ExecutorType.CLAUDE, ExecutorType.CURSOR, ExecutorType.WINDSURF):
+    for type_ in (
+        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.CURSOR, ExecutorType.WINDSURF),
+    ):
         executor = make_executor(ExecutorConfig(name="x", type=type_))
         outcome = bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))
         assert outcome.verdict.cause is Cause.CRASHED, type_

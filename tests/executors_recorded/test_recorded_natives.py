@@ -99,6 +99,49 @@ READINGS: dict[str, dict[str, Reading]] = {
         "binary-terminated": Reading(Cause.CRASHED, "interrupted (user_abort)", tool_uses=1),
         "binary-interrupted": Reading(Cause.CRASHED, "interrupted (user_initiated)", tool_uses=1),
     },
+    "gemini-0.61.0": {
+        "spawn": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=2400, output=150, cache_read=600)
+        ),
+        "spawn-no-tools": Reading(
+            Cause.NO_STATUS, tokens=Tokens(input=800, output=50, cache_read=200)
+        ),
+        # Its totals count the run.
+        "resume": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=2400, output=150, cache_read=600)
+        ),
+        "denied-tool": Reading(
+            Cause.DENIED, "run_shell_command", tool_uses=1, denied=("run_shell_command",)
+        ),
+        "denied-redirection": Reading(
+            Cause.DENIED, "run_shell_command", tool_uses=1, denied=("run_shell_command",)
+        ),
+        "denied-edit": Reading(Cause.DENIED, "write_file", tool_uses=1, denied=("write_file",)),
+        "edit": Reading(Cause.NO_STATUS, tool_uses=1),
+        "commands-in-a-list": Reading(Cause.NO_STATUS, tool_uses=1),
+        "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+        "session-in-use": Reading(Cause.SESSION_IN_USE, "already exists", began=False),
+        "session-unknown": Reading(Cause.SESSION_UNKNOWN, "No previous sessions", began=False),
+        "resume-elsewhere": Reading(Cause.SESSION_UNKNOWN, "No previous sessions", began=False),
+        "api-400": Reading(Cause.API_ERROR, "told 400", began=False),
+        "api-401": Reading(Cause.AUTH, "told 401", began=False),
+        "api-403": Reading(Cause.AUTH, "told 403", began=False),
+        "api-404": Reading(Cause.BAD_MODEL, "told 404", began=False),
+        "api-429": Reading(Cause.RATE_LIMITED, "told 429", began=False),
+        # These were killed after a minute of silence: it tries again.
+        "api-429-retry-after": Reading(Cause.CRASHED, "SIGKILL", began=False),
+        "api-500": Reading(Cause.CRASHED, "SIGKILL", began=False),
+        "empty-answer": Reading(Cause.API_ERROR, "empty response"),
+        "stream-cut-once": Reading(Cause.NO_STATUS),
+        "unknown-flag": Reading(Cause.BAD_FLAGS, "such-flag", began=False),
+        "empty-prompt": Reading(Cause.BAD_FLAGS, "No input provided", began=False),
+        "slash-command": Reading(Cause.NO_STATUS),
+        "named-file": Reading(Cause.NO_STATUS),
+        # A signal that it can catch ends it with exit code 0, without a result.
+        "terminated": Reading(Cause.CRASHED, "without a result", tool_uses=1),
+        "interrupted": Reading(Cause.CRASHED, "without a result", tool_uses=1),
+        "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
+    },
 }
 
 RECORDED = [

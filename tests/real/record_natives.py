@@ -62,6 +62,8 @@ class Scenario:
     """Whether it ends by itself; else it is killed after a minute."""
     past_launcher: bool = False
     """Whether the program behind its launcher is run, where there is such a one."""
+    elsewhere: bool = False
+    """Whether it runs in a folder below the one in which a session before it ran."""
 
 
 SCENARIOS: Mapping[str, Scenario] = {
@@ -96,6 +98,23 @@ SCENARIOS: Mapping[str, Scenario] = {
         ({"run": "sleep 600"},), yolo_mode=True, signal=Signals.SIGINT, past_launcher=True
     ),
 }
+
+OWN: Mapping[str, Mapping[str, Scenario]] = {
+    "gemini": {
+        "api-429": Scenario(then={"status": 429}),
+        "resume-elsewhere": Scenario(begins=False, after_spawn=True, elsewhere=True),
+        "commands-in-a-list": Scenario(({"run": 'sow agent log "a > b" && sow task show 010'},)),
+        "denied-redirection": Scenario(({"run": "sow task show 010 > file"},)),
+        "denied-edit": Scenario(
+            ({"call": "write_file", "with": {"file_path": "package.json", "content": "{}"}},)
+        ),
+        "edit": Scenario(
+            ({"call": "write_file", "with": {"file_path": "new.txt", "content": "new\n"}},)
+        ),
+        "named-file": Scenario(prompt="Look at @README.md, and write to me@README.md.\n"),
+    },
+}
+"""Where a CLI has traps of its own."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +157,14 @@ def _run(scenario: Scenario, trial: Trial, session: str) -> Recorded:
         prompt=scenario.prompt,
         prompt_file=trial.records / "prompt.md",
         task_dir=trial.repository / ".sow/project/phases/build/tasks/010",
-        cwd=trial.repository,
+        cwd=trial.repository / "below" if scenario.elsewhere else trial.repository,
         as_root=os.geteuid() == 0,
         environ=trial.environ,
         commands=COMMANDS,
         writable=(trial.repository / ".sow",),
         home=home,
     )
+    request.cwd.mkdir(exist_ok=True)
     launch = executor.spawn(request) if scenario.begins else executor.resume(request)
     launch = in_home(launch, config, home, trial.environ)
     if home is not None:
@@ -206,18 +226,21 @@ def main(name: str, *wanted: str) -> None:
     program = install_native(native, os.environ)
     target = RECORDINGS / f"{name}-{native.version}"
     target.mkdir(parents=True, exist_ok=True)
-    own = (name for name, each in SCENARIOS.items() if native.binary or not each.past_launcher)
-    for scenario_name in wanted or own:
+    own = {
+        name: each for name, each in SCENARIOS.items() if native.binary or not each.past_launcher
+    }
+    scenarios = {**own, **OWN.get(name, {})}
+    for scenario_name in wanted or scenarios:
         with (
             tempfile.TemporaryDirectory() as folder,
             open_trial(Path(folder), native, program, os.environ) as trial,
         ):
-            done = perform(SCENARIOS[scenario_name], trial)
+            done = perform(scenarios[scenario_name], trial)
             facts: Json = {
                 "argv": [scrub(word, trial) for word in done.argv],
                 "exit_code": done.code if done.code >= 0 else None,
                 "signal": -done.code if done.code < 0 else None,
-                "stderr": scrub(done.stderr, trial)[-4000:],
+                "stderr": scrub(done.stderr, trial)[-8192:],
             }
             text = scrub(done.stdout, trial)
             (target / f"{scenario_name}.jsonl").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The stand-ins' one program: `agent.py claude|cursor-today|cursor-seeds|windsurf ARGS…`.
+"""The stand-ins' one program: `agent.py claude|cursor-today|cursor-seeds|gemini|windsurf ARGS…`.
 
 It speaks the named CLI's dialect and does what the fault script says. Standard
 library only, few imports: tests run it by the hundred. The modules beside it are
@@ -13,6 +13,10 @@ def main(role: str, arguments: list[str]) -> int:
         import claude_cli
 
         return claude_cli.main(arguments)
+    if role == "gemini":
+        import gemini_cli
+
+        return gemini_cli.main(arguments)
     if role == "windsurf":
         import windsurf_cli
 

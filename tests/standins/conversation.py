@@ -103,6 +103,10 @@ class Conversation:
         """Whether a budget of its own is spent."""
         return False
 
+    def on_signal(self, number):
+        """Return the exit code with which SIGTERM or SIGHUP ends it."""
+        return 128 + number
+
     def on_interrupt(self):
         """Say what the CLI says when SIGINT ends it; return its exit code."""
         return 1
@@ -119,7 +123,7 @@ def install_handlers(conversation, at_end):
         os._exit(code)
 
     def ended(number, _frame):
-        code = 128 + number
+        code = conversation.on_signal(number)
         at_end(code)
         os._exit(code)
 

@@ -100,7 +100,7 @@ def prepare_review(
         argv=launch.argv,
         # The program that makes the clone goes there itself: it may not be there yet.
         cwd=context.workspace.root if seat.is_apart else launch.cwd,
-        stdin=plan.prompt,
+        stdin=launch.stdin,
         environment=environment,
         task=task,
         does=f"review by {job.executor_name}",

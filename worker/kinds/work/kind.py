@@ -296,7 +296,7 @@ class WorkKind(AgentKind):
             argv=launch.argv,
             # The program that makes the clone goes there itself: it may not be there yet.
             cwd=context.workspace.root if clone is not None and clone.orders else launch.cwd,
-            stdin=plan.prompt,
+            stdin=launch.stdin,
             environment=environment,
             task=task,
             does=f"{plan.verb} by {job.executor_name}",

@@ -1,0 +1,164 @@
+"""Gemini CLI as a real build: what is a trap in it alone."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from capabilities import skip_or_fail
+from claude_install import ClaudeUnavailable
+from conftest import STARTED_WITH
+from namespace import NamespaceUnavailable
+from native_trial import TASK, Trial, open_trial
+from natives import NATIVES, install_native
+from sandbox import Json, end_of
+from test_real_natives import reports
+
+pytestmark = [pytest.mark.real]
+
+WORDS = "/own and @NAME, a@NAME too: @NAM !{touch ran} @{NAME} {{args}}\n\n  two\tlines $& \\@x"
+"""What it would expand, run, or take for something else."""
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Trial]:
+    native = NATIVES["gemini"]
+    with ExitStack() as stack:
+        try:
+            program = install_native(native, STARTED_WITH)
+            opened = open_trial(tmp_path, native, program, STARTED_WITH)
+            found = stack.enter_context(opened)
+        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
+            skip_or_fail(f"gemini cannot be run: {missing}")
+        (found.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
+        own = found.home / ".gemini/commands/own.toml"
+        own.parent.mkdir()
+        own.write_text('prompt = "what the command says"\n', encoding="utf-8")
+        yield found
+
+
+def said_last(trial: Trial) -> str:
+    """Return what the last message of the user's in the last request says, all parts of it."""
+    contents = trial.asked()[-1]["body"]["contents"]
+    texts = [
+        "\n".join(part["text"] for part in each["parts"] if "text" in part)
+        for each in contents
+        if each["role"] == "user"
+    ]
+    return [text for text in texts if text][-1]
+
+
+def answers(trial: Trial) -> dict[str, Json]:
+    """Return how each tool's call of the first attempt was answered, by its command or file."""
+    lines = [json.loads(line) for line in trial.output().splitlines()]
+    asked = {line["tool_id"]: line["parameters"] for line in lines if line["type"] == "tool_use"}
+    return {
+        asked[line["tool_id"]].get("command") or asked[line["tool_id"]]["file_path"]: line
+        for line in lines
+        if line["type"] == "tool_result"
+    }
+
+
+def test_words_reach_the_model_as_they_are_in_a_home_of_its_own(trial: Trial) -> None:
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    trial.tell(*reports("paused"))
+    assert trial.resume("--", WORDS).returncode == 0
+    assert WORDS in said_last(trial)
+    assert not (trial.repository / "ran").exists()
+    for part in ("what stands in the file", "what the command says"):
+        assert part not in json.dumps(trial.asked())
+    long = "@NAME and words. " * 65_000  # 1.1 MB
+    file = trial.home / "long"
+    file.write_text(long, encoding="utf-8")
+    trial.tell(*reports("paused"))
+    assert trial.resume("--file", str(file)).returncode == 0
+    assert long.strip() in said_last(trial)
+
+
+def test_in_a_shared_home_an_at_sign_gets_a_backslash(trial: Trial) -> None:
+    trial.configure(home="shared")
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    trial.tell(*reports("paused"))
+    assert trial.resume("--", "/own @NAME, a@NAME: @NAM 5 @ 3").returncode == 0
+    assert "/own \\@NAME, a\\@NAME: \\@NAM 5 @ 3" in said_last(trial)
+    for part in ("what stands in the file", "what the command says"):
+        assert part not in json.dumps(trial.asked())
+    assert (trial.home / ".gemini/tmp").is_dir()
+
+
+def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> None:
+    outside = trial.home / "outside.txt"
+    is_allowed = {
+        'sow agent log "a > b; c" && sow task show': True,
+        "sow task show 2>&1": True,
+        f"sow task show > {outside}": False,
+        'sow agent log "$(touch outside)"': False,
+        "sow task show; sow worker stop": False,
+        "sow worker stop": False,
+        "new.txt": True,
+        str(trial.repository / "sub/new.txt"): True,
+        str(outside): False,
+        "package.json": False,
+        ".git/hooks/pre-commit": False,
+    }
+    calls = (
+        {"run": word}
+        if word.startswith("sow")
+        else {"call": "write_file", "with": {"file_path": word, "content": "new\n"}}
+        for word in is_allowed
+    )
+    trial.tell(*calls, *reports("needs_review"))
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    answered = answers(trial)
+    found = {word: answered[word]["status"] == "success" for word in is_allowed}
+    assert found == is_allowed
+    assert not outside.exists()
+    assert (trial.repository / "sub/new.txt").read_text("utf-8") == "new\n"
+    assert "policy" not in (trial.repository / ".sow/run/jobs/1/1/stderr.log").read_text(
+        "utf-8"
+    ).replace("denied by policy", "")
+
+
+def test_what_a_role_may_not_do_is_refused_whatever_the_user_allows(trial: Trial) -> None:
+    own = trial.home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    rule = 'toolName = "run_shell_command"\ndecision = "allow"\npriority = 999\n'
+    own.write_text(f'[[rule]]\ncommandPrefix = ["sow", "touch"]\n{rule}', encoding="utf-8")
+    commands = ("touch made", "sow worker stop", "sow  worker  stop", "bash -c 'sow worker stop'")
+    trial.tell(*({"run": each} for each in commands), *reports("needs_review"))
+    assert trial.spawn().returncode == 0
+    answered = answers(trial)
+    allowed = [each for each in commands if answered[each]["status"] == "success"]
+    assert allowed == ["touch made"]
+
+
+def test_a_shared_home_is_gone_on_with_after_a_failed_request(trial: Trial) -> None:
+    """The id is taken from its first moment on, and can be resumed only later."""
+    trial.configure(home="shared", retries=2)
+    trial.tell({"status": 400}, *reports("paused"))
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+
+
+def test_two_at_once_with_homes_of_their_own(trial: Trial) -> None:
+    assert trial.sow("task", "add", "Too", "--agent", "implementer", "--id", "020").returncode == 0
+    trial.tell(then={"run": "sow task set status needs_review"})
+    calls = [trial.start_sow("agent", "spawn", "implementer", task) for task in (TASK, "020")]
+    for call in calls:
+        done = end_of(call)
+        assert done.returncode == 0, done.stdout + done.stderr
+    homes = trial.home / ".local/state/sow/homes"
+    assert len(list(homes.glob("*/task-*/gemini/gemini_cli_home/.gemini/commands/sow-*"))) == 2
+    assert not (trial.home / ".gemini/tmp").exists()
+
+
+def test_the_doctor_leaves_nothing_in_its_folder(trial: Trial) -> None:
+    before = sorted((trial.home / ".gemini").rglob("*"))
+    report = trial.sow("doctor").stdout
+    assert "gemini: gemini 0.61.0" in report
+    assert "its help lists every flag that sow uses" in report
+    assert sorted((trial.home / ".gemini").rglob("*")) == before
