@@ -151,7 +151,18 @@ class Fence(StrEnum):
     """The system: its commands write and connect only where they may."""
     RULES = "rules"
     """The CLI: it refuses what no rule allows. What an allowed program does is not limited."""
+    ASKING = "asking"
+    """sow: the CLI asks before each command and each edit, and sow refuses what is not of its role.
+    What the CLI does without asking is not limited."""
     NONE = "none"
+
+
+class PresetFence(msgspec.Struct, frozen=True):
+    """The fence of one of the programs that an executor of this type may run."""
+
+    kind: Fence
+    why: str
+    """What that means for it, as a clause."""
 
 
 class Evidence(StrEnum):
@@ -188,6 +199,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     """What it is, in the configuration's template."""
+    example_name: str = "my-agent"
+    """What the configuration's template calls one that is not built in."""
     built_in: str = ""
     """The name of the executor that is there without any configuration; empty for none."""
     binary: str = ""
@@ -229,5 +242,7 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     """Whether sow lets an agent run the commands of its role and no others: it allows these by
     their names, or refuses the others by theirs."""
     fence: Fence = Fence.NONE
+    fences: Mapping[str, PresetFence] = {}
+    """The same by `settings.preset`, where it differs by that."""
     tried: Tried = Tried()
     """What the contract suite has shown: a test compares it with the suite's rows."""

@@ -6,7 +6,7 @@ Owns how that is printed. It starts no program: `sow doctor` asks them.
 import os
 from collections.abc import Iterator
 
-from sow.agent_clis.description import AgentCli, Evidence, Fence
+from sow.agent_clis.description import AgentCli, Evidence
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import home_of
 from sow.cli import late_click as click
@@ -14,7 +14,7 @@ from sow.cli.config import configuration_here
 from sow.cli.output import echo_list, json_option
 from sow.config.configuration import Configuration
 from sow.executors.base import Executor
-from sow.executors.programs import find_program
+from sow.executors.programs import fence_of, find_program
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import HomeUse
@@ -36,9 +36,10 @@ def list_executors(as_json: bool) -> None:
     RIGHTS says what sow allows an agent: `role` is the commands of its role, each by
     its name; `own` is what the CLI's own settings allow; `all` is yolo_mode. FENCE
     says what holds the agent back: a sandbox of the system, rules that the CLI itself
-    keeps, or none. TRIED says how far sow was tried with the CLI: with the real one
-    and in which versions, with a stand-in only, or by its documents only. No program
-    is started: `sow doctor` asks them, and `sow executor try` runs one.
+    keeps, asking (the CLI asks sow before it acts), or none. TRIED says how far sow was
+    tried with the CLI: with the real one and in which versions, with a stand-in only, or
+    by its documents only. No program is started: `sow doctor` asks them, and `sow
+    executor try` runs one.
     """
     configuration = configuration_here(os.environ)
     path = os.environ.get("PATH", os.defpath)
@@ -62,7 +63,7 @@ def executor_view(configuration: Configuration, name: str, path: str) -> Executo
         home=HomeUse.SHARED if home_of(config) is None else HomeUse.PER_SESSION,
         usage_told=cli.metering,
         rights=_rights(config, cli),
-        fence=Fence.NONE if config.yolo_mode else cli.fence,
+        fence=fence_of(config)[0],
         tried=_trials(executor, cli),
     )
 

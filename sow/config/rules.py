@@ -27,6 +27,7 @@ INSTEAD = {
     "allowed_tools": "Only {types} can be given a list of tools.",
     "command": "Only {types} can be told which program to run.",
     "resume": "Only {types} can be told how a session is resumed.",
+    "preset": "Only {types} can be told which agent it is.",
 }
 """What to do instead, for a setting that does not fit. `{types}` are those that it does fit."""
 

@@ -94,7 +94,7 @@ def _agents(roles: Mapping[str, str]) -> Iterator[str]:
         yield ""
     for kind, cli in AGENT_CLIS.items():
         if not cli.built_in:
-            yield from _executor("my-agent", kind, CUSTOM)
+            yield from _executor(cli.example_name, kind, CUSTOM)
             yield ""
     yield "  # Bindings: which executor handles which agent role"
     yield '  # Change one to "cursor" to use Cursor for that role. With ["claude-code", "cursor"]'

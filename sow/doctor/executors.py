@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow.agent_clis.description import Questions, SowPermission
+from sow.agent_clis.description import Fence, Questions, SowPermission
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
@@ -23,6 +23,7 @@ from sow.doctor.clis import missing_flags, refusal_of_sow, signs_of_login
 from sow.environment import agent_environment
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.executors.programs import fence_of
 from sow.executors.registry import is_installed, make_executor
 from sow.findings import Finding, Level
 
@@ -32,6 +33,12 @@ PLAIN = {"NO_COLOR": "1"}
 VERSION = re.compile(r"\d+(\.\d+)+(\S*\w)?")
 """Without the full stop of a sentence behind it."""
 MOST_ROLES = 3
+FENCES = {
+    Fence.ASKING: "asking",
+    Fence.SANDBOX: "its own sandbox",
+    Fence.RULES: "its rules",
+    Fence.NONE: "nothing",
+}
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -155,6 +162,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
     except ExecutorBinaryNotFound as error:
         yield _absent(need, error)
         return
+    if AGENT_CLIS[executor.config.type].fences:
+        yield _fence(need)
     if executor.config.stall_timeout_seconds == 0 and need.roles:
         yield _never_ended(executor)
     questions = AGENT_CLIS[executor.config.type].questions
@@ -175,6 +184,20 @@ def _never_ended(executor: Executor) -> Finding:
         level=Level.NOTE,
         text=f"{executor.name}: stall_timeout is never, so sow never ends an agent that hangs,"
         " not even in a batch. It reports the agent after 20 minutes without a sign of life",
+    )
+
+
+def _fence(need: Need) -> Finding:
+    """Say what keeps an agent from more than it may do, of a program that may be any."""
+    config = need.executor.config
+    kind, why = fence_of(config)
+    is_open = kind is Fence.NONE and bool(need.roles)
+    return Finding(
+        check="fence",
+        level=Level.WARNING if is_open else Level.NOTE,
+        text=f"{config.name}: what its agents may do is kept by {FENCES[kind]}: {why}",
+        remedy="Let it run only where it may do what you may." if is_open else "",
+        facts={"executor": config.name, "fence": kind},
     )
 
 

@@ -7,7 +7,7 @@ program is there needs none of it.
 import os
 from pathlib import Path
 
-from sow.agent_clis.description import AgentCli
+from sow.agent_clis.description import AgentCli, Fence
 from sow.agent_clis.known import AGENT_CLIS
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.schema.executor import ExecutorConfig
@@ -22,6 +22,17 @@ def binary_of(config: ExecutorConfig, cli: AgentCli) -> str:
 def resumes(config: ExecutorConfig, cli: AgentCli) -> bool:
     """Whether sessions can be continued: by `settings.resume`, else as its CLI does."""
     return bool(config.resume) if config.type is ExecutorType.COMMAND else cli.resumes
+
+
+def fence_of(config: ExecutorConfig) -> tuple[Fence, str]:
+    """Return what holds an agent back, and what that means for it as a clause, if anything."""
+    cli = AGENT_CLIS[config.type]
+    if config.yolo_mode:
+        return Fence.NONE, "yolo_mode is on"
+    if config.preset is None:
+        return cli.fence, "as far as it asks" if cli.fence is Fence.ASKING else ""
+    fence = cli.fences[config.preset]
+    return fence.kind, fence.why
 
 
 def api_seconds(config: ExecutorConfig) -> float | None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.schema.batch_policy import Accept
-from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.executor_type import ExecutorType, HomeUse, Preset
 
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
@@ -47,6 +47,7 @@ class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     allowed_tools: list[NonEmptyText] | UnsetType | None = UNSET
     command: list[NonEmptyText] | UnsetType | None = UNSET
     resume: list[NonEmptyText] | UnsetType | None = UNSET
+    preset: Preset | UnsetType | None = UNSET
 
 
 Money = Annotated[float, Meta(ge=0, le=MOST, description="US dollars")]

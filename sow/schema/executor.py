@@ -6,7 +6,7 @@ value of `env` (those are read from the user's file when an attempt starts).
 
 import msgspec
 
-from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.executor_type import ExecutorType, HomeUse, Preset
 
 QUIET_SECONDS = 20 * 60.0
 """How long an agent may give no sign of life before that is told."""
@@ -22,6 +22,8 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     allowed_tools: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
+    preset: Preset | None = None
+    """Which agent it is that speaks ACP; None: one that sow does not know."""
     custom_args: tuple[str, ...] = ()
     env_names: tuple[str, ...] = ()
     max_parallel: int | None = None

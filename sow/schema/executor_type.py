@@ -17,10 +17,11 @@ class ExecutorType(StrEnum):
     COPILOT = "copilot"
     CURSOR = "cursor"
     WINDSURF = "windsurf"
+    ACP = "acp"
     COMMAND = "command"
 
 
-NAMES = {ExecutorType.CLAUDE: "claude-code", ExecutorType.COMMAND: ""}
+NAMES = {ExecutorType.CLAUDE: "claude-code", ExecutorType.ACP: "", ExecutorType.COMMAND: ""}
 """The built-in executors that are not called as their type."""
 
 
@@ -30,6 +31,19 @@ def built_in_name(kind: ExecutorType) -> str:
     Empty for none. It stands in the type's description as well, which is not read for it.
     """
     return NAMES.get(kind, kind.value)
+
+
+class Preset(StrEnum):
+    """The agents whose way to ask for permission over ACP is known (`sow.acp.presets`)."""
+
+    CLINE = "cline"
+    PI = "pi"
+    GEMINI = "gemini"
+    QWEN = "qwen"
+    OPENCODE = "opencode"
+    COPILOT = "copilot"
+    CLAUDE = "claude"
+    CODEX = "codex"
 
 
 class HomeUse(StrEnum):

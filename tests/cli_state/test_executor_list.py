@@ -61,3 +61,21 @@ def test_people_read_a_table(site: Site) -> None:
     assert "no-such-agent: not found" in rows["mine"]
     assert "spawn, resume, open: real CLI run (2.1.197, 2.1.330)" in rows["claude-code"]
     assert rows["cursor"].endswith("spawn, resume: stand-in only; open: docs only")
+
+
+def test_the_fence_of_an_agent_over_acp_is_that_of_its_preset(site: Site) -> None:
+    command = {"command": ["an-agent"]}
+    over_acp = {
+        name: {"type": "acp", "settings": {**command, **settings}}
+        for name, settings in (
+            ("plain", {}),
+            ("pi", {"preset": "pi"}),
+            ("codex-acp", {"preset": "codex"}),
+            ("free", {"preset": "cline", "yolo_mode": True}),
+        )
+    }
+    site.configure({"agents": {"executors": over_acp}})
+    found = executors(site)
+    fences = {name: found[name]["fence"] for name in over_acp}
+    assert fences == {"plain": "asking", "pi": "none", "codex-acp": "sandbox", "free": "none"}
+    assert found["plain"]["rights"] == "role"

@@ -117,7 +117,27 @@ def test_windsurf_runs_the_program_that_is_named(load):
         assert launch.argv == argv
 
 
+def test_an_agent_over_acp_gets_its_settings_by_the_orders_of_its_client(load):
+    plain = {"settings": {"command": ["cline", "--acp"]}}
+    freed = {"settings": {"command": ["pi-acp"], "preset": "pi", "yolo_mode": True}}
+
+    for section, expected in (
+        (plain, {"command": ["cline", "--acp"], "preset": None, "allows_all": False}),
+        (
+            {**freed, "custom_args": ["--x", "y z"]},
+            {"command": ["pi-acp", "--x", "y z"], "preset": "pi", "allows_all": True},
+        ),
+    ):
+        for launch, session in zip(launches(load, "acp", section), (None, "5f0c"), strict=True):
+            [(name, text)] = launch.files.items()
+            assert launch.argv[-1] == f"/run/{name}"
+            orders = json.loads(text)
+            assert {key: orders[key] for key in expected} == expected
+            assert (orders["session"], orders["folder"]) == (session, "/project")
+            assert orders["commands"] == ["task show", "agent log"]
+
+
 def test_every_type_is_tried_here():
-    tried = {kind for kind, _, _ in EFFECTS} | {"windsurf"}
+    tried = {kind for kind, _, _ in EFFECTS} | {"windsurf", "acp"}
 
     assert tried == set(ExecutorType)

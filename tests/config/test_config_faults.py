@@ -79,7 +79,7 @@ FAULTS = {
         4,
         "agents.executors.x.type",
         "'aider' is not one of: claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf,"
-        " command",
+        " acp, command",
         "",
     ),
     "no type": (
@@ -87,7 +87,7 @@ FAULTS = {
         3,
         "agents.executors.x",
         "the key 'type' is missing",
-        "claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf, command",
+        "claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf, acp, command",
     ),
     "a string for a boolean": (
         executor("claude", "settings: {yolo_mode: 'true'}"),
@@ -213,7 +213,28 @@ FAULTS = {
         5,
         "agents.executors.x.settings.command",
         "does not fit type claude, which has yolo_mode, model and allowed_tools",
-        "Only windsurf and command",
+        "Only windsurf, acp and command",
+    ),
+    "preset for claude": (
+        executor("claude", "settings: {preset: cline}"),
+        5,
+        "agents.executors.x.settings.preset",
+        "does not fit type claude, which has yolo_mode, model and allowed_tools",
+        "Only acp can be told which agent it is.",
+    ),
+    "unknown preset": (
+        executor("acp", "settings: {command: [x], preset: crush}"),
+        5,
+        "agents.executors.x.settings.preset",
+        "'crush' is not one of: cline, pi, gemini, qwen, opencode, copilot, claude, codex",
+        "",
+    ),
+    "acp without a command": (
+        executor("acp", "settings: {preset: cline}"),
+        3,
+        "agents.executors.x",
+        "type acp needs settings.command",
+        'settings: {command: ["cline", "--acp"]}',
     ),
     "resume for windsurf": (
         executor("windsurf", "settings: {resume: [windsurf]}"),

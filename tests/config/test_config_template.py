@@ -51,6 +51,7 @@ SECTIONS = (
     "cursor:",
     "windsurf:",
     "my-agent:",
+    "cline:",
     "settings:",
     "worker:",
     "retry:",
@@ -75,10 +76,11 @@ def test_it_says_what_holds_without_it(tmp_path, text):
 def test_what_is_commented_out_loads_too(tmp_path, text):
     configuration = load(tmp_path, uncommented(text))
     assert configuration.warnings == ()
-    assert list(configuration.executors) == [*BUILT_IN_EXECUTORS, "my-agent"]
+    assert list(configuration.executors) == [*BUILT_IN_EXECUTORS, "cline", "my-agent"]
     assert configuration.executors["claude-code"].model == "sonnet"
     assert configuration.executors["cursor"].yolo_mode
     assert configuration.executors["my-agent"].resume
+    assert configuration.executors["cline"].preset == "cline"
     assert str(configuration.origin("worker", "idle_exit")) == "file"
     assert str(configuration.origin("retry", "on_quota")) == "file"
     assert list(configuration.notify) == list(NotifyEvent)

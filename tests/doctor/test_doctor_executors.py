@@ -267,3 +267,25 @@ def test_an_agent_of_cursor_that_may_not_run_sow_is_a_warning(clinic: Clinic) ->
     assert "cannot report" in clinic.examine("cursor", **CURSOR).out
     clinic.site.configure({"agents": {"executors": {"cursor": {"settings": {"yolo_mode": True}}}}})
     assert "cannot report" not in clinic.examine("cursor", **CURSOR).out
+
+
+@pytest.mark.parametrize(
+    ("settings", "fence", "status"),
+    [
+        ({}, "asking", "note"),
+        ({"preset": "cline"}, "asking", "note"),
+        ({"preset": "codex"}, "sandbox", "note"),
+        ({"preset": "pi"}, "none", "warning"),
+        ({"preset": "cline", "yolo_mode": True}, "none", "warning"),
+    ],
+)
+def test_the_fence_of_an_agent_over_acp_is_told(
+    clinic: Clinic, settings: dict[str, object], fence: str, status: str
+) -> None:
+    log = clinic.site.base / "log"
+    clinic.program("windsurf", f"touch {log}")
+    mine = {"type": "acp", "settings": {"command": ["windsurf"], **settings}}
+    clinic.site.configure({"agents": {"executors": {"mine": mine}, "bindings": {"tester": "mine"}}})
+    found = clinic.finding("fence", "mine")
+    assert (found["fence"], found["level"]) == (fence, status)
+    assert not log.exists()

@@ -122,12 +122,34 @@ ABILITIES_INTRODUCTION = """## What each can do
 the commands of its role and no others; *own*: what the CLI's own settings allow.
 *Own folder*: whether a session can have a configuration folder of its own (`home: per-session`).
 The fence is what holds the agent back without `yolo_mode`: a *sandbox* of the system, *rules* that
-the CLI itself keeps (what an allowed program does is not limited), or *none*.
+the CLI itself keeps (what an allowed program does is not limited), *asking* (the CLI asks sow,
+which refuses what is not of its role; what it does without asking is not limited), or *none*.
+
+Type `acp` is weaker than all others: sow knows neither the flags nor the files of the program, what
+it tells of its use is kept as it stands and counts for no budget, and a quota has no time of reset.
+Which of its agents holds a fence is a table of its own below.
 """
 ABILITIES_HEADER = (
     *("executor", "resume", "open", "own folder", "tells its use", "rights", "fence"),
     *("spawn tried", "resume tried", "open tried", "versions run"),
 )
+
+ACP_INTRODUCTION = """## Agents over ACP
+
+What keeps an agent of type `acp` from more than its role may do, by `settings.preset`. Without a
+preset: *asking*, in the one form that most agents share; anything else is refused. *By the wire
+alone*: its messages were recorded, and sow was not run with it.
+"""
+ACP_TRIED = {
+    "cline": "real CLI run (cline 3.0.65)",
+    "pi": "real CLI run (pi-acp 0.0.34 with pi 1.6.0)",
+    "opencode": "real CLI run (1.18.33)",
+    "gemini": "real CLI run (0.61.0)",
+    "qwen": "real CLI run (0.24.4)",
+    "copilot": "real CLI run (1.0.102)",
+    "claude": "by the wire alone (claude-agent-acp 0.101.0)",
+    "codex": "by the wire alone (codex-acp 2.6.0)",
+}
 
 OWN_FOLDER = {HomeUse.SHARED: "if set", HomeUse.PER_SESSION: "by default"}
 
@@ -139,6 +161,14 @@ def render() -> str:
             INTRODUCTION,
             ABILITIES_INTRODUCTION,
             _table(ABILITIES_HEADER, map(_abilities, AGENT_CLIS.items())),
+            ACP_INTRODUCTION,
+            _table(
+                ("`preset`", "fence", "what that means", "tried"),
+                (
+                    (preset, fence.kind, fence.why, ACP_TRIED.get(preset, "by the wire alone"))
+                    for preset, fence in AGENT_CLIS[ExecutorType.ACP].fences.items()
+                ),
+            ),
             "## Sessions\n",
             _table(
                 ("executor", "how an id comes about", "can resume", "checked by"),
@@ -189,7 +219,7 @@ def _command_line(case: Case) -> tuple[str, ...]:
 
 
 def _quote(word: str) -> str:
-    shown = word.replace(UUID, "ID").replace(QWEN_RULES, "RULES")
+    shown = word.replace(sys.executable, "python").replace(UUID, "ID").replace(QWEN_RULES, "RULES")
     if shown.startswith("Bash("):
         extra = shown.removeprefix(SOW_RULES)
         return f"'RULES{extra}'" if extra else "RULES"

@@ -60,7 +60,7 @@ def test_each_description_names_the_versions_that_were_run() -> None:
 
 
 def launch_of(kind: ExecutorType, *commands: str) -> Launch:
-    command = ("agent",) if kind is ExecutorType.COMMAND else ()
+    command = ("agent",) if kind in (ExecutorType.ACP, ExecutorType.COMMAND) else ()
     executor = make_executor(ExecutorConfig(name="x", type=kind, command=command))
     folder = Path("/repo")
     return executor.spawn(

@@ -41,6 +41,8 @@ def config(type_: ExecutorType, **settings: object) -> ExecutorConfig:
     """Return settings that give every type what it needs."""
     if type_ is ExecutorType.COMMAND:
         settings = {"command": ("claude", "-p"), "resume": ("claude", "-c"), **settings}
+    if type_ is ExecutorType.ACP:
+        settings = {"command": ("my-agent", "--acp"), **settings}
     return ExecutorConfig(name=f"my-{type_}", type=type_, **settings)
 
 

@@ -27,7 +27,7 @@ def claude(**settings: object) -> Executor:
 
 
 def begin(bench: Bench, executor: Executor) -> Session | None:
-    if executor.session_source == "none":
+    if executor.session_source in ("none", "learned"):
         return None
     return executor.create_session(bench.run_command)
 

@@ -15,7 +15,7 @@ from sow.schema.executor_type import ExecutorType, built_in_name
 
 
 def config(name: str, type_: ExecutorType) -> ExecutorConfig:
-    command = ("agent",) if type_ is ExecutorType.COMMAND else ()
+    command = ("agent",) if type_ in (ExecutorType.ACP, ExecutorType.COMMAND) else ()
     return ExecutorConfig(name=name, type=type_, command=command)
 
 

@@ -74,14 +74,15 @@ class Trial:
 
     def configure(self, **fields: Any) -> None:
         """Write the user's configuration, with these keys of the executor."""
-        settings = {"model": self.native.model, **fields.pop("settings", {})}
+        native = self.native
+        settings = {**({"model": native.model} if native.model else {}), **native.settings}
+        settings |= fields.pop("settings", {})
         args = [*self.native.custom_args, *fields.pop("custom_args", ())]
         executor = {"settings": settings, "custom_args": args, "retries": 0, **fields}
+        executor |= {"type": native.type} if native.type else {}
+        name = native.executor or native.name
         config = {
-            "agents": {
-                "executors": {self.native.name: executor},
-                "bindings": {"implementer": self.native.name},
-            },
+            "agents": {"executors": {name: executor}, "bindings": {"implementer": name}},
             "retry": {"on_quota": False},
         }
         file = self.home / ".config/sow/config.yaml"

@@ -5,16 +5,22 @@ loopback. Knows nothing of sow.
 """
 
 import json
+import platform
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from claude_install import TOOLS, alone, run_npm
 
 KEY = "odd-and-long-dummy-key-7f3a9c"
 """For every model's key: some CLIs mask it wherever its text stands."""
 MODEL = "told-1"
+MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+NODE = f"node-linux-{MACHINE}@22.23.5"
+"""Node.js itself, which the package `node` only links by a script of its own: npm runs none here.
+npm links this one beside the programs of other packages, so that it comes first on PATH."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,12 @@ class Native:
     """What else npm has to bring."""
     binary: str = ""
     """The program behind its launcher, where users have that one too: beside it, on PATH."""
+    executor: str = ""
+    """The name of its executor, where it is another one."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What its executor's settings hold besides."""
+    type: str = ""
+    """The type of its executor, where that is not a built-in one."""
 
 
 def _codex_files(address: str) -> Mapping[str, str]:
@@ -94,7 +106,7 @@ NATIVES = {
             lambda address: {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{address}/v1"},
             _qwen_files,
             custom_args=("--auth-type", "openai"),
-            with_packages=("node@22",),
+            with_packages=(NODE,),
         ),
         Native(
             "copilot",

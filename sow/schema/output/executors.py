@@ -50,7 +50,7 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
         str,
         about(
             "what holds its agents back: sandbox (the system), rules (the CLI refuses what"
-            " no rule allows) or none"
+            " no rule allows), asking (the CLI asks sow before it acts) or none"
         ),
     ]
     tried: Annotated[TrialsView, about("how far that has been tried")]

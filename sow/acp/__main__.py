@@ -1,0 +1,69 @@
+"""Runs one agent over the protocol: `python -P -m sow.acp ORDERS`, the prompt on standard input.
+
+Exit codes: 0 where the turn has ended well and something was done; 1 where it failed; 6 where the
+agent is not fit for sow; 130 where it was interrupted. Every ending but the last is told before, by
+an event `result`.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from sow.acp.agent_process import AgentProcess
+from sow.acp.conversation import Cancelled, Conversation, Failed
+from sow.acp.gemini_minute import wait_for_minute
+from sow.acp.run_orders import Orders, read_orders
+from sow.acp.telling import Teller
+
+MISSING, INTERRUPTED = 127, 128 + signal.SIGINT
+
+
+def main() -> int:
+    """Carry out the orders in the file that the command line names; return the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is an agent to part from
+    orders = read_orders(Path(sys.argv[1]))
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if orders.preset.waits_for_minute and orders.session is not None:
+        wait_for_minute(orders.session, os.environ, time.time, time.sleep)
+    teller = Teller()
+    try:
+        agent = AgentProcess(orders.command, orders.folder, orders.record)
+    except OSError as error:
+        print(f"{orders.command[0]}: {error.strerror}", file=sys.stderr)
+        return MISSING
+    return converse(orders, agent, teller, prompt)
+
+
+def converse(orders: Orders, agent: AgentProcess, teller: Teller, prompt: str) -> int:
+    """Run a conversation to its end; return the exit code."""
+    conversation = Conversation(orders, agent, teller)
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        conversation.cancel()
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        conversation.run(prompt)
+    except Cancelled:
+        conversation.end_cancelled()
+        teller.tell_text()
+        return INTERRUPTED
+    except Failed as failed:
+        teller.tell(
+            "result",
+            is_error=True,
+            cause=failed.cause or "api_error",
+            code=failed.code,
+            message=failed.words,
+        )
+        conversation.end()
+        return failed.exit_code
+    conversation.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+"""One run of an agent over the protocol, step by step.
+
+Initialize; begin a session, or go on in one; tell its id before the prompt; set the mode in which
+the agent asks, and read it back; prompt, and answer what it asks for, until the turn has ended. A
+cancel comes in three stages: the protocol's own, then the agent's input is closed, then its group
+is ended. Owns that order and its clocks. What the messages are is `version1`; what is allowed is
+`permissions`.
+"""
+
+import time
+from typing import Any, NoReturn
+
+from sow.acp import version1 as wire
+from sow.acp.agent_process import AgentProcess
+from sow.acp.permissions import Decision, decide
+from sow.acp.run_orders import Orders
+from sow.acp.telling import Teller
+
+Json = dict[str, Any]
+
+START_SECONDS = 180.0
+"""How long an agent may take for each answer before its turn begins."""
+LOAD_SECONDS = 600.0
+"""The same for a session that is loaded: all that was said is told once more."""
+QUIET_SECONDS = 0.3
+"""A replay is over when it was answered and nothing came for so long: gemini tells some after."""
+MODE_SECONDS = 2.0
+"""How long a mode may take to be told, once it was set."""
+LATE_SECONDS = 0.5
+"""How long updates may come behind the answer to a prompt (claude: 0.4 s)."""
+LEAVE_SECONDS = 5.0
+"""How long an agent may take to end once its turn has; its supervisor ends what is left."""
+CANCEL_SECONDS, CLOSE_SECONDS, END_SECONDS = 3.0, 1.5, 5.0
+"""The stages of a cancel. The first two fit into the 5 s that a supervisor leaves to an interrupted
+agent before it ends the tree; the third is for whoever starts this program without one."""
+
+
+MOST_REFUSALS = 10
+"""How often an agent is asked to go on whose turn a refusal has ended (opencode, qwen, copilot)."""
+REFUSED = """\
+sow has refused this: {rule}
+({why})
+You may run the commands of sow that your instructions name, each alone on its line, and edit files
+in your folder. Go on with your task without what was refused. If you cannot, log why and report so.
+"""
+
+
+class Failed(Exception):
+    """The run has failed; the words say why."""
+
+    def __init__(
+        self, words: str, *, exit_code: int = 1, cause: str = "", code: Any = None
+    ) -> None:
+        super().__init__(words)
+        self.words = words
+        self.exit_code = exit_code
+        self.cause = cause
+        self.code = code
+
+
+class Cancelled(Exception):
+    """The end of the run was asked for."""
+
+
+class Conversation:
+    """A run."""
+
+    def __init__(self, orders: Orders, agent: AgentProcess, teller: Teller) -> None:
+        self._orders = orders
+        self._agent = agent
+        self._teller = teller
+        self._settings = wire.Settings()
+        self._session = ""
+        self._is_cancelled = False
+        self._is_listening = False
+        """Whether updates are told: those of a replay are not."""
+        self._calls = 0
+        self._told_calls: set[str] = set()
+        self._refused: Decision | None = None
+        """What was refused last, if nothing of the agent has come since."""
+
+    def cancel(self) -> None:
+        """Ask for the end; may be called by a handler of a signal."""
+        self._is_cancelled = True
+        self._agent.wake()
+
+    def run(self, prompt: str) -> None:
+        """Carry out the orders. Raises Failed and Cancelled."""
+        abilities = self._initialize()
+        self._open_session(abilities)
+        self._teller.tell("session", session_id=self._session, agent=abilities.name)
+        self._set_mode()
+        self._is_listening = True
+        self._take_turn(prompt)
+
+    def end(self) -> None:
+        """Part from an agent whose turn has ended, or that has failed."""
+        self._agent.close_input()
+        self._wait_for_end(LEAVE_SECONDS)
+
+    def end_cancelled(self) -> None:
+        """End an agent in three stages."""
+        if self._session:
+            self._agent.send({"method": wire.CANCEL, "params": {"sessionId": self._session}})
+            self._listen_until(time.monotonic() + CANCEL_SECONDS, turn=self._calls)
+        self._agent.close_input()
+        if self._wait_for_end(CLOSE_SECONDS) is None:
+            self._agent.terminate()
+            self._wait_for_end(END_SECONDS)
+
+    def _initialize(self) -> wire.Abilities:
+        abilities = wire.abilities(self._call(wire.INITIALIZE, wire.initialize(), START_SECONDS))
+        if abilities.version != wire.VERSION:
+            raise Failed(
+                f"the agent speaks version {abilities.version} of the protocol; sow speaks 1",
+                exit_code=6,
+                cause="unfit",
+            )
+        if not abilities.loads:
+            raise Failed(
+                "the agent cannot load a session again, so its tasks could not be resumed",
+                exit_code=6,
+                cause="unfit",
+            )
+        return abilities
+
+    def _open_session(self, abilities: wire.Abilities) -> None:
+        orders = self._orders
+        if orders.session is None:
+            answer = self._call(wire.NEW, wire.begin(orders.folder), START_SECONDS)
+            session = answer.get("sessionId")
+            if not isinstance(session, str) or not session:
+                raise Failed("the agent has begun a session without an id")
+            self._session = session
+        else:
+            self._session = orders.session
+            method = wire.RESUME if abilities.resumes else wire.LOAD
+            try:
+                params = wire.go_on(orders.session, orders.folder)
+                answer = self._call(method, params, LOAD_SECONDS)
+            except Failed as failed:
+                if failed.code is None:
+                    raise
+                words = f"the agent cannot go on in session {orders.session}: {failed.words}"
+                cause = failed.cause or "session_unknown"
+                raise Failed(words, cause=cause, code=failed.code) from None
+            self._swallow_rest()
+        self._settings.note(answer)
+
+    def _swallow_rest(self) -> None:
+        """Read what still comes of a replay."""
+        until = time.monotonic() + QUIET_SECONDS
+        while time.monotonic() < until:
+            if self._receive(until) is not None:
+                until = time.monotonic() + QUIET_SECONDS
+
+    def _set_mode(self) -> None:
+        """Have the agent ask for permission, and read back that it will. Raises Failed."""
+        preset, settings = self._orders.preset, self._settings
+        if preset.mode and settings.mode != preset.mode:
+            if settings.mode_option:
+                self._set_option(settings.mode_option, preset.mode)
+            else:
+                self._set(wire.SET_MODE, wire.set_mode(self._session, preset.mode))
+        for option, value in preset.options.items():
+            if settings.options.get(option) != value:
+                self._set_option(option, value)
+        until = time.monotonic() + MODE_SECONDS
+        while (wrong := self._wrong_setting()) and time.monotonic() < until:
+            self._receive(until)
+        if wrong:
+            raise Failed(f"the agent would not ask for permission: {wrong}", cause="unfit")
+
+    def _set_option(self, option: str, value: str | bool) -> None:
+        self._set(wire.SET_OPTION, wire.set_option(self._session, option, value))
+
+    def _set(self, method: str, params: Json) -> None:
+        try:
+            self._settings.note(self._call(method, params, START_SECONDS))
+        except Failed as failed:
+            if failed.code is None:
+                raise  # else what holds is read back
+
+    def _wrong_setting(self) -> str:
+        preset, settings = self._orders.preset, self._settings
+        if preset.mode and settings.mode != preset.mode:
+            return f"its mode is {settings.mode or 'not known'}, not {preset.mode}"
+        return next(
+            (
+                f"its option {option} is {settings.options.get(option)!r}, not {value!r}"
+                for option, value in preset.options.items()
+                if settings.options.get(option) != value
+            ),
+            "",
+        )
+
+    def _take_turn(self, prompt: str) -> None:
+        reason = self._turn(prompt)
+        for _ in range(MOST_REFUSALS):
+            if self._refused is None or reason not in (wire.END_TURN, wire.CANCELLED):
+                break
+            reason = self._turn(REFUSED.format(rule=self._refused.rule, why=self._refused.reason))
+        if reason != wire.END_TURN:
+            raise Failed(f"the agent's turn ended with {reason!r}", cause="stopped")
+        if not self._teller.has_told_work:
+            raise Failed(
+                "the agent's turn ended without a word and without a tool's call", cause="api_error"
+            )
+        self._teller.tell("result", session_id=self._session, stop_reason=reason)
+
+    def _turn(self, prompt: str) -> Any:
+        """Carry out a turn; return why it ended."""
+        self._refused = None
+        answer = self._call(wire.PROMPT, wire.prompt(self._session, prompt), None)
+        self._listen_until(time.monotonic() + LATE_SECONDS)
+        self._tell_usage(answer)
+        self._teller.tell_text()
+        return answer.get("stopReason")
+
+    def _call(self, method: str, params: Json, seconds: float | None) -> Json:
+        """Return the answer to a request; meanwhile see to what the agent sends.
+
+        Raises Failed, with `code` where the agent has refused; Cancelled.
+        """
+        self._calls += 1
+        number = self._calls
+        self._agent.send({"id": number, "method": method, "params": params})
+        until = None if seconds is None else time.monotonic() + seconds
+        while until is None or time.monotonic() < until:
+            message = self._receive(until)
+            if message is None or message.get("id") != number or "method" in message:
+                continue
+            error = message.get("error")
+            if isinstance(error, dict):
+                _refused(error)
+            answer = message.get("result")
+            return answer if isinstance(answer, dict) else {}
+        raise Failed(f"the agent has not answered {method} within {seconds:g} s", cause="api_error")
+
+    def _listen_until(self, until: float, *, turn: int | None = None) -> None:
+        """See to what the agent sends until a time, or until it has answered the call `turn`."""
+        while time.monotonic() < until:
+            try:
+                message = self._receive(until, is_ending=turn is not None)
+            except Failed:
+                return  # it has ended
+            if message is not None and message.get("id") == turn and "method" not in message:
+                return
+
+    def _receive(self, until: float | None, *, is_ending: bool = False) -> Json | None:
+        """Return the next message, having seen to it; None where none came for a while.
+
+        Raises Cancelled unless the run `is_ending`; Failed where the agent has ended.
+        """
+        if self._is_cancelled and not is_ending:
+            raise Cancelled
+        seconds = 1.0 if until is None else min(1.0, until - time.monotonic())
+        try:
+            message = self._agent.receive(seconds)
+        except EOFError:
+            if self._is_cancelled and not is_ending:
+                raise Cancelled from None
+            code = self._agent.wait(LEAVE_SECONDS)
+            how = "has closed its output" if code is None else f"has ended with exit code {code}"
+            raise Failed(f"the agent {how} in the middle of its work", cause="ended") from None
+        self._teller.tell_text(due_only=True)
+        if message is not None:
+            self._see_to(message, is_ending=is_ending)
+        return message
+
+    def _see_to(self, message: Json, *, is_ending: bool) -> None:
+        method, params = message.get("method"), message.get("params")
+        params = params if isinstance(params, dict) else {}
+        if method == wire.UPDATE:
+            update = params.get("update")
+            if isinstance(update, dict) and params.get("sessionId") == self._session:
+                self._note(update)
+        elif method == wire.PERMISSION:
+            answer = wire.chosen(None) if is_ending else self._decide(params)
+            self._agent.send({"id": message.get("id"), "result": answer})
+        elif method is not None and "id" in message:
+            error = {"code": wire.NO_SUCH_METHOD, "message": "this client has no such method"}
+            self._agent.send({"id": message["id"], "error": error})
+
+    def _note(self, update: Json) -> None:
+        """Tell what an update says."""
+        self._settings.note(update)
+        if not self._is_listening:
+            return
+        text, tool = wire.text_of(update), wire.tool_of(update)
+        if text:
+            self._refused = None
+            self._teller.say(text, wire.message_of(update))
+        elif tool is not None:
+            self._note_tool(tool)
+        elif update.get("sessionUpdate") == "agent_thought_chunk":
+            self._teller.think()
+        self._tell_usage(update)
+
+    def _note_tool(self, tool: wire.Tool) -> None:
+        """Tell a tool's call once it runs, and once it has ended.
+
+        While it is prepared what it is about may not be known (qwen, opencode, claude).
+        """
+        if tool.status == "pending" or (not tool.status and not tool.answer):
+            return
+        self._tell_call(tool)
+        if tool.status in ("completed", "failed"):
+            failed = tool.status == "failed"
+            self._teller.tell("tool_result", id=tool.id, text=tool.answer, is_error=failed)
+
+    def _tell_call(self, tool: wire.Tool) -> None:
+        if tool.id not in self._told_calls:
+            self._refused = None
+            self._told_calls.add(tool.id)
+            self._teller.tell("tool_use", id=tool.id, tool=tool.name or "tool", text=tool.target)
+
+    def _decide(self, question: Json) -> Json:
+        """Return the answer to a request for permission, and tell it."""
+        if self._is_listening:
+            tool = wire.tool_of(question)
+            if tool is not None:
+                self._tell_call(tool)
+        decision = decide(question, self._orders.preset, self._orders.rights)
+        self._refused = None if decision.is_allowed else decision
+        kind = "permission" if decision.is_allowed else "denial"
+        rule = decision.rule[: wire.MOST_TEXT]
+        self._teller.tell(kind, rule=rule, option=decision.option, reason=decision.reason)
+        return wire.chosen(decision.option)
+
+    def _tell_usage(self, update: Json) -> None:
+        usage = wire.usage_of(update)
+        if usage:
+            self._teller.tell("usage", **usage)
+
+    def _wait_for_end(self, seconds: float) -> int | None:
+        return self._agent.wait(seconds)
+
+
+def _refused(error: Json) -> NoReturn:
+    """Raise what an agent has answered a request with."""
+    code = error.get("code")
+    words = wire.error_words(error) or "the agent has refused without a word"
+    cause = "auth" if code == wire.AUTH_REQUIRED else ""
+    raise Failed(f"{words} (code {code})", cause=cause, code=code)

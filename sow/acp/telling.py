@@ -1,0 +1,63 @@
+"""What happens in a run, told as lines of JSON on standard output, for `sow.executors.acp`.
+
+Owns their form: an object with `type`. Words that come in pieces are put together, so that a
+message is a few lines and not a line for each word. A reader who has gone, or a full disk, is no
+reason to end the agent.
+"""
+
+import json
+import sys
+import time
+from contextlib import suppress
+from typing import Any, TextIO
+
+MOST_CHARACTERS = 2_000
+"""Words are told when they are as long as this."""
+LONGEST_SECONDS = 1.0
+"""Or when their first is as old as this."""
+SIGN_SECONDS = 5.0
+"""How often it is told that the agent thinks."""
+
+
+class Teller:
+    """Tells the events of one run."""
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        self.has_told_work = False
+        """Whether any word of the agent was told, or any call of a tool."""
+        self._output = sys.stdout if output is None else output
+        self._text, self._message, self._since = "", "", 0.0
+        self._thought_at = 0.0
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Tell an event, after the words that came before it."""
+        self.tell_text()
+        self.has_told_work |= kind in ("text", "tool_use")
+        with suppress(OSError):
+            self._output.write(json.dumps({"type": kind, **fields}) + "\n")
+            self._output.flush()
+
+    def say(self, text: str, message: str = "") -> None:
+        """Take in words of the agent; another `message` is told apart."""
+        if self._text and message != self._message:
+            self.tell_text()
+        if not self._text:
+            self._since = time.monotonic()
+        self._text, self._message = self._text + text, message
+        if len(self._text) >= MOST_CHARACTERS:
+            self.tell_text()
+
+    def think(self) -> None:
+        """Give a sign of life now and then: its thoughts are not told."""
+        if time.monotonic() - self._thought_at >= SIGN_SECONDS:
+            self._thought_at = time.monotonic()
+            self.tell("thought")
+
+    def tell_text(self, *, due_only: bool = False) -> None:
+        """Tell the words that were taken in (`due_only`: if they have waited for long)."""
+        text = self._text
+        if not text or (due_only and time.monotonic() - self._since < LONGEST_SECONDS):
+            return
+        self._text = ""
+        if text.strip():
+            self.tell("text", text=text)

@@ -1,0 +1,50 @@
+"""Any program that speaks the Agent Client Protocol, as an agent of sow's client (`sow.acp`).
+
+Weaker than an executor of its own: sow knows neither the program's flags nor its files, and what
+its numbers count. The words are those of the client, and of the services behind the agents.
+"""
+
+from sow.acp.presets import PRESETS, UNKNOWN
+from sow.agent_clis.description import AgentCli, Evidence, Fence, PresetFence, Setting, Tried
+from sow.schema.causes import Cause
+
+CLI = AgentCli(
+    title="Any agent that speaks the Agent Client Protocol (ACP)",
+    example_name="cline",
+    install="Check agents.executors.{name}.settings.command: a name on PATH, or a path.",
+    remedy="Allow it in the agent's own settings,"
+    " or set agents.executors.{name}.settings.yolo_mode: true.",
+    settings={
+        "command": Setting('["cline", "--acp"]', "The agent, as it speaks the protocol"),
+        "preset": Setting('"cline"', f"Which agent it is: {', '.join(PRESETS)}"),
+        "yolo_mode": Setting("true", "Whatever it asks for is allowed, each time once"),
+    },
+    required="command",
+    words=(
+        (r"cannot go on in session", Cause.SESSION_UNKNOWN),
+        (
+            r"code -32000\b|\b401\b|unauthori[sz]ed|authentication|invalid[ _]api[ _]key",
+            Cause.AUTH,
+        ),
+        (r"version \S+ of the protocol|cannot load a session|would not ask", Cause.BAD_FLAGS),
+        (r"unknown option|unexpected argument|unrecognized arguments?", Cause.BAD_FLAGS),
+        (r"\b429\b|rate[ _]?limit|usage limit|quota", Cause.RATE_LIMITED),
+        (r"model \S+ .*(not found|does not exist|not supported)", Cause.BAD_MODEL),
+        (
+            r"code -?\d+\)|has not answered|without a word and without a tool|turn ended with",
+            Cause.API_ERROR,
+        ),
+    ),
+    api_seconds=15 * 60.0,
+    narrow_rights=True,
+    fence=Fence(UNKNOWN.fence),
+    fences={word: PresetFence(Fence(preset.fence), preset.why) for word, preset in PRESETS.items()},
+    tried=Tried(
+        versions=(
+            *("cline 3.0.65", "pi-acp 0.0.34", "opencode 1.18.33", "gemini 0.61.0"),
+            *("qwen 0.24.4", "copilot 1.0.102"),
+        ),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+    ),
+)
