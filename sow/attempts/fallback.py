@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow.executors.base import Verdict
+from sow.schema.cause_table import WITHOUT_AGENT
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
 from sow.schema.job_terms import LeftExecutor, with_fallback
@@ -79,6 +80,16 @@ def since_left(job: Job, history: Sequence[Attempt]) -> Sequence[Attempt]:
     if not left:
         return history
     return [attempt for attempt in history if attempt.number > left[-1].attempt]
+
+
+def is_untold(job: Job, history: Sequence[Attempt]) -> bool:
+    """Whether an executor that was left may have worked: its output tells of no tools."""
+    left = job.fallback.left
+    return any(
+        attempt.tool_uses is None and attempt.cause not in WITHOUT_AGENT
+        for attempt in history
+        if left and attempt.number <= left[-1].attempt
+    )
 
 
 def is_handed_over(job: Job) -> bool:

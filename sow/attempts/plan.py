@@ -46,11 +46,13 @@ def plan_attempt(
     workspace: Workspace | None = None,
     clone: compose.CloneBrief | None = None,
     handover: Callable[[], compose.HandOver] | None = None,
+    is_untold: bool = False,
 ) -> Plan:
     """Return what the attempt after those in `history` does. `location` is the task's folder.
 
     `lost` are the attempts, of any job, whose session was lost and replaced by the present one.
-    `handover` says what a session that begins takes over from another executor's.
+    `handover` says what a session that begins takes over from another executor's. `is_untold`:
+    another executor may have worked before those in `history`.
     """
     verb = choose_verb(job, task, history, executor)
     brief = compose.TaskBrief(
@@ -73,7 +75,7 @@ def plan_attempt(
         why = why_of(history)
         prompt = compose.handover_prompt(template(), brief, handover(), job.prompt, why=why)
     else:
-        prompt = _prompt(verb, job, brief, history, lost, template)
+        prompt = _prompt(verb, job, brief, history, lost, template, is_first=not is_untold)
     return Plan(verb, session, prompt)
 
 
@@ -119,8 +121,10 @@ def _prompt(
     history: Sequence[Attempt],
     lost: Sequence[Attempt],
     template: Callable[[], str],
+    *,
+    is_first: bool,
 ) -> str:
-    if not history and verb is job.verb:
+    if is_first and not history and verb is job.verb:
         if verb is Verb.SPAWN:
             return compose.spawn_prompt(template(), brief, job.prompt)
         return compose.resume_prompt(brief, job.prompt)

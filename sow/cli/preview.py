@@ -49,11 +49,13 @@ def resolution_trace(configuration: Configuration, binding: Binding) -> list[str
     """Return the lines that tell which file, executor and settings `binding` came to, and why."""
     found = "exists" if configuration.exists else "not found, using defaults"
     settings = ", ".join(_shown(configuration, binding.executor.name))
+    names = configuration.bound(binding.role)
     return [
         "Loading agent configuration...",
         f"Config file: {configuration.path} ({found})",
         f"Agent: {binding.role}",
         f"Executor: {binding.executor.name} ({binding.origin.label})",
+        *([f"Executors of the role: {', '.join(names)}"] if len(names) > 1 else []),
         *([f"Settings: {settings}"] if settings else []),
     ]
 

@@ -12,6 +12,7 @@ from sow.attempts.fallback import (
     after_left,
     first_free,
     has_begun,
+    is_untold,
     moved,
     since_left,
     way_on,
@@ -110,6 +111,16 @@ def test_what_another_executor_has_begun_is_not_the_present_one_s() -> None:
         job = make_job(terms=terms, verb=verb)
         assert [attempt.number for attempt in since_left(job, attempts)] == [3]
         assert not has_begun(job, attempts)
+
+
+def test_an_output_that_tells_of_no_tools_leaves_open_whether_anybody_worked() -> None:
+    left = (LeftExecutor(name="first", cause=Cause.AUTH, attempt=1),)
+    job = make_job(terms=AuthorTerms(fallback=Fallback(next=NEXT, left=left)))
+    assert is_untold(job, [tried(1, cause=Cause.AUTH)])
+    assert not is_untold(job, [tried(1, cause=Cause.AUTH, tool_uses=0)])
+    assert not is_untold(job, [tried(1, cause=Cause.MISSING_BINARY)])
+    assert not is_untold(job, [tried(1, tool_uses=0), tried(2, cause=Cause.AUTH)])
+    assert not is_untold(with_others(), [tried(1, cause=Cause.AUTH)])
 
 
 def test_a_job_that_moves_has_the_next_executor_and_what_limits_it() -> None:

@@ -210,7 +210,8 @@ def test_a_resume_is_handed_over_where_the_user_wants_it(site: Site) -> None:
     prompt = read_runs(site.root)[-1].prompt
     assert "You take this task over from another agent" in prompt
     assert "claude-code has reached a usage limit" in prompt
-    assert "> action: Began the parser" in prompt
+    assert " implementer: Began the parser" in prompt
+    assert "> " + "Status: pending" not in prompt
     assert "> Half done" in prompt
     assert "Use RS256" in prompt
     assert "This task was run before" not in prompt

@@ -7,11 +7,12 @@ has the files themselves.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from sow.attempts.fallback import obstacle_words
 from sow.attempts.prompt_facts import awaited_feedback
 from sow.clones.whole_change import change_of_task
-from sow.errors import SowError
+from sow.errors import SowError, StateError
 from sow.executors.base import EventKind
 from sow.executors.registry import make_executor
 from sow.files import read_tail
@@ -21,11 +22,13 @@ from sow.schema.job import Attempt, Job
 from sow.schema.job_terms import LeftExecutor
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
-from sow.state.log_writing import LOG_FILE
+from sow.state.log_writing import LOG_FILE, LogEntry
+from sow.state.task_log import last_entries
 from sow.state.tasks import find_task
 from worker.context import WorkerContext
 
-LOG_BYTES = 1 << 14
+MOST_ENTRIES = 40
+LOG_CHARACTERS = 1 << 14
 FEEDBACK_CHARACTERS = 1 << 14
 """Of each file."""
 PATCH_CHARACTERS = 1 << 15
@@ -46,16 +49,29 @@ def hand_over(context: WorkerContext, job: Job, task: Task, history: Sequence[At
     feedback = awaited_feedback(context.workspace, task)
     return HandOver(
         before=obstacle_words(left),
-        log=_end_of(read_tail(folder / LOG_FILE, LOG_BYTES)),
+        log=_log(folder / LOG_FILE),
         feedback=[(name, _beginning(text, FEEDBACK_CHARACTERS)) for name, text in feedback],
         change=_change(context, task),
         last_words=_last_words(context, left, history),
     )
 
 
-def _end_of(text: str) -> str:
-    """Return the end of a log from the first line that is whole."""
-    return text if len(text.encode()) < LOG_BYTES else f"{CUT}\n{text.partition(chr(10))[2]}"
+def _log(path: Path) -> str:
+    """Return the last entries of a log but for those that only tell of a change."""
+    with suppress(StateError):
+        entries = last_entries(path, MOST_ENTRIES, with_events=False)
+        return _end("\n".join(map(_entry, entries)), LOG_CHARACTERS)
+    return ""
+
+
+def _entry(entry: LogEntry) -> str:
+    result = f" ({entry.result})" if entry.result else ""
+    lines = [f"{entry.timestamp} {entry.agent}: {entry.action}{result}"]
+    return "\n".join([*lines, *(f"    {line}" for line in entry.text.strip().splitlines())])
+
+
+def _end(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{CUT} {text[-most:]}"
 
 
 def _beginning(text: str, most: int) -> str:
@@ -90,5 +106,4 @@ def _last_words(context: WorkerContext, left: LeftExecutor, history: Sequence[At
             texts = [event.text for event in events if event.text.strip()] + texts
         if len(texts) >= MOST_TEXTS:
             break
-    words = "\n\n".join(texts[-MOST_TEXTS:])
-    return words if len(words) <= WORDS_CHARACTERS else f"{CUT} {words[-WORDS_CHARACTERS:]}"
+    return _end("\n\n".join(texts[-MOST_TEXTS:]), WORDS_CHARACTERS)

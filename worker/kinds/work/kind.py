@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
-from sow.attempts.fallback import is_handed_over, since_left
+from sow.attempts.fallback import is_handed_over, is_untold, since_left
 from sow.attempts.launch import (
     environment_of,
     executor_variables,
@@ -269,6 +269,7 @@ class WorkKind(AgentKind):
             workspace=context.workspace,
             clone=clone.brief if clone is not None else None,
             handover=_handover(context, job, task, earlier),
+            is_untold=is_untold(job, earlier),
         )
         inherited = agent_environment(context.environ)
         launch = launch_of(
