@@ -16,7 +16,7 @@ from typing import Any
 
 from sow.attempts.own_executor import with_own_executor
 from sow.environment import own_environment
-from sow.errors import ConfigurationError, QueueError, SowError
+from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
 from sow.files import write_in
@@ -206,11 +206,21 @@ def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start
         case Failed(error, cause, on_record):
             fail_before_start(context, job, lease, error, cause=cause, on_record=on_record)
         case Moved(move):
-            move_on(context, job, lease, move)
+            _move_on(context, job, lease, move)
         case Cancelled():
             cancel_unstarted(context, job, lease)
         case Started():
             pass  # its attempt is on record
+
+
+def _move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
+    """Queue a job for its next executor; one whose task cannot be written any more fails."""
+    try:
+        move_on(context, job, lease, move)
+    except StateError as error:
+        if passing_fault(error) is not None:
+            raise
+        fail_before_start(context, job, lease, error)
 
 
 def try_later(context: WorkerContext, job_id: JobId, error: BaseException) -> None:

@@ -273,3 +273,52 @@ def test_a_cli_that_makes_no_session_is_left(site: Site) -> None:
     assert played(site) == [("claude", "spawn")]
     assert "cursor is not logged in" in result.out + result.err
     assert site.task("010")["session"]["executor"] == "claude-code"
+
+
+def test_what_a_clone_holds_is_handed_over(site: Site) -> None:
+    git_in(site)
+    steps: list[Step] = [*WORKS, {"write": ["parser.py", "parser\n"]}]
+    begin(site, [*steps, *LIMITED], good(), fallback_resume="handover")
+    site.sow(*SPAWN, "--clone")
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    prompt = read_runs(site.root)[-1].prompt
+    assert "What it has committed so far:" in prompt
+    assert "> +parser" in prompt
+    assert "> Half done" in prompt
+    first, second = read_runs(site.root)
+    assert first.cwd == second.cwd != str(site.root)
+
+
+def test_where_the_output_tells_of_no_tools_the_next_one_is_told_of_the_run(site: Site) -> None:
+    silent: list[Step] = [{"stderr": "Invalid API key\n"}, {"crash": 1}]
+    begin(site, silent, good(), names=("plain", "cursor"))
+    plain = {
+        "type": "command",
+        "settings": {"command": ["claude", "-p", "--allowedTools", "Bash(sow:*)"]},
+    }
+    bindings = {"implementer": ["plain", "cursor"]}
+    executors = {"cursor": CURSOR, "plain": plain}
+    site.configure({"agents": {"executors": executors, "bindings": bindings}})
+    site.sow(*SPAWN)
+    first, second = read_runs(site.root)
+    assert (first.cli, second.cli) == ("claude", "cursor-agent")
+    assert "This task was run before" in second.prompt
+
+
+def test_the_next_commands_name_a_role_that_one_of_its_executors_can_play(site: Site) -> None:
+    begin(site, good())
+    without(site, "claude")
+    assert "sow agent spawn 010" in site.sow("next").out
+    without(site, "cursor-agent")
+    shown = site.sow("next").out
+    assert "sow agent spawn 010" not in shown
+    assert "sow doctor" in shown or "nstall" in shown
+
+
+def test_an_orchestrator_on_a_terminal_is_the_first_that_is_installed(site: Site) -> None:
+    begin(site, good())
+    bindings = {"orchestrator": ["cursor", "claude-code"]}
+    site.configure({"agents": {"executors": {"cursor": CURSOR}, "bindings": bindings}})
+    assert site.sow("start", "--dry-run", "--json").json["argv"][0] == "cursor-agent"
+    without(site, "cursor-agent")
+    assert site.sow("start", "--dry-run", "--json").json["argv"][0] == "claude"

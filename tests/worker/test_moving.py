@@ -172,6 +172,17 @@ def test_a_worker_that_dies_on_such_a_move_has_changed_nothing(
     assert moves_in_log(site) == 1
 
 
+def test_a_job_whose_task_cannot_be_written_fails_instead(site: WatchSite) -> None:
+    job = site.job(terms=terms())
+    limited(site, "claude-code", NOW + 1e6)
+    site.lease(job)
+    site.state_file().write_text("task: [")
+    assert launch.start(site.context, fork_servers({}), job.id) is None
+    now = site.get(job)
+    assert (now.state, now.cause) == (JobState.FAILED, Cause.STATE_UNREADABLE)
+    assert now.executor_name == "claude-code"
+
+
 def limited(site: WatchSite, name: str, until: float) -> None:
     """Have another job wait for the usage limit of an executor."""
     other = site.job(f"0{name[0]}0".replace("c", "4").replace("s", "5"))
