@@ -257,6 +257,7 @@ def test_a_review_goes_on_with_the_next_executor(site: Site) -> None:
     result = site.sow("agent", "review", "010")
     assert [cli for cli, _ in played(site)] == ["cursor-agent", "claude", "cursor-agent"]
     assert "cursor took its place" in result.out + result.err
+    assert [cause for _, cause in ledger(site, 2)] == ["rate_limited", "reported"]
     assert site.task("010")["review"]["verdict"] == "accepted"
     assert site.task("010")["session"]["executor"] == "cursor"
     assert log_of(site).count("Goes on with cursor") == 1
