@@ -58,10 +58,17 @@ def pytest_collection_modifyitems(
 
 def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave all but one of those that belong together to a run at a desk, or to a proof."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, dict[str, list[str]]] = {}
     for item in items:
-        groups.setdefault(group_of(item), []).append(item.nodeid)
-    leave(config, items, {*groups.pop("", ()), *one_of_each(groups, drawn_by=commit())})
+        choice = choice_of(item)
+        groups.setdefault(group_of(item), {}).setdefault(choice, []).append(item.nodeid)
+    always = groups.pop("", {})
+    chosen = one_of_each(groups, drawn_by=commit())
+    kept = [
+        always,
+        *({name: found[name] for name in found if name in chosen} for found in groups.values()),
+    ]
+    leave(config, items, {nodeid for found in kept for ids in found.values() for nodeid in ids})
 
 
 def draw_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -90,6 +97,12 @@ def group_of(item: pytest.Item) -> str:
     if mark is None:
         return ""
     return mark.args[0] if mark.args else item.nodeid.partition("[")[0]
+
+
+def choice_of(item: pytest.Item) -> str:
+    """Return what a test is drawn as: itself, or all that share the second word of their mark."""
+    mark = item.get_closest_marker("one_of")
+    return mark.args[1] if mark is not None and len(mark.args) > 1 else item.nodeid
 
 
 def pytest_configure(config: pytest.Config) -> None:

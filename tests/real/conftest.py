@@ -1,7 +1,7 @@
 """Fixtures of the tests that drive the real Claude Code."""
 
-import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,11 +13,11 @@ from journey import Journey, begin_journey
 from namespace import Namespace, NamespaceUnavailable, open_namespace
 from release.conftest import built, installed
 from sandbox import Sandbox, open_sandbox, wait_until
+from started_with import STARTED_WITH
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "executors"))  # the contract's table
 __all__ = ["built", "installed"]
 """Fixtures of the releases' tests: the wheel, and what it installs."""
-STARTED_WITH = dict(os.environ)
-"""The environment before any fixture changes it: npm's configuration, and PATH."""
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ import pytest
 from acp_agents import AGENTS
 from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
-from conftest import STARTED_WITH
 from namespace import NamespaceUnavailable
 from native_trial import TASK, Trial, open_trial
 from natives import install_native
 from sandbox import end_of, read_lines, wait_until
+from started_with import STARTED_WITH
 
 from sow.acp.presets import PRESETS
 
@@ -23,7 +23,10 @@ ASKING = tuple(name for name in AGENTS if PRESETS[name].fence == "asking")
 
 def of_each(*names: str) -> pytest.MarkDecorator:
     """Run a test with each of these agents, or with all; CI draws one."""
-    cases = [pytest.param(name, marks=pytest.mark.one_of("acp")) for name in names or AGENTS]
+    cases = [
+        pytest.param(name, marks=pytest.mark.one_of("agents by ACP", name))
+        for name in names or AGENTS
+    ]
     return pytest.mark.parametrize("trial", cases, indirect=True)
 
 

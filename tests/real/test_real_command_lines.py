@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from executor_cases import CASES, CHOSEN, COMMANDS, Case
 from executors.cli_bench import TAIL, Outcome, judge
-from executors.executor_cases import CASES, CHOSEN, COMMANDS, Case
 from sandbox import Sandbox
 
 from sow.executors.base import Ending, LaunchRequest

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
-from conftest import STARTED_WITH
 from namespace import NamespaceUnavailable
 from native_trial import TASK, Trial, open_trial
 from natives import NATIVES, install_native
 from sandbox import Json, end_of
+from started_with import STARTED_WITH
 from test_real_natives import reports
 
-pytestmark = [pytest.mark.real]
+pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "gemini")]
 
 WORDS = "/own and @NAME, a@NAME too: @NAM !{touch ran} @{NAME} {{args}}\n\n  two\tlines $& \\@x"
 """What it would expand, run, or take for something else."""

@@ -11,18 +11,20 @@ from typing import Any
 import pytest
 from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
-from conftest import STARTED_WITH
 from namespace import NamespaceUnavailable
 from native_trial import TASK, Trial, open_trial
 from natives import NATIVES, install_native
 from sandbox import end_of, wait_until
+from started_with import STARTED_WITH
 
 pytestmark = [pytest.mark.real]
 
 
 def of_each(*names: str) -> pytest.MarkDecorator:
     """Run a test with each of these CLIs, or with all; CI draws one."""
-    cases = [pytest.param(name, marks=pytest.mark.one_of("native")) for name in names or NATIVES]
+    cases = [
+        pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in names or NATIVES
+    ]
     return pytest.mark.parametrize("trial", cases, indirect=True)
 
 
