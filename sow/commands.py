@@ -516,6 +516,9 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
     Command("executor try", "Run one, and see which promises hold.", ALL,
             "executor_try:try_executor", ORCHESTRATORS, "executors.ExecutorTried",
             USERS_OWN, has_rule=False),
+    Command("executor compare", "Let several do the same tasks, and compare.", ALL,
+            "executor_compare:compare", ORCHESTRATORS, "executors.ComparedTask",
+            USERS_OWN, has_rule=False),
     ),
     "trust": lambda: (
     Command("trust", "Accept the command lines of this repository.", "Settings and checks",

@@ -6,33 +6,28 @@ when it has held, is `executor_trial`'s.
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
-from sow.attempts.homes import homes_of
 from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.config import configuration_here
 from sow.cli.confirming import confirm
 from sow.cli.executor_trial import ROLE, Result, new_trial
 from sow.cli.output import echo_json, json_option
-from sow.cli.own_repository import OwnRepository, own_folder
+from sow.cli.own_repository import OwnRepository, environment_for, own_folder, remove_homes
 from sow.cli.this_call import usage_error
 from sow.config.units import parse_duration
 from sow.doctor.executors import VERSION, ask
-from sow.environment import worker_environment
 from sow.errors import ExitCode
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.git.run import git
-from sow.paths import Workspace, display_path
+from sow.paths import display_path
 from sow.schema.output.costs import CostSum
 from sow.schema.output.executors import ExecutorTried, PromiseView
-from sow.state.projects import read_project
 
 RUNS = 3
 FIRST_COMMIT = ("-c", "user.name=sow", "-c", "user.email=sow@localhost", "commit", "--quiet")
@@ -71,7 +66,7 @@ def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bo
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
     folder = own_folder(keep, "try")
-    repository = OwnRepository(folder, _environment(name, os.environ))
+    repository = OwnRepository(folder, environment_for(name, [ROLE]))
     try:
         tried = _tried(repository, executor, path, wait, seconds, as_json=as_json)
     finally:
@@ -82,14 +77,6 @@ def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bo
     if as_json:
         echo_json(tried)
     return int(ExitCode.OK if tried.ok else ExitCode.FAILED)
-
-
-def _environment(name: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's own environment, in which this executor plays the role of the trial."""
-    config = environ.get(env_vars.CONFIG)
-    chosen = {f"{env_vars.AGENTS_PREFIX}{ROLE.upper()}": name}
-    own = {env_vars.CONFIG: os.path.abspath(config)} if config else {}  # noqa: PTH100 - as it is read
-    return {**worker_environment(environ), **chosen, **own}
 
 
 def _tried(
@@ -138,10 +125,7 @@ def _close(repository: OwnRepository, *, keep: bool) -> None:
     repository.stop()
     if keep:
         return
-    workspace = Workspace(repository.folder)
-    if workspace.project_state.is_file():
-        homes = homes_of(workspace, read_project(workspace).id)
-        shutil.rmtree(homes, ignore_errors=True)
+    remove_homes(repository)
     shutil.rmtree(repository.folder)
 
 

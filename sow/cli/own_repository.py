@@ -7,14 +7,20 @@ of the caller's environment, and its end: agents are cancelled and workers stopp
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from sow.environment import own_process
+from sow import env_vars
+from sow.attempts.homes import homes_of
+from sow.config.load import variable_for
+from sow.environment import own_process, worker_environment
 from sow.errors import SowError, UsageError
+from sow.paths import Workspace
+from sow.state.projects import read_project
 
 
 class Answer(NamedTuple):
@@ -97,6 +103,27 @@ class OwnRepository(NamedTuple):
             hint=f"Everything is left as it was in {self.folder}. Its worker: "
             f"`cd {shlex.quote(str(self.folder))} && sow worker logs`.",
         )
+
+
+def environment_for(executor: str, roles: Iterable[str]) -> dict[str, str]:
+    """Return the user's own environment, in which an executor plays these roles.
+
+    Nothing that describes this call goes along, such as the task of an agent that makes it.
+    """
+    config = os.environ.get(env_vars.CONFIG)
+    own = {env_vars.CONFIG: os.path.abspath(config)} if config else {}  # noqa: PTH100 - as it is read
+    return {
+        **worker_environment(os.environ),
+        **{variable_for(role): executor for role in roles},
+        **own,
+    }
+
+
+def remove_homes(repository: OwnRepository) -> None:
+    """Remove the configuration folders that the sessions of its project had of their own."""
+    workspace = Workspace(repository.folder)
+    if workspace.project_state.is_file():
+        shutil.rmtree(homes_of(workspace, read_project(workspace).id), ignore_errors=True)
 
 
 def own_folder(keep: Path | None, purpose: str) -> Path:

@@ -53,6 +53,7 @@ class Case:
 
 EXCLUDED = {
     ("demo",): "runs agents for seconds in a folder of its own; a journey of its own tests it",
+    ("executor", "compare"): "the same; tests/journeys/test_executor_compare.py",
     ("executor", "try"): "the same; tests/journeys/test_executor_try.py",
     ("mcp",): "serves whoever is at its standard input; tests/mcp_server has its clients",
     ("agent", "open"): "takes the terminal over; without one it refuses, which tests show",

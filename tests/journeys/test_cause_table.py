@@ -7,7 +7,7 @@
     auth, bad model, bad flags, missing binary        here
     timed out, stalled, a hang after the result       test_worker_watchdog
     session in use, session unknown                   test_session_law
-    session lost                                      test_other_session
+    session lost                                      test_session_begun_instead
     worker died                                       test_worker_recovery
     worker stopped                                    test_worker_command
     cancelled                                         test_call_cancel

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "notify list": "needs a notification: test_notify",
     "notify test": "needs a command of the user's: test_notify",
     "config edit": "needs a terminal: tests/config/test_config_edit",
+    "executor compare": "a journey of its own: test_executor_compare",
     "executor try": "a journey of its own: test_executor_try",
     "demo": "a journey of its own: test_demo",
     **{

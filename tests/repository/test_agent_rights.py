@@ -35,11 +35,12 @@ ORCHESTRATORS = """
 advance, agent answer, agent cancel, agent open, agent resume, agent review, agent spawn, agent
 wait, approve, batch add, batch cancel, batch pause, batch remove, batch resume, batch run, batch
 wait, clone prune, clone remove, clone update, config edit, config init, config reset, executor
-list, executor try, feedback add, feedback settle, init, input add, input remove, job cancel, job
-prune, job resolve, job retry, job wait, merge, notify test, output add, output move, output remove,
-phase add, phase finish, phase reopen, pr status, project abandon, project check, project finish,
-project new, project publish, project set, queue pause, queue resume, refs add, refs init, refs
-prune, refs remove, refs status, refs update, report, start, task check, worker, worker stop
+compare, executor list, executor try, feedback add, feedback settle, init, input add, input remove,
+job cancel, job prune, job resolve, job retry, job wait, merge, notify test, output add, output
+move, output remove, phase add, phase finish, phase reopen, pr status, project abandon, project
+check, project finish, project new, project publish, project set, queue pause, queue resume, refs
+add, refs init, refs prune, refs remove, refs status, refs update, report, start, task check,
+worker, worker stop
 """
 PEOPLE = """
 install agents-md, install claude, pr create, trust, uninstall agents-md, uninstall claude
@@ -106,8 +107,8 @@ def test_the_roles_named_are_roles() -> None:
 
 
 NO_RULE = """
-agent open, completion, config edit, config init, config reset, config show, demo, executor try,
-install status, mcp, news, notify list, notify test, start, watch, worker, worker unit
+agent open, completion, config edit, config init, config reset, config show, demo, executor compare,
+executor try, install status, mcp, news, notify list, notify test, start, watch, worker, worker unit
 """
 
 

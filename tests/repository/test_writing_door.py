@@ -30,6 +30,8 @@ ELSEWHERE = {
     "sow/attempts/homes.py": "the user's folder of state, and a login in the user's home",
     "sow/calls/batch_touch.py": "`touch` writes a row of the queue's file, and no file",
     "sow/cli/demo.py": "the demonstration's own folder, which the user names",
+    "sow/cli/executor_compare.py": "the folder of the comparison",
+    "sow/cli/executor_comparison.py": "its clones",
     "sow/cli/executor_try.py": "the folder of the trial, and those of its sessions",
     "sow/cli/own_repository.py": "a command's own folder, which the user may name",
     "sow/cli/demo_agent.py": "the demonstration's own folder",

@@ -84,3 +84,23 @@ class ExecutorTried(msgspec.Struct, frozen=True, kw_only=True):
     promises: Annotated[tuple[PromiseView, ...], about("each promise, in the order of the trial")]
     used: Annotated[CostSum, about("the tokens, time and money of the trial")]
     folder: Annotated[str | None, about("the repository of the trial; null if it was removed")]
+
+
+class ComparedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that an executor has done for a comparison."""
+
+    executor: fields.Executor
+    task: fields.TaskKey
+    key: Annotated[str | None, about("its key in the file; null if it has none")]
+    name: Annotated[str, about("its name")]
+    status: Annotated[str, about("its status; needs_review where nothing has judged the work")]
+    check_passed: Annotated[
+        bool | None, about("the result of its last check; null if none has run")
+    ]
+    verdict: Annotated[
+        str | None, about("the last verdict of a review: accepted or corrections; null without")
+    ]
+    iteration: Annotated[int, about("1, plus 1 for each time that the work went back")]
+    used: Annotated[
+        CostSum | None, about("tokens, time and cost of its attempts; null if there were none")
+    ]

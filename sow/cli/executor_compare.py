@@ -1,0 +1,132 @@
+"""`sow executor compare`: the same tasks, done by each of several executors.
+
+Owns the question beforehand, and how the result is printed. How the tasks are done is
+`executor_comparison`'s.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from sow.cli import late_click as click
+from sow.cli.arguments import here, read_given
+from sow.cli.config import configuration_here
+from sow.cli.confirming import confirm
+from sow.cli.executor_comparison import Comparison, done_by
+from sow.cli.output import echo_json, echo_table, json_option
+from sow.cli.own_repository import own_folder
+from sow.cli.this_call import usage_error
+from sow.clock import format_duration
+from sow.config.units import parse_duration
+from sow.errors import ExitCode
+from sow.executors.registry import make_executor
+from sow.paths import display_path
+from sow.schema.output.executors import ComparedTask
+from sow.state.bulk.entries import STDIN, read_entries
+from sow.timeline.words import money, tokens
+
+HEADER = ("EXECUTOR", "TASK", "NAME", "STATUS", "CHECK", "REVIEW", "ITER", "TIME", "TOKENS", "COST")
+SPARE = ("NAME", "REVIEW", "ITER")
+
+
+@click.command("compare")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--executors", required=True, metavar="A,B", help="Their names.")
+@click.option("--review", is_flag=True, help="Let your reviewer judge each task.")
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(0, 1000),
+    default=3,
+    help="How often work may go back to its author.  [default: 3]",
+)
+@click.option("--wait", default="30m", help="How long each run may take.  [default: 30m]")
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Use this new or empty folder, and keep it.",
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
+@json_option
+def compare(
+    file: Path,
+    executors: str,
+    review: bool,
+    max_iterations: int,
+    wait: str,
+    keep: Path | None,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Have each of several executors do the tasks in FILE, and compare.
+
+    FILE is as for `sow task import` (- is standard input). Each executor gets a clone of
+    HEAD, in which it does one task after the other. Your checkout is not changed.
+    The repository's checks run if you have accepted them (`sow trust`), and work that
+    fails goes back. A task that nothing judges counts as done, so that those after it
+    begin. It uses your tokens.
+
+    Exit: 0 every task has ended well, 1 any has not, 2 nobody could be asked, 5 no
+    such program.
+    """
+    names = tuple(dict.fromkeys(filter(None, (name.strip() for name in executors.split(",")))))
+    if not names:
+        raise usage_error("--executors: name at least one")
+    try:
+        parse_duration(wait)
+    except ValueError as error:
+        raise usage_error(f"--wait: {error}") from error
+    workspace = here()
+    text = read_given(file, "FILE")
+    entries = read_entries(text, Path(STDIN) if str(file) == "-" else file).entries
+    configuration = configuration_here(os.environ)
+    for name in names:
+        make_executor(configuration.executor(name)).validate_availability(os.environ.get("PATH"))
+    what = f"{' and '.join(names)} each do {len(entries)} tasks with your login and use its tokens"
+    if not yes and not confirm(f"{what}. Go on?", option="--yes"):
+        click.echo("Nothing was run.", err=True)
+        return int(ExitCode.FAILED)
+    folder = own_folder(keep, "compare")
+    rows: list[ComparedTask] = []
+    try:
+        tasks = folder / "tasks"
+        tasks.write_bytes(text)
+        name_checks = all(entry.checks for entry in entries)
+        wanted = Comparison(workspace, tasks, name_checks, review, max_iterations, wait)
+        for name in names:
+            click.echo(f"{name}: begins", err=True)
+            rows += done_by(wanted, name, folder / name)
+    finally:
+        _print(rows, as_json=as_json)  # those of the first ones, where a later one fails
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            click.echo(f"Everything is left in {display_path(folder)}", err=True)
+    return int(ExitCode.OK if all(map(_is_well, rows)) else ExitCode.FAILED)
+
+
+def _print(rows: Sequence[ComparedTask], *, as_json: bool) -> None:
+    for row in rows if as_json else ():
+        echo_json(row)
+    if rows and not as_json:
+        echo_table(HEADER, map(_row, rows), states=("STATUS",), spare=SPARE)
+
+
+def _row(row: ComparedTask) -> Sequence[str]:
+    check = "-" if row.check_passed is None else "passed" if row.check_passed else "failed"
+    return (
+        row.executor,
+        row.task,
+        row.name,
+        row.status,
+        check,
+        row.verdict or "-",
+        str(row.iteration),
+        format_duration(row.used.seconds) if row.used else "-",
+        tokens(row.used),
+        money(row.used),
+    )
+
+
+def _is_well(row: ComparedTask) -> bool:
+    return row.status in ("needs_review", "completed") and row.check_passed is not False

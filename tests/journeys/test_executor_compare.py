@@ -1,0 +1,106 @@
+"""`sow executor compare`: two stand-ins do the same tasks in clones of HEAD."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from journeys.batch_site import accept
+from journeys.gitsite import commit, make_repository
+from journeys.json_contract import hold
+from journeys.site import Site
+
+YOLO = {"yolo_mode": True}
+TASKS = [
+    {"key": "write", "name": "Write it", "agent": "implementer"},
+    {"key": "more", "name": "Write more", "agent": "implementer", "depends_on": ["write"]},
+]
+REPORT = {"sow": ["task", "set", "status", "needs_review"]}
+WRITES = [{"shell": 'echo "$SOW_EXECUTOR" >file'}, REPORT]
+
+
+@pytest.fixture
+def site(site: Site) -> Iterator[Site]:
+    """A repository that has committed its project and the scripts of its stand-ins."""
+    make_repository(site)
+    types = {"claude-code": "claude", "cursor": "cursor"}
+    executors = {name: {"type": kind, "settings": YOLO} for name, kind in types.items()}
+    site.configure({"agents": {"executors": executors}})
+    site.project("900")
+    (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS))
+    (site.base / "tmp").mkdir()
+    site.env["TMPDIR"] = str(site.base / "tmp")
+    yield site
+    assert not list((site.base / "tmp").iterdir())
+
+
+def compared(site: Site, *words: str, expect: int = 0) -> list[dict[str, Any]]:
+    """Compare the two; nothing of the user's checkout is another one afterwards."""
+    before = checksums(site.root)
+    file = str(site.base / "tasks.yaml")
+    both = ("--executors", "claude-code,cursor")
+    ended = site.sow("executor", "compare", file, *both, *words, "--yes", "--json", expect=expect)
+    hold("executor compare", ended.json_lines)
+    assert checksums(site.root) == before
+    return list(ended.json_lines)
+
+
+def checksums(root: Path) -> dict[str, str]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_each_does_all_tasks_in_the_order_of_their_dependencies(site: Site) -> None:
+    site.script([WRITES], task="010")
+    site.script([[{"shell": "grep -q . file"}, REPORT]], task="020")
+    commit(site)
+    rows = compared(site)
+    assert [(row["executor"], row["task"], row["key"]) for row in rows] == [
+        ("claude-code", "010", "write"),
+        ("claude-code", "020", "more"),
+        ("cursor", "010", "write"),
+        ("cursor", "020", "more"),
+    ]
+    assert {row["status"] for row in rows} == {"needs_review"}
+    assert {row["check_passed"] for row in rows} == {None}
+    assert all(row["used"]["run_count"] == 1 for row in rows)
+    table = site.sow(
+        *("executor", "compare", str(site.base / "tasks.yaml"), "--executors", "cursor", "--yes")
+    ).out.splitlines()
+    assert table[0].split()[:3] == ["EXECUTOR", "TASK", "NAME"]
+    assert table[2].startswith("cursor    020   Write more  needs_review  -")
+
+
+def test_checks_that_are_trusted_judge_the_work_and_send_it_back(site: Site) -> None:
+    (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS[:1]))
+    checks = {"unit": "grep -q claude file", "default": ["unit"]}
+    settings = {"checks": checks}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    site.script([WRITES], task="010")
+    commit(site)
+    untrusted = compared(site)
+    assert {row["check_passed"] for row in untrusted} == {None}
+    site.sow("trust", "--yes")
+    good, bad = compared(site, "--max-iterations", "1", expect=1)
+    assert (good["status"], good["check_passed"], good["iteration"]) == ("completed", True, 1)
+    assert (bad["status"], bad["check_passed"], bad["iteration"]) == ("needs_review", False, 2)
+    assert (bad["executor"], bad["used"]["run_count"]) == ("cursor", 2)
+
+
+def test_the_reviewer_is_the_user_s_own(site: Site) -> None:
+    (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS[:1]))
+    site.script([WRITES, accept("010")], task="010")
+    commit(site)
+    rows = compared(site, "--review")
+    assert [(row["status"], row["verdict"]) for row in rows] == [("completed", "accepted")] * 2
+
+
+def test_what_cannot_be_compared_is_refused_before_anything_runs(site: Site) -> None:
+    file = str(site.base / "tasks.yaml")
+    commit(site)
+    asked = ("executor", "compare", file, "--executors")
+    assert "each do 2 tasks" in site.sow(*asked, "cursor", expect=2).err
+    site.sow(*asked, "cursor,nobody", "--yes", expect=5)
+    assert "name at least one" in site.sow(*asked, ",", "--yes", expect=2).err
