@@ -187,7 +187,7 @@ def unanswered(running: Running, now: float) -> Verdict | None:
     Some CLIs ask a service that fails again and again without end, or without a word of it. The
     time counts from the last step that the output has told; while a tool runs, it does not count.
     """
-    executor, seen = running.executor, running.output.seen
+    executor = running.executor
     if executor is None:
         return None
     seconds = api_seconds(executor.config)
@@ -195,9 +195,24 @@ def unanswered(running: Running, now: float) -> Verdict | None:
         running.steps, running.step_at = running.output.steps, now
     if seconds is None or now - running.step_at < seconds:
         return None
-    cause = Cause.RATE_LIMITED if seen.api_status == TOO_MANY else Cause.API_ERROR
-    failed = f" (last failure: HTTP status {seen.api_status})" if seen.api_status else ""
-    return Verdict(cause, f"no answer from its model for {format_duration(seconds)}{failed}")
+    cause, failed = _last_failure(running)
+    words = f"no answer from its model for {format_duration(seconds)}"
+    return Verdict(cause, f"{words} (last failure: {failed})" if failed else words)
+
+
+def _last_failure(running: Running) -> tuple[Cause, str]:
+    """Return why the model gives no answer, and how the CLI tells it.
+
+    Some tell the status of a failed request on standard error alone (Qwen Code, measured).
+    """
+    status = running.output.seen.api_status
+    if status is not None:
+        is_limit = status == TOO_MANY
+        return Cause.RATE_LIMITED if is_limit else Cause.API_ERROR, f"HTTP status {status}"
+    ending = Ending(1, None, stderr_tail=read_tail(running.paths.stderr), output_tail="")
+    verdict = running.agents_executor.classify(ending, running.output.seen)
+    is_limit = verdict.cause is Cause.RATE_LIMITED
+    return (verdict.cause, verdict.reason) if is_limit else (Cause.API_ERROR, "")
 
 
 def _has_concluded(running: Running, now: float) -> bool:

@@ -32,8 +32,9 @@ def _description(kind: ExecutorType) -> AgentCli:
 
 
 AGENT_CLIS = Descriptions()
-WITH_SHELL_TIMEOUT = (ExecutorType.CLAUDE,)
-"""The types whose descriptions tell of a shell with a time-out: each waiting call asks for it."""
+WITH_SHELL_TIMEOUT = {"CLAUDECODE": ExecutorType.CLAUDE, "QWEN_CODE": ExecutorType.QWEN}
+"""The types whose descriptions tell of a shell with a time-out, by its marker: each waiting call
+asks for it, and reads no description without one."""
 
 
 @cache
@@ -51,7 +52,8 @@ def shell_bound(environ: Mapping[str, str], clis: Iterable[AgentCli] | None = No
     None where nothing tells of such a shell. Where several CLIs have left
     their marks, the shortest time counts.
     """
-    clis = map(_description, WITH_SHELL_TIMEOUT) if clis is None else clis
+    marked = (kind for marker, kind in WITH_SHELL_TIMEOUT.items() if environ.get(marker))
+    clis = map(_description, marked) if clis is None else clis
     known = (cli.shell_timeout for cli in clis if cli.shell_timeout is not None)
     seconds = [_seconds(shell, environ) for shell in known if environ.get(shell.marker)]
     return max(1.0, min(seconds) - SHELL_MARGIN_SECONDS) if seconds else None

@@ -176,6 +176,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
         refusal = refusal_of_sow(rule, executor.config, environ, cwd)
         if rule is not None and refusal and need.roles:
             yield _no_permission(executor, refusal, rule)
+        if AGENT_CLIS[executor.config.type].fence is Fence.NONE and need.roles:
+            yield _no_fence(executor)
 
 
 def _never_ended(executor: Executor) -> Finding:
@@ -198,6 +200,16 @@ def _fence(need: Need) -> Finding:
         text=f"{config.name}: what its agents may do is kept by {FENCES[kind]}: {why}",
         remedy="Let it run only where it may do what you may." if is_open else "",
         facts={"executor": config.name, "fence": kind},
+    )
+
+
+def _no_fence(executor: Executor) -> Finding:
+    return Finding(
+        check="fence",
+        level=Level.NOTE,
+        text=f"{executor.name}: {executor.binary} has no fence: an agent can write files anywhere,"
+        " and can run more than its rules allow by a command that they allow",
+        facts={"executor": executor.name, "fence": Fence.NONE},
     )
 
 

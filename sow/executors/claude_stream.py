@@ -42,6 +42,7 @@ MODEL_TOKENS = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCre
 """The keys of the four kinds of tokens: in a message, and in a result's sums by model."""
 UNPRICED = "unknown"
 """The `costBasis` of a model whose price the CLI does not know: it takes its default model's."""
+SHELL = "Bash"
 TARGETS = ("command", "file_path", "path", "pattern", "url", "description")
 ANSWER_LIMIT = 2_000
 """How much is kept of what a tool answers, in characters: for people, who read its beginning."""
@@ -306,7 +307,7 @@ def _rate_limit(info: RateLimitInfo) -> Event:
 
 def _result_events(line: ResultLine) -> Iterator[Event]:
     for denial in line.permission_denials or ():
-        rule = _denied_rule(denial)
+        rule = denied_rule(denial, SHELL)
         yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
     # A resume of an unknown session ends in a result that names that session,
     # after no turn at all (measured): it must not pass for a session that began.
@@ -325,12 +326,15 @@ def _result_events(line: ResultLine) -> Iterator[Event]:
     )
 
 
-def _denied_rule(denial: Denial) -> str:
-    """Return the rule that would allow it, as `settings.allowed_tools` takes it."""
+def denied_rule(denial: Denial, shell: str) -> str:
+    """Return the rule that would allow it, as `settings.allowed_tools` takes it.
+
+    `shell` is the CLI's name of the tool that runs commands.
+    """
     tool = excerpt(denial.tool_name, 100)
     command = denial.tool_input.get("command") if isinstance(denial.tool_input, dict) else None
-    if tool == "Bash" and isinstance(command, str) and _fits_a_rule(command):
-        return f"Bash({excerpt(command)})"
+    if tool == shell and isinstance(command, str) and _fits_a_rule(command):
+        return f"{shell}({excerpt(command)})"
     return tool
 
 

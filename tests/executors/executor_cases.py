@@ -56,6 +56,7 @@ CODEX = ("codex", "exec", "--json", "--skip-git-repo-check")
 WRITES = ("-s", "workspace-write", "--add-dir", "/repo/.sow")
 GEMINI_POLICY = ("--policy", "/run/gemini-policy.toml", "-o", "stream-json")
 GEMINI_ENV = (("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true"))
+QWEN_ENV = (("QWEN_CODE_SYSTEM_DEFAULTS_PATH", "/run/qwen-defaults.json"),)
 QWEN_RULES = ",".join(f"run_shell_command(sow {command})" for command in COMMANDS)
 COPILOT = ("copilot", "--output-format", "json")
 COPILOT_RULES = ("--allow-tool", "shell(sow:*)", "write", "--deny-tool", "write(/repo/.git/**)")
@@ -179,19 +180,53 @@ CASES: tuple[Case, ...] = (
             *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
             *("--allowed-tools", QWEN_RULES, "--session-id", UUID),
         ),
-        evidence=DOCS,
+        env=QWEN_ENV,
+        evidence=REAL,
+    ),
+    Case(
+        title="resume",
+        executor="qwen",
+        config=_of(ExecutorType.QWEN),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(
+            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
+            *("--allowed-tools", QWEN_RULES, "--resume", UUID),
+        ),
+        env=QWEN_ENV,
+        evidence=REAL,
+    ),
+    Case(
+        title="spawn, `allowed_tools`",
+        executor="qwen",
+        config=_of(ExecutorType.QWEN, allowed_tools=("run_shell_command(make test)",)),
+        verb=Verb.SPAWN,
+        session=CHOSEN,
+        argv=(
+            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
+            *("--allowed-tools", f"{QWEN_RULES},run_shell_command(make test)"),
+            *("--session-id", UUID),
+        ),
+        env=QWEN_ENV,
+        evidence=REAL,
     ),
     Case(
         title="resume, `yolo_mode`, `model` and `custom_args`",
         executor="qwen",
-        config=_of(ExecutorType.QWEN, **NATIVE),
+        config=_of(
+            ExecutorType.QWEN,
+            yolo_mode=True,
+            model="m-1",
+            custom_args=("--auth-type", "openai"),
+        ),
         verb=Verb.RESUME,
         session=CHOSEN,
         argv=(
             *("qwen", "-o", "stream-json", "--approval-mode", "yolo", "-m", "m-1"),
-            *("--resume", UUID, "--effort", "low"),
+            *("--resume", UUID, "--auth-type", "openai"),
         ),
-        evidence=DOCS,
+        env=QWEN_ENV,
+        evidence=REAL,
     ),
     Case(
         title="spawn",
@@ -478,7 +513,7 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         SessionSource.CHOSEN,
         True,
         "a UUID, chosen before the run",
-        DOCS,
+        REAL,
     ),
     SessionRow(
         "copilot",
@@ -767,7 +802,62 @@ GEMINI_FAULTS = (
     ),
 )
 
-FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *GEMINI_FAULTS, *OTHER_FAULTS)
+
+def _qwen_fault(
+    title: str,
+    cause: Cause,
+    reason: str,
+    *steps: dict[str, object],
+    recording: str | None = None,
+    **settings: object,
+) -> Fault:
+    config = _of(ExecutorType.QWEN, **settings)
+    return Fault(title, config, steps, cause, reason, recording=recording)
+
+
+QWEN_FAULTS = (
+    _qwen_fault(
+        "ends without a status and without a tool call",
+        Cause.NO_STATUS,
+        "without a single tool call",
+        {"say": "done"},
+        recording="spawn-no-tools",
+    ),
+    _qwen_fault(
+        "a tool is denied",
+        Cause.DENIED,
+        "run_shell_command(npm test)",
+        {"shell": "npm test"},
+        recording="denied-tool",
+    ),
+    _qwen_fault(
+        "bad request (400)", Cause.API_ERROR, "400", {"error_result": 400}, recording="api-400"
+    ),
+    _qwen_fault("wrong key (401)", Cause.AUTH, "401", {"error_result": 401}, recording="api-401"),
+    _qwen_fault("forbidden (403)", Cause.AUTH, "403", {"error_result": 403}, recording="api-403"),
+    _qwen_fault("not logged in", Cause.AUTH, "No auth type", {"not_logged_in": True}),
+    _qwen_fault(
+        "no such model (404)", Cause.BAD_MODEL, "404", {"error_result": 404}, recording="api-404"
+    ),
+    _qwen_fault(
+        "rate limited (429), given up at last",
+        Cause.RATE_LIMITED,
+        "429",
+        {"api_retry": 429},
+        {"error_result": 429},
+    ),
+    _qwen_fault(
+        "unknown option",
+        Cause.BAD_FLAGS,
+        "refuses its command line",
+        recording="unknown-flag",
+        custom_args=("--bogus",),
+    ),
+    _qwen_fault("terminated", Cause.CRASHED, "SIGTERM", {"signal": 15}, recording="terminated"),
+    _qwen_fault("killed", Cause.CRASHED, "SIGKILL", {"signal": 9}, recording="killed"),
+)
+
+FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *GEMINI_FAULTS, *QWEN_FAULTS, *OTHER_FAULTS)
 
 
 ADDED = [

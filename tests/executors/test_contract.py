@@ -243,7 +243,7 @@ def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "type_",
     [
-        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.CURSOR),
+        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.QWEN, ExecutorType.CURSOR),
         *(ExecutorType.WINDSURF, ExecutorType.COMMAND),
     ],
 )
@@ -343,6 +343,7 @@ def test_a_command_has_sessions_where_it_asks_for_one() -> None:
     [
         (ExecutorType.CLAUDE, "today"),
         (ExecutorType.GEMINI, "today"),
+        (ExecutorType.QWEN, "today"),
         (ExecutorType.CURSOR, "today"),
         (ExecutorType.CURSOR, "seeds"),
         (ExecutorType.COMMAND, "today"),

@@ -200,7 +200,8 @@ def test_what_an_agent_says_of_errors_is_not_an_error(bench: Bench) -> None:
     talk = "Session ID x is already in use. 401 Invalid API key. error: unknown option '--x'"
     write_script(bench.root, [[{"say": talk}, {"crash": 1}]])
     for type_ in (
-        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.CURSOR, ExecutorType.WINDSURF),
+        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.QWEN),
+        *(ExecutorType.CURSOR, ExecutorType.WINDSURF),
     ):
         executor = make_executor(ExecutorConfig(name="x", type=type_))
         outcome = bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))

@@ -53,8 +53,12 @@ def test_a_missing_session_in_the_seeds_words() -> None:
 def test_what_is_known_without_a_description_is_what_it_says() -> None:
     for kind, cli in AGENT_CLIS.items():
         assert cli.built_in == built_in_name(kind)
-    with_timeout = [kind for kind, cli in AGENT_CLIS.items() if cli.shell_timeout is not None]
-    assert tuple(with_timeout) == WITH_SHELL_TIMEOUT
+    with_timeout = {
+        cli.shell_timeout.marker: kind
+        for kind, cli in AGENT_CLIS.items()
+        if cli.shell_timeout is not None
+    }
+    assert with_timeout == WITH_SHELL_TIMEOUT
 
 
 def test_a_lost_session_names_the_choices() -> None:

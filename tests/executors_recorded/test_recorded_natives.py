@@ -142,6 +142,47 @@ READINGS: dict[str, dict[str, Reading]] = {
         "interrupted": Reading(Cause.CRASHED, "without a result", tool_uses=1),
         "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
     },
+    "qwen-0.24.4": {
+        "spawn": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=2400, output=150, cache_read=600)
+        ),
+        "spawn-no-tools": Reading(
+            Cause.NO_STATUS,
+            "without a single tool call",
+            tokens=Tokens(input=800, output=50, cache_read=200),
+        ),
+        # Its totals count the whole session: one request before, three now.
+        "resume": Reading(
+            Cause.NO_STATUS, tool_uses=2, tokens=Tokens(input=3200, output=200, cache_read=800)
+        ),
+        "denied-tool": Reading(Cause.DENIED, tool_uses=1, denied=("run_shell_command(npm test)",)),
+        "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+        "session-in-use": Reading(Cause.SESSION_IN_USE, "already exists", began=False),
+        "session-unknown": Reading(Cause.SESSION_UNKNOWN, "No saved session", began=False),
+        # It keeps a session whose first request has failed: its id is in use then (measured).
+        "api-400": Reading(Cause.API_ERROR, "told 400"),
+        "api-401": Reading(Cause.AUTH, "told 401"),
+        "api-403": Reading(Cause.AUTH, "told 403"),
+        "api-404": Reading(Cause.BAD_MODEL, "told 404"),
+        # It had not given up after a minute.
+        "api-429": Reading(Cause.CRASHED, "SIGKILL", began=False),
+        "api-429-retry-after": Reading(Cause.CRASHED, "SIGKILL", began=False),
+        "api-500": Reading(Cause.CRASHED, "SIGKILL", began=False),
+        "empty-answer": Reading(
+            Cause.API_ERROR,
+            "empty response text",
+            tokens=Tokens(input=4000, output=250, cache_read=1000),
+        ),
+        "stream-cut-once": Reading(
+            Cause.NO_STATUS, tokens=Tokens(input=800, output=50, cache_read=200)
+        ),
+        "unknown-flag": Reading(Cause.BAD_FLAGS, "command line", began=False),
+        "empty-prompt": Reading(Cause.BAD_FLAGS, "No input provided", began=False),
+        "slash-command": Reading(Cause.NO_STATUS),
+        "terminated": Reading(Cause.CRASHED, "SIGTERM", tool_uses=1),
+        "interrupted": Reading(Cause.CRASHED, "SIGINT", tool_uses=1),
+        "killed": Reading(Cause.CRASHED, "SIGKILL", tool_uses=1),
+    },
 }
 
 RECORDED = [

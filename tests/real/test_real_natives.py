@@ -93,6 +93,18 @@ def test_a_failing_service_is_told_by_its_cause(trial: Trial, status: int) -> No
     assert trial.left() == {}
 
 
+@of_each("qwen")
+def test_a_limit_that_lasts_is_told_as_one(trial: Trial) -> None:
+    trial.tell(then={"status": 429, "headers": {"retry-after": "1"}})
+    trial.configure(api_timeout="60s")
+    spawned = trial.spawn()
+    assert spawned.returncode == 1, spawned.stdout + spawned.stderr
+    [attempt] = trial.attempts()
+    assert attempt["cause"] == "rate_limited", attempt["reason"]
+    assert "429" in attempt["reason"]
+    assert trial.left() == {}
+
+
 @of_each()
 def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     mark = trial.repository / "begun"
@@ -204,3 +216,85 @@ def test_two_at_once_have_homes_of_their_own_and_one_login(trial: Trial) -> None
     assert not (login.parent / "session-state").exists()
     assert "ada" in login.read_text("utf-8")
     assert len(list(trial.home.glob(".cache/copilot/pkg/*/*"))) == 1
+
+
+WORDS = (
+    "/clear and more",
+    "/mine do it",
+    "/summary",
+    "@NAME is a name, a@NAME too, and bob@example.com; $$ is two, $& and {{args}} as they are",
+    "Look at @session:x:\n\n\t@NAME\n\n  /clear\n!{ls} @{NAME}",
+)
+
+
+@of_each("qwen")
+@pytest.mark.parametrize("home", ["per-session", "shared"])
+def test_no_word_of_a_prompt_is_carried_out(trial: Trial, home: str) -> None:
+    (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
+    mine = trial.home / ".qwen/commands/mine.md"
+    mine.parent.mkdir()
+    mine.write_text("What my own command says.", encoding="utf-8")
+    trial.configure(home=home)
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    for words in WORDS:
+        trial.tell(*reports("paused"))
+        resumed = trial.resume("--", words)
+        assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+        text = json.dumps(trial.asked()[-1]["body"]["messages"])
+        seen = words if home == "per-session" else words.replace("@", "\\@")
+        assert json.dumps(seen)[1:-1] in text
+        assert "what stands in the file" not in text
+        assert "What my own command says" not in text
+
+
+@of_each("qwen")
+def test_two_at_once_have_a_folder_each(trial: Trial) -> None:
+    trial.configure(home="per-session")
+    done = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
+    assert done.returncode == 0, done.stderr
+    both = (TASK, "020")
+    trial.tell(of={f"tasks/{task}/": reports("needs_review") for task in both})
+    calls = [trial.start_sow("agent", "spawn", "implementer", task) for task in both]
+    for call in calls:
+        ended = end_of(call)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+    homes = sorted((trial.home / ".local/state/sow/homes").glob("*/task-*/*/*_home"))
+    assert [home.parents[1].name for home in homes] == [f"task-{TASK}", "task-020"]
+    assert all(list(home.glob("**/*.jsonl")) for home in homes)  # the sessions
+    used = {path.name for path in (trial.home / f".{trial.native.name}").iterdir()}
+    assert used == {"settings.json"}
+
+
+@of_each("qwen")
+def test_its_rules_hold_for_each_command_of_a_list(trial: Trial) -> None:
+    trial.configure(settings={"allowed_tools": ["run_shell_command(touch)"]})
+    trial.tell(
+        {"run": "sow agent log one && touch allowed"},
+        {"run": "sow task show && mkdir refused"},
+        {"run": "sow task show; sow worker stop"},
+        *reports("needs_review"),
+    )
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    assert trial.task()["status"] == "needs_review"
+    assert (trial.repository / "allowed").exists()
+    assert not (trial.repository / "refused").exists()
+    results = [json.loads(line) for line in trial.output().splitlines()]
+    denials = results[-1]["permission_denials"]
+    assert [denial["tool_input"]["command"] for denial in denials] == [
+        "sow task show && mkdir refused",
+        "sow task show; sow worker stop",
+    ]
+
+
+@of_each("qwen")
+def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Trial) -> None:
+    trial.configure(settings={"yolo_mode": True})
+    trial.tell(
+        {"run": "sow task show; sow worker stop"},
+        *reports("needs_review"),
+    )
+    assert trial.spawn().returncode == 0
+    last = json.loads(trial.output().splitlines()[-1])
+    assert [denial["tool_name"] for denial in last["permission_denials"]] == ["run_shell_command"]

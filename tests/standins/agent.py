@@ -1,4 +1,4 @@
-"""The stand-ins' one program: `agent.py claude|cursor-today|cursor-seeds|gemini|windsurf ARGS…`.
+"""The stand-ins' one program: `agent.py claude|cursor-…|gemini|qwen|windsurf ARGS…`.
 
 It speaks the named CLI's dialect and does what the fault script says. Standard
 library only, few imports: tests run it by the hundred. The modules beside it are
@@ -17,6 +17,10 @@ def main(role: str, arguments: list[str]) -> int:
         import gemini_cli
 
         return gemini_cli.main(arguments)
+    if role == "qwen":
+        import qwen_cli
+
+        return qwen_cli.main(arguments)
     if role == "windsurf":
         import windsurf_cli
 

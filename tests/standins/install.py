@@ -1,4 +1,4 @@
-"""Puts executables named `claude`, `cursor-agent`, `gemini` and `windsurf` into a folder for PATH.
+"""Puts `claude`, `cursor-agent`, `gemini`, `qwen` and `windsurf` into a folder for PATH.
 
 Each is a two-line shell launcher of `agent.py`, so that the interpreter's path
 may be long or hold spaces. `-E -s -S` keeps the user's Python settings out and
@@ -28,6 +28,7 @@ def install_standins(
         "claude": "claude",
         "cursor-agent": f"cursor-{cursor}",
         "gemini": "gemini",
+        "qwen": "qwen",
         "windsurf": "windsurf",
     }.items():
         _write_launcher(bin_dir / name, [python, "-E", "-s", "-S", str(PROGRAM), role])

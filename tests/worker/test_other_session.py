@@ -93,6 +93,18 @@ def test_silence_without_a_word_of_its_cause_is_the_service_s(running: Running) 
     assert verdict.cause is Cause.API_ERROR
 
 
+def test_a_failure_that_stands_on_standard_error_alone_is_told(running: Running) -> None:
+    running.executor = make_executor(ExecutorConfig(name="qwen", type=ExecutorType.QWEN))
+    running.paths.stderr.write_text(
+        "Ripgrep not available.\nRetrying in 60s (attempt 1/10): [API Error: 429 told 429]\n"
+    )
+    assert unanswered(running, 1.0) is None
+    verdict = unanswered(running, 1.0 + 15 * MINUTE)
+    assert verdict is not None
+    assert verdict.cause is Cause.RATE_LIMITED
+    assert "attempt 1/10" in verdict.reason
+
+
 def test_while_a_tool_runs_no_model_is_waited_for(running: Running) -> None:
     say(running, THREAD, BEGUN)
     assert unanswered(running, 1.0) is None
