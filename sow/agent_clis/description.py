@@ -218,6 +218,9 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     hard to see."""
     nesting_markers: tuple[str, ...] = ()
     """Variables that it sets for its children to describe itself: no agent of ours sees them."""
+    replaced_variables: tuple[str, ...] = ()
+    """Variables of the user's that have other values in the commands which it runs. What they were
+    is passed on, for the calls of sow among these and for all that such a call starts."""
     shell_timeout: ShellTimeout | None = None
     """The time-out of the commands that its agents run; None where none is known."""
     words: tuple[tuple[str, Cause], ...] = ()

@@ -17,6 +17,7 @@ from sow.agent_clis.description import (
     Questions,
     Refusal,
     Setting,
+    ShellTimeout,
     Tried,
 )
 from sow.schema.causes import Cause
@@ -63,6 +64,12 @@ CLI = AgentCli(
         "--model": MODEL,
     },
     nesting_markers=("GEMINI_CLI", "GEMINI_CLI_NO_RELAUNCH"),
+    replaced_variables=(  # a git that its agent runs has no settings of the user's (measured)
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT"),
+    ),
+    shell_timeout=ShellTimeout(  # without any output; `tools.shell.inactivityTimeout` sets it
+        marker="GEMINI_CLI", milliseconds_variable="", default_seconds=300.0
+    ),
     words=(
         (r"Session ID \S+ already exists", Cause.SESSION_IN_USE),
         (r"Invalid session identifier|No previous sessions found", Cause.SESSION_UNKNOWN),

@@ -32,7 +32,11 @@ def _description(kind: ExecutorType) -> AgentCli:
 
 
 AGENT_CLIS = Descriptions()
-WITH_SHELL_TIMEOUT = {"CLAUDECODE": ExecutorType.CLAUDE, "QWEN_CODE": ExecutorType.QWEN}
+WITH_SHELL_TIMEOUT = {
+    "CLAUDECODE": ExecutorType.CLAUDE,
+    "GEMINI_CLI": ExecutorType.GEMINI,
+    "QWEN_CODE": ExecutorType.QWEN,
+}
 """The types whose descriptions tell of a shell with a time-out, by its marker: each waiting call
 asks for it, and reads no description without one."""
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sow import env_vars
+from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.rights import commands_denied, commands_for
 from sow.attempts.homes import home_of_job, in_home
 from sow.attempts.plan import Plan, begins
@@ -132,9 +133,11 @@ def environment_of(
     the caller's PATH, what the CLI needs, and who the agent is. `review` is set where
     its run ends with a verdict (`env_vars.REVIEW`).
     """
+    users = {**agent_environment(environ), **executor_variables(job, environ)}
+    replaced = AGENT_CLIS[job.agents_executor.type].replaced_variables
     return {
-        **agent_environment(environ),
-        **executor_variables(job, environ),
+        **users,
+        **{f"{env_vars.USERS_PREFIX}{name}": users.get(name, "") for name in replaced},
         "PATH": path_with_sow(job.path_variable),
         **launch.env,
         env_vars.ROOT: str(workspace.root),

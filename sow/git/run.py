@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypedDict, Unpack
 
+from sow import env_vars
 from sow.git.git_errors import GitKilled, GitMissing, GitRefused, GitTookTooLong
 
 QUICK_SECONDS = 20.0
@@ -71,6 +72,7 @@ SETTINGS_OF_THE_USER = (
 )
 """How the variables begin that hold the user's own settings, as `~/.gitconfig` does. Git sets none
 of them for a child; `QUIET` beats them."""
+PASSED_ON = tuple(f"{env_vars.USERS_PREFIX}{name}" for name in SETTINGS_OF_THE_USER)
 
 
 def git_environment(environ: Mapping[str, str], **more: str) -> dict[str, str]:
@@ -83,6 +85,11 @@ def git_environment(environ: Mapping[str, str], **more: str) -> dict[str, str]:
         for name, value in environ.items()
         if not name.startswith("GIT_") or name.startswith(SETTINGS_OF_THE_USER)
     }
+    for name, value in environ.items():
+        if name.startswith(PASSED_ON):  # an agent's CLI has put another value in its place
+            variable = name.removeprefix(env_vars.USERS_PREFIX)
+            kept.pop(variable, None)
+            kept |= {variable: value} if value else {}
     return {**kept, **VARIABLES, **more}
 
 

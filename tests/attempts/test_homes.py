@@ -21,9 +21,11 @@ from sow.attempts.homes import (
     remove_home,
     session_home,
 )
+from sow.attempts.launch import environment_of
 from sow.environment import agent_environment, worker_environment
 from sow.errors import ExecutorError
 from sow.executors.base import Launch
+from sow.ids import AttemptId
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType, HomeUse
@@ -214,3 +216,15 @@ def test_parts_are_told_apart_by_their_variables() -> None:
         parts = AGENT_CLIS[kind].home.parts  # type: ignore[union-attr]
         assert all(isinstance(part, HomePart) for part in parts)
         assert len({part.variable for part in parts}) == len(parts)
+
+
+def test_what_a_cli_replaces_for_its_commands_is_passed_on(tmp_path: Path) -> None:
+    job = make_job(executor=ExecutorConfig(name="gemini", type=ExecutorType.GEMINI))
+    users = {"PATH": "/usr/bin", "GIT_CONFIG_COUNT": "1"}
+    launch = Launch(("gemini",), "", tmp_path)
+    around = environment_of(Workspace(tmp_path), job, AttemptId("1.1.x"), launch, users)
+    replaced = {"GIT_CONFIG_COUNT": "9", "GIT_CONFIG_GLOBAL": "/dev/null", "GEMINI_CLI": "1"}
+    for environment in (agent_environment, worker_environment):
+        found = environment({**around, **replaced})
+        assert found["GIT_CONFIG_COUNT"] == "1"
+        assert "GIT_CONFIG_GLOBAL" not in found

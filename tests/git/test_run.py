@@ -211,6 +211,21 @@ def test_the_variables_of_a_caller_lead_git_nowhere_else():
     assert environ["GIT_TERMINAL_PROMPT"] == "0"
 
 
+def test_the_users_settings_are_those_that_an_agents_cli_has_replaced():
+    """As Gemini CLI does in the commands that it runs."""
+    environ = git_environment(
+        {
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "SOW_USERS_GIT_CONFIG_GLOBAL": "/home/user/settings",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "SOW_USERS_GIT_CONFIG_NOSYSTEM": "",
+            "SOW_USERS_GIT_DIR": "/elsewhere",
+        }
+    )
+    assert environ["GIT_CONFIG_GLOBAL"] == "/home/user/settings"
+    assert not {"GIT_CONFIG_NOSYSTEM", "GIT_DIR"} & environ.keys()
+
+
 def test_what_sow_makes_has_its_references_in_files(tmp_path: Path) -> None:
     """Whatever the user has for new repositories: the references of clones are read without git."""
     assert (

@@ -11,9 +11,12 @@ from claude_install import ClaudeUnavailable
 from namespace import NamespaceUnavailable
 from native_trial import TASK, Trial, open_trial
 from natives import NATIVES, install_native
-from sandbox import Json, end_of
+from sandbox import PATIENCE, Json, end_of
 from started_with import STARTED_WITH
 from test_real_natives import reports
+
+from sow.environment import worker_environment
+from sow.git.run import git_environment
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "gemini")]
 
@@ -123,6 +126,26 @@ def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> Non
     ).replace("denied by policy", "")
 
 
+def test_in_a_clone_it_reads_its_task_and_may_not_write_it(trial: Trial) -> None:
+    task = trial.repository / f".sow/project/phases/build/tasks/{TASK}/description.md"
+    other = trial.repository / "README.md"
+    trial.tell(
+        {"call": "read_file", "with": {"file_path": str(task)}},
+        {"call": "read_file", "with": {"file_path": str(other)}},
+        {"call": "write_file", "with": {"file_path": "made.txt", "content": "made\n"}},
+        {"call": "write_file", "with": {"file_path": f"{task}.new", "content": "made\n"}},
+        *reports("needs_review", log="Made it"),
+    )
+    spawned = trial.spawn("--clone")
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    succeeded = [name for name, line in answers(trial).items() if line["status"] == "success"]
+    assert succeeded[:2] == [str(task), "made.txt"]
+    assert (str(other) in succeeded, f"{task}.new" in succeeded) == (False, False)
+    refs = trial.run("git", "for-each-ref", "--format=%(refname)").stdout.split()
+    trees = [trial.run("git", "ls-tree", "--name-only", ref).stdout.split() for ref in refs]
+    assert any("made.txt" in tree for tree in trees)  # its work has come back
+
+
 def test_what_a_role_may_not_do_is_refused_whatever_the_user_allows(trial: Trial) -> None:
     own = trial.home / ".gemini/policies/own.toml"
     own.parent.mkdir()
@@ -154,6 +177,21 @@ def test_two_at_once_with_homes_of_their_own(trial: Trial) -> None:
     homes = trial.home / ".local/state/sow/homes"
     assert len(list(homes.glob("*/task-*/gemini/gemini_cli_home/.gemini/commands/sow-*"))) == 2
     assert not (trial.home / ".gemini/tmp").exists()
+
+
+def test_the_users_settings_of_git_hold_for_sow_below_an_agent(trial: Trial) -> None:
+    (trial.home / ".gitconfig").write_text("[own]\n\tsetting = kept\n", encoding="utf-8")
+    trial.configure(settings={"yolo_mode": True})
+    trial.tell({"run": "env -0 > around; git config own.setting > seen"}, *reports("needs_review"))
+    assert trial.spawn().returncode == 0
+    assert (trial.repository / "seen").read_text("utf-8") == ""  # the CLI hides it
+    block = (trial.repository / "around").read_text("utf-8")
+    around = dict(each.partition("=")[::2] for each in block.split("\0") if each)
+    for environ in (worker_environment(around), git_environment(around)):
+        shown = trial.namespace.run(
+            ("git", "config", "own.setting"), cwd=trial.repository, env=environ, timeout=PATIENCE
+        )
+        assert shown.stdout == "kept\n"
 
 
 def test_the_doctor_leaves_nothing_in_its_folder(trial: Trial) -> None:

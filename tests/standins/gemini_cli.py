@@ -38,6 +38,7 @@ NO_INPUT = (
     "No input provided via stdin. Input can be provided by piping data into gemini or using the"
     " --prompt option."
 )
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 NAMED = re.compile(r"(?<!\\)@((?:[^\s,;!?()\[\]{}.]|\.(?!$|\s))+)")
 
 
@@ -168,8 +169,10 @@ class Rules:
         found = [self._decision("run_shell_command", _as_json(part)) for part in parts or ["$("]]
         if "deny" in found or (not self.bypass and None in found):
             return DENIED
+        if self.bypass or not re.search("[<>]", QUOTED.sub("", command)):
+            return None
         joined = self._decision("run_shell_command", _as_json(command), joined=True) == "allow"
-        return UNCONFIRMED if re.search("[<>]", command) and not (self.bypass or joined) else None
+        return None if joined else UNCONFIRMED
 
     def _decision(self, tool, arguments, *, joined=False):
         for rule in self.rules:
