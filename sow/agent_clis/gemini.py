@@ -67,7 +67,7 @@ CLI = AgentCli(
     replaced_variables=(  # a git that its agent runs has no settings of the user's (measured)
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT"),
     ),
-    shell_timeout=ShellTimeout(  # without any output; `tools.shell.inactivityTimeout` sets it
+    shell_timeout=ShellTimeout(  # without any output (measured); a setting of its own changes it
         marker="GEMINI_CLI", milliseconds_variable="", default_seconds=300.0
     ),
     words=(

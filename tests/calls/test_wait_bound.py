@@ -32,6 +32,12 @@ def test_below_claude_code_the_bound_is_its_shells_timeout_less_10_s(
     assert bound(CLAUDECODE="1", **variables) == seconds
 
 
+def test_below_gemini_it_is_five_minutes_less_10_s() -> None:
+    """Its shell ends a command that has printed nothing for so long (measured)."""
+    assert bound(GEMINI_CLI="1") == 290.0
+    assert bound(GEMINI_CLI="1", CLAUDECODE="1") == 110.0
+
+
 @pytest.mark.parametrize("value", ["", "soon", "-5", "1e9", "3.5"])
 def test_a_timeout_that_is_no_number_counts_as_the_default(value: str) -> None:
     assert shell_bound({"CLAUDECODE": "1", "BASH_DEFAULT_TIMEOUT_MS": value}) == 110.0
