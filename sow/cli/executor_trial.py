@@ -81,6 +81,9 @@ class Trial(NamedTuple):
     """How long each run may take, as `--wait` takes it."""
     wait_seconds: float
     word: str
+    """What only the first prompt says."""
+    death_seconds: float = DEATH_SECONDS
+    """How long a cancelled process may take to go."""
 
     def promises(self) -> Iterator[PromiseView]:
         """Do the tasks, and yield each promise when its result is known."""
@@ -95,7 +98,7 @@ class Trial(NamedTuple):
         yield _view("resume", self._resumed(spawned), begun)
         yield _view("deny", self._denied(spawned))
         begun = time.monotonic()
-        yield _view("cancel", self._cancelled(), begun)
+        yield _view("cancel", self.cancelled(), begun)
 
     def _reported(self, spawned: Answer) -> Seen:
         if self._log_has(FIRST, BEGUN):
@@ -137,7 +140,8 @@ class Trial(NamedTuple):
         words.append(self.repository.read("job", "logs", job, "--stderr"))
         return any(FORBIDDEN in text or "phase add" in text for text in words)
 
-    def _cancelled(self) -> Seen:
+    def cancelled(self) -> Seen:
+        """Cancel a run in which a command goes on, and look for what is left of it."""
         begun = self.repository.ask("agent", "spawn", ROLE, SECOND, "--detach")
         job = begun.record.get("job")
         if job is None:
@@ -147,11 +151,14 @@ class Trial(NamedTuple):
             return Seen(Result.NOT_SHOWN, f"it did not come to its command: {self._cause(job)}")
         _until(lambda: self._follows(job) or self._has_ended(job), COMMAND_SECONDS)
         attempts = self.repository.need("job", "show", str(job)).record["attempts"]
-        ended = self.repository.ask("job", "cancel", str(job)).record
-        if ended.get("state") != "cancelled":
+        self.repository.ask("job", "cancel", str(job))
+        ended = self.repository.need("job", "show", str(job)).record
+        if ended["ended_at"] and ended["state"] != "cancelled":
             return Seen(Result.NOT_SHOWN, f"it ended by itself before: {_words(ended)}")
         ids = [attempt["id"] for attempt in attempts]
-        if _until(lambda: not process_facts.carriers(env_vars.ATTEMPT_ID, *ids), DEATH_SECONDS):
+        if _until(
+            lambda: not process_facts.carriers(env_vars.ATTEMPT_ID, *ids), self.death_seconds
+        ):
             return Seen(Result.HELD, "no process of it is left")
         left = process_facts.carriers(env_vars.ATTEMPT_ID, *ids)
         return Seen(Result.BROKEN, f"processes are left: {', '.join(map(str, left))}")
