@@ -41,11 +41,16 @@ def platform_package() -> str:
     Source: `optionalDependencies` of the package, 2.1.197. Its postinstall only
     links that binary to another name, so the scripts need not run at all.
     """
+    return f"{PACKAGE}-{platform_build()}"
+
+
+def platform_build() -> str:
+    """Return how packages name a build for this platform: `linux-x64`. Raises ClaudeUnavailable."""
     machine = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
     if sys.platform != "linux" or machine is None:
         raise ClaudeUnavailable(f"no binary for {sys.platform} {platform.machine()}")
     libc = "" if platform.libc_ver()[0] == "glibc" else "-musl"
-    return f"{PACKAGE}-linux-{machine}{libc}"
+    return f"linux-{machine}{libc}"
 
 
 def install(environ: Mapping[str, str], version: str | None = None, tools: Path = TOOLS) -> Path:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from claude_install import TOOLS, alone, run_npm
+from claude_install import TOOLS, alone, platform_build, run_npm
 
 KEY = "odd-and-long-dummy-key-7f3a9c"
 """For every model's key: some CLIs mask it wherever its text stands."""
@@ -48,6 +48,9 @@ class Native:
     """What its executor's settings hold besides."""
     type: str = ""
     """The type of its executor, where that is not a built-in one."""
+    in_place: str = ""
+    """The program below `node_modules`, where a script of the package would put it in its place;
+    `{build}` is this platform's. Scripts do not run."""
 
 
 def _codex_files(address: str) -> Mapping[str, str]:
@@ -64,11 +67,12 @@ def _gemini_files(_: str) -> Mapping[str, str]:
 
 
 def _opencode_files(address: str) -> Mapping[str, str]:
+    cost = {"input": 1, "output": 2, "cache_read": 0.5}  # an answer of told_model costs 0.1 cent
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "told",
         "options": {"baseURL": f"{address}/v1", "apiKey": KEY},
-        "models": {MODEL: {"name": MODEL}},
+        "models": {MODEL: {"name": MODEL, "cost": cost}},
     }
     settings = {"autoupdate": False, "share": "disabled", "provider": {"told": provider}}
     return {".config/opencode/opencode.json": json.dumps(settings)}
@@ -98,6 +102,7 @@ NATIVES = {
             lambda _: {"OPENCODE_DISABLE_AUTOUPDATE": "true"},
             _opencode_files,
             model=f"told/{MODEL}",
+            in_place="opencode-{build}/bin/opencode",
         ),
         Native(
             "qwen",
@@ -141,5 +146,9 @@ def install_native(native: Native, environ: Mapping[str, str], tools: Path = TOO
             (new / "package.json").write_text("{}", encoding="utf-8")
             wanted = (f"{native.package}@{native.version}", *native.with_packages)
             run_npm(new, environ, "install", *wanted)
+            if native.in_place:
+                program = new / "node_modules/.bin" / native.name
+                program.unlink()
+                program.symlink_to(Path("..") / native.in_place.format(build=platform_build()))
             new.rename(home)
     return home / "node_modules/.bin"
