@@ -46,7 +46,7 @@ def usage_of(
         tokens=sum_of(usage.tokens for usage in models.values()),
         usd=sum(known) if known else None,
         is_estimate=any(usage.is_estimate for _, usage in [*counted, *seen]),
-        is_partial=ended and (meter.totals is None or bool(meter.since)),
+        is_partial=ended and not meter.is_closed and (meter.totals is None or bool(meter.since)),
         is_unpriced=any(usage.usd is None for _, usage in to_price) or not known,
     )
 
@@ -98,8 +98,18 @@ def _is_any(usage: ModelUsage) -> bool:
 
 
 def _seen(meter: Meter, name: str) -> list[Part]:
-    """Return what messages told that no result has counted."""
-    return [(found or name, ModelUsage(tokens=tokens)) for found, tokens in meter.since.items()]
+    """Return what messages told that no result has counted: with their money, and without."""
+    paid = [(found or name, usage) for found, usage in meter.paid.items()]
+    others = {
+        found: tokens.beyond(meter.paid.get(found, ModelUsage()).tokens)
+        for found, tokens in meter.since.items()
+    }
+    unpaid = [
+        (found or name, ModelUsage(tokens=tokens))
+        for found, tokens in others.items()
+        if tokens.total or found not in meter.paid
+    ]
+    return [*paid, *unpaid]
 
 
 def _priced(parts: Iterable[Part], prices: Prices, fallback: Price | None) -> list[Part]:

@@ -111,6 +111,7 @@ class Event(Struct, frozen=True):
     resets_at: float | None = None
     """Seconds since the epoch, for rate_limit."""
     cost_usd: float | None = None
+    """US dollars: of a result, all that it counts; of usage, what that message has cost so far."""
     count: int = 0
     """How many tasks run in the background now, for background; which failure of one request
     it is, for api_retry, where the CLI tells it."""
@@ -198,7 +199,9 @@ class Observation(Struct, frozen=True):
                     concluded=False,
                 )
             case EventKind.USAGE:
-                meter = self.meter.with_message(event.message, event.model, event.tokens)
+                meter = self.meter.with_message(
+                    event.message, event.model, event.tokens, event.cost_usd
+                )
                 return replace(self, meter=meter)
             case EventKind.TEXT:
                 text = event.text or self.last_text
@@ -220,13 +223,16 @@ class Observation(Struct, frozen=True):
                     result=event,
                     concluded=True,
                     session_id=event.session_id or self.session_id,
-                    meter=self.meter.with_result(event.totals, event.tokens)
-                    if event.totals is not None
-                    else self.meter,
+                    meter=self._metered(event),
                     api_status=event.status if event.is_error else None,
                 )
             case _:
                 return self
+
+    def _metered(self, result: Event) -> Meter:
+        if result.totals is not None:
+            return self.meter.with_result(result.totals, result.tokens)
+        return self.meter if result.is_error else self.meter.with_end()
 
 
 def _with(denied: tuple[str, ...], tool: str) -> tuple[str, ...]:

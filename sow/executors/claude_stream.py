@@ -22,6 +22,7 @@ from sow.executors.stream import (
     decode_line,
     excerpt,
     finite,
+    money,
     parse_time,
     plausible_time,
     target_of,
@@ -97,12 +98,6 @@ def totals_of(usd: float | None, by_model: Any, usage: Any) -> Totals | None:
     if not by_name and tokens.total:
         by_name = {"": ModelUsage(tokens=tokens, usd=usd)}
     return Totals(usd=usd, models=by_name) if by_name or usd is not None else None
-
-
-def money(value: Any) -> float | None:
-    """Return an amount of money; None where something else stands there."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return finite(value) if is_number and value >= 0 else None
 
 
 def _model(found: Any) -> ModelUsage:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sow.schema.usage import MOST_TOKENS, NOTHING, Tokens, Totals
+from sow.schema.usage import MOST_TOKENS, NOTHING, ModelUsage, Tokens, Totals
 
 MOST_RECENT = 32
 """How many messages may be under way at once: an agent's own, and those of its subagents."""
@@ -40,10 +40,14 @@ class Meter(Struct, frozen=True):
     """What the last result told."""
     since: Mapping[str, Tokens] = field(default_factory=dict)
     """By model, what the messages told that came after that result; all of them without one."""
+    paid: Mapping[str, ModelUsage] = field(default_factory=dict)
+    """By model, the part of `since` that was told together with its money."""
+    is_closed: bool = False
+    """Whether a result without totals has come after the last message: there is no more."""
     least: Tokens = NOTHING
     """What this run has used at the least, by its own messages."""
-    recent: tuple[tuple[str, Tokens], ...] = ()
-    """The last messages and what was counted of each."""
+    recent: tuple[tuple[str, Tokens, float], ...] = ()
+    """The last messages, and the tokens and the money counted of each."""
 
     @property
     def is_told(self) -> bool:
@@ -54,24 +58,42 @@ class Meter(Struct, frozen=True):
         """Return it after a turn has begun."""
         return replace(self, model=model or self.model, span=span or self.span)
 
-    def with_message(self, message: str, model: str, tokens: Tokens) -> "Meter":
-        """Return it after one more line of a message; the message has used so much by now."""
-        counted = dict(self.recent).get(message, NOTHING)
+    def with_message(
+        self, message: str, model: str, tokens: Tokens, usd: float | None = None
+    ) -> "Meter":
+        """Return it after one more line of a message; the message has used so much by now.
+
+        `usd` is what the message has cost by now, where its CLI tells that.
+        """
+        found = next((each for each in self.recent if each[0] == message), (message, NOTHING, 0.0))
+        _, counted, counted_usd = found
         more = tokens.beyond(counted)
         others = tuple(each for each in self.recent if each[0] != message)
         name = model or self.model
         if name not in self.since and len(self.since) >= MOST_MODELS:
             name = self.model
+        cost = counted_usd if usd is None else max(usd, counted_usd)
         return replace(
             self,
             since={**self.since, name: self.since.get(name, NOTHING) + more},
+            paid=self.paid if usd is None else self._paying(name, more, cost - counted_usd),
+            is_closed=False,
             least=self.least + more,
-            recent=(*others, (message, tokens.at_least(counted)))[-MOST_RECENT:],
+            recent=(*others, (message, tokens.at_least(counted), cost))[-MOST_RECENT:],
         )
+
+    def _paying(self, name: str, tokens: Tokens, usd: float) -> Mapping[str, ModelUsage]:
+        before = self.paid.get(name, ModelUsage(usd=0.0))
+        paid = ModelUsage(tokens=before.tokens + tokens, usd=(before.usd or 0.0) + usd)
+        return {**self.paid, name: paid}
 
     def with_result(self, totals: Totals, turn: Tokens) -> "Meter":
         """Return it after a result; `turn` is what that says of its own turn alone."""
-        return replace(self, totals=totals, since={}, least=self.least.at_least(turn))
+        return replace(self, totals=totals, since={}, paid={}, least=self.least.at_least(turn))
+
+    def with_end(self) -> "Meter":
+        """Return it after a result that tells no totals: its messages have told everything."""
+        return replace(self, is_closed=True)
 
 
 def token_count(value: Any) -> int:

@@ -101,6 +101,12 @@ def finite(number: float | None) -> float | None:
     return number if number is not None and abs(number) < 1e15 else None
 
 
+def money(value: Any) -> float | None:
+    """Return an amount of money; None where something else stands there."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return finite(value) if is_number and value >= 0 else None
+
+
 def plausible_time(seconds: float | None) -> float | None:
     """Return a time in epoch seconds, or None where it lies before 2001 or after 5000."""
     return seconds if seconds is not None and 1e9 <= seconds < 1e11 else None

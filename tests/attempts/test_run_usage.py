@@ -181,3 +181,47 @@ def test_over_a_session_everything_is_counted_once(
         assert seen.usd == pytest.approx(PRICE.of(own))
         earlier.append(total)
         kept = kept if run.ending == "killed after its result" else kept + own
+
+
+def paid(*messages: tuple[str, Tokens, float | None]) -> Meter:
+    """Return what a run has told with these messages, whose CLI tells no totals."""
+    meter = Meter().with_start(MODEL, Span.RUN)
+    for name, tokens, usd in messages:
+        meter = meter.with_message(name, "", tokens, usd)
+    return meter
+
+
+def test_messages_that_carry_their_money_make_the_cost_of_a_run() -> None:
+    meter = paid(("a", FIVE, 0.25), ("b", FIVE, 0.5)).with_end()
+    run = usage_of(meter, (), PRICES)
+    assert run.models == {MODEL: ModelUsage(tokens=TEN, usd=0.75)}
+    assert (run.tokens, run.usd) == (TEN, 0.75)
+    assert (run.is_estimate, run.is_partial, run.is_unpriced) == (False, False, False)
+
+
+def test_the_money_of_one_message_counts_once_and_may_grow() -> None:
+    meter = paid(("a", FIVE, 0.25), ("a", FIVE, 0.25), ("b", FIVE, 0.5), ("a", TEN, 0.375))
+    run = usage_of(meter, (), {}, ended=False)
+    assert (run.tokens, run.usd) == (TEN + FIVE, 0.875)
+
+
+def test_a_run_that_is_cut_off_costs_at_least_what_its_messages_cost() -> None:
+    run = usage_of(paid(("a", FIVE, 0.25)), (), {})
+    assert (run.usd, run.is_partial, run.is_unpriced) == (0.25, True, False)
+    again = paid(("a", FIVE, 0.25)).with_end().with_message("b", "", FIVE, 0.25)
+    assert usage_of(again, (), {}).is_partial, "another turn has begun after the result"
+
+
+def test_only_messages_without_their_money_are_priced_by_the_table() -> None:
+    meter = paid(("a", FIVE, 0.25), ("b", FIVE, None)).with_end()
+    run = usage_of(meter, (), PRICES)
+    assert (run.tokens, run.usd) == (TEN, 0.25 + PRICE.of(FIVE))
+    assert (run.is_estimate, run.is_unpriced) == (True, False)
+    unknown = usage_of(meter, (), {})
+    assert (unknown.usd, unknown.is_unpriced) == (0.25, True)
+
+
+def test_totals_count_the_money_of_the_messages_before_them() -> None:
+    meter = paid(("a", FIVE, 0.25)).with_result(totals(FIVE, 0.5), FIVE)
+    run = usage_of(meter, (), {})
+    assert (run.tokens, run.usd) == (FIVE, 0.5)
