@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import (
     all_homes,
     bring_login_back,
@@ -40,6 +41,18 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
         return_login(context, job)
         remove_home(launch.home)
     make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
+
+
+def warm_home(context: WorkerContext, job: Job, launch: Launch) -> None:
+    """Let the CLI make its store in the home of a launch, if it needs to do that alone."""
+    cli = AGENT_CLIS[job.agents_executor.type]
+    if cli.warm_up is None:
+        return
+    # Only these need it.
+    from sow.attempts.warm_up import warm_up
+
+    if words := warm_up(cli, job, launch, context.environ):
+        tell(job, words)
 
 
 def return_login(context: WorkerContext, job: Job) -> None:

@@ -113,6 +113,14 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     """Why that is `per-session`, as a clause."""
 
 
+class WarmUp(msgspec.Struct, frozen=True, kw_only=True):
+    """What a CLI is asked once in a new home, alone: two first runs at once break each other."""
+
+    arguments: tuple[str, ...]
+    makes: str
+    """What is there afterwards, in the CLI's own folder of the first part of its home."""
+
+
 class Questions(msgspec.Struct, frozen=True):
     """What `sow doctor` may ask: it only looks for a CLI that has none of these on PATH.
 
@@ -238,6 +246,8 @@ class AgentCli(msgspec.Struct, frozen=True, kw_only=True):
     or says nothing of it. None where it ends such a run by itself."""
     home: Home | None = None
     """Its configuration folder, where a session can have one of its own."""
+    warm_up: WarmUp | None = None
+    """How a new home is made ready before the first run in it; needs `home`."""
     resumes: bool = True
     """Whether a session of it can be continued; for `command`, its configuration says."""
     questions: Questions | None = None

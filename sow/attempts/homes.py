@@ -123,7 +123,7 @@ def make_home(
                 state = Path(user_folder(BaseFolder.STATE))
                 state.mkdir(mode=0o700, parents=True, exist_ok=True)
                 make_private(mine.parent, below=state)
-                _fill(mine, _users(part, environ), part)
+                _fill(mine, folder_in(part, environ), part)
         first = place_in(folder, home.parts[0]) / home.parts[0].inside
         for name, text in files.items():
             (first / name).parent.mkdir(mode=0o700, exist_ok=True)
@@ -152,8 +152,8 @@ def _fill(mine: Path, users: Path, part: HomePart) -> None:
     draft.rename(mine)
 
 
-def _users(part: HomePart, environ: Mapping[str, str]) -> Path:
-    """Return the user's own folder of a part."""
+def folder_in(part: HomePart, environ: Mapping[str, str]) -> Path:
+    """Return the CLI's own folder of a part, as `environ` names it."""
     named = environ.get(part.variable)
     return (Path(named) if named else home_in(environ) / part.folder) / part.inside
 
@@ -167,7 +167,7 @@ def bring_login_back(
     """
     home, written = home_of(executor), []
     for part in home.parts if home is not None else ():
-        mine, users = place_in(folder, part) / part.inside, _users(part, environ)
+        mine, users = place_in(folder, part) / part.inside, folder_in(part, environ)
         for name in part.linked:
             if (mine / name).is_file() and not (mine / name).is_symlink():
                 _bring_back(mine / name, users / name)

@@ -55,18 +55,33 @@ def run_session_command(
     alone; then the command goes without. Raises ExecutorError when it fails or takes longer than a
     minute.
     """
+    return run_short(argv, root / job.cwd, environment_of_short(job, environ), CREATE_SECONDS)
+
+
+def environment_of_short(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a short command of the CLI of a job's agent gets, likewise."""
     environment = agent_environment(environ)
     with suppress(ConfigurationError):
         environment |= executor_variables(job, environ)
     environment["PATH"] = path_with_sow(job.path_variable)
+    return environment
+
+
+def run_short(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], seconds: float
+) -> str:
+    """Run a short command and return what it printed.
+
+    Raises ExecutorError when it fails or takes longer than so many seconds.
+    """
     try:
         done = subprocess.run(
             list(argv),
-            cwd=root / job.cwd,
+            cwd=cwd,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=CREATE_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

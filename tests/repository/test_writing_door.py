@@ -28,6 +28,7 @@ READS = re.compile(r"O_RDONLY|O_PATH|FLAGS|READING|PLAIN|OPEN_FOLDER")
 
 ELSEWHERE = {
     "sow/attempts/homes.py": "the user's folder of state, and a login in the user's home",
+    "sow/attempts/warm_up.py": "the user's folder of state",
     "sow/calls/batch_touch.py": "`touch` writes a row of the queue's file, and no file",
     "sow/cli/demo.py": "the demonstration's own folder, which the user names",
     "sow/cli/executor_compare.py": "the folder of the comparison",

@@ -39,7 +39,7 @@ from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.kinds.base import Prepared
 from worker.kinds.review.sweep import sweep_reviews_of
-from worker.session_home import prepare_home
+from worker.session_home import prepare_home, warm_home
 from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 
@@ -89,6 +89,7 @@ def prepare_review(
 
     if launch.home is not None:
         prepare_home(context, job, launch, anew=begins(plan))
+    warm_home(context, job, launch)
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(

@@ -60,7 +60,7 @@ from worker.kinds.base import Prepared, Recording
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
 from worker.running import Running
-from worker.session_home import prepare_home
+from worker.session_home import prepare_home, warm_home
 from worker.steps.program_input import CloneOrders, DependencyOrder
 from worker.task_state import change_under_lease, mark_again, session_fields_of
 
@@ -285,6 +285,7 @@ class WorkKind(AgentKind):
 
         if launch.home is not None:
             prepare_home(context, job, launch, anew=begins(plan))
+        warm_home(context, job, launch)
 
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
