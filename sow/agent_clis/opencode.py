@@ -8,22 +8,33 @@ from sow.agent_clis.description import (
     SESSION,
     YOLO,
     AgentCli,
+    Evidence,
     Fence,
     Home,
     HomePart,
     LoginFiles,
     Metering,
     Questions,
+    Refusal,
     Setting,
+    Tried,
+    WarmUp,
 )
 from sow.schema.causes import Cause
+
+AGENT = Refusal(
+    "the rules of what an agent may do belong to an agent of sow's own, named sow",
+    "Remove it, and put what your agent has under agent.sow in your opencode.json.",
+)
 
 CLI = AgentCli(
     title="OpenCode executor",
     built_in="opencode",
     binary="opencode",
     install="Install opencode: npm install -g opencode-ai",
-    remedy="Set agents.executors.{name}.settings.yolo_mode: true, or tell the agent to do without.",
+    remedy="Allow it in your opencode.json, under agent.sow.permission"
+    ' ("bash": {{"npm test *": "allow"}}),'
+    " or set agents.executors.{name}.settings.yolo_mode: true.",
     settings={
         "yolo_mode": Setting("true", "Nothing is asked; what your own settings deny stays denied"),
         "model": Setting('"anthropic/claude-sonnet-4"', "As `opencode run -m` takes it"),
@@ -31,6 +42,8 @@ CLI = AgentCli(
     reserved_flags={
         "--": PROMPT,
         "--command": PROMPT,
+        "-i": PROMPT,
+        "--interactive": PROMPT,
         "--format": OUTPUT,
         "-s": SESSION,
         "--session": SESSION,
@@ -40,14 +53,18 @@ CLI = AgentCli(
         "--attach": SESSION,
         "--dir": FOLDER,
         "--auto": YOLO,
+        "--agent": AGENT,
         "-m": MODEL,
         "--model": MODEL,
     },
-    nesting_markers=("OPENCODE", "OPENCODE_PID"),
+    nesting_markers=(
+        *("OPENCODE", "OPENCODE_PID"),
+        *("OPENCODE_PERMISSION", "OPENCODE_CONFIG_CONTENT"),  # what sow gives an agent
+    ),
     words=(
         (r"Session not found", Cause.SESSION_UNKNOWN),
         (r"Model not found|ProviderModelNotFound|model_not_found", Cause.BAD_MODEL),
-        (r"must provide a message or a command|Unknown arguments?", Cause.BAD_FLAGS),
+        (r"must provide a message or a command|^opencode run \[message", Cause.BAD_FLAGS),
         (r"invalid[_ ]api[_ ]key|unauthorized|not logged in", Cause.AUTH),
         (r"rate limit|usage limit|quota", Cause.RATE_LIMITED),
         (r"Unable to connect|Connection ?refused|ECONNRE|fetch failed|APIError", Cause.API_ERROR),
@@ -67,6 +84,7 @@ CLI = AgentCli(
             HomePart(variable="XDG_CACHE_HOME", folder=".cache", inside="opencode"),
         ),
     ),
+    warm_up=WarmUp(arguments=("db", "path"), makes="opencode.db"),
     questions=Questions(
         helps=(("run", "--help"), ("--help",)),
         key_variables=("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
@@ -78,4 +96,5 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.RULES,
+    tried=Tried(versions=("1.18.33",), spawn=Evidence.REAL, resume=Evidence.REAL),
 )

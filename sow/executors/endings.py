@@ -13,6 +13,7 @@ from sow.agent_clis.description import AgentCli
 from sow.executors.base import Ending, Event, Observation, Verdict
 from sow.executors.stream import excerpt
 from sow.schema.causes import WITHOUT_CALL, Cause
+from sow.terminal_text import without_sequences
 
 REASON_LIMIT = 400
 SILENT = "without a word"
@@ -73,7 +74,8 @@ def _killing_signal(ending: Ending) -> str | None:
 def _own_words(ending: Ending, failed: Event | None, *, output_is_own: bool) -> list[str]:
     """Return the lines that the CLI itself wrote about its failure; no events, whole or torn."""
     sources = [failed.text if failed else "", ending.output_tail if output_is_own else ""]
-    lines = [line.strip() for line in "\n".join([*sources, ending.stderr_tail]).splitlines()]
+    text = without_sequences("\n".join([*sources, ending.stderr_tail]))  # some colour a pipe
+    lines = [line.strip() for line in text.splitlines()]
     return [line for line in lines if line and not line.startswith("{") and not line.endswith("}")]
 
 

@@ -1,31 +1,67 @@
 """OpenCode: `opencode run --format json`.
 
-Owns its command line, its permissions and its events. Measured with 1.18.33: the id of a session
-comes with the first event, which follows the first answer of the model; a tool is told when it has
-ended; there is no last line, so a step that ends with `stop` is the result; a permission that would
-be asked for ends the run, one that is denied does not; a resume needs the session's first folder.
+Owns its command line, its permissions and its events. Measured with 1.18.33:
+
+- The id of a session comes with the first event, which follows the first answer of the model. A
+  tool is told when it has ended. There is no last line: a step that ends with `stop` is the result.
+- A permission that would be asked for ends the run with exit code 0, one that is denied does not.
+- A resume needs the folder that the session began in.
+- Of all rules the last that fits counts. The user's own settings are merged key by key with those
+  that a variable brings, and keep their places: a `bash` of the user's before our `*` would be no
+  use to anybody. So what agents of sow may do are the rules of an agent of sow's own, which come
+  after all others; and by the variable everything is denied before them.
+- Each command of a list (`&&`, `;`, `|`) and each in `$(…)` is looked for in the rules by itself,
+  a redirection is not looked at. A rule that ends with ` *` fits the command without more words.
+- A command whose shell is killed by a signal is waited for until its time-out (two minutes).
 """
 
 import json
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from sow.agent_clis.opencode import CLI
-from sow.executors.base import Event, EventKind, Executor, Launch, LaunchRequest
+from sow.executors.base import (
+    Ending,
+    Event,
+    EventKind,
+    Executor,
+    Launch,
+    LaunchRequest,
+    Observation,
+    Verdict,
+)
 from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.metering import Span, token_count
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import SessionSource
-from sow.executors.stream import clean_session_id, decode_line, excerpt, finite, target_of
+from sow.executors.stream import clean_session_id, decode_line, excerpt, money, target_of
 from sow.schema.usage import Tokens
 
 SKIPS = ("--auto",)
-TOOLS = ("read", "edit", "write", "glob", "grep", "list", "todowrite", "todoread")
-"""What an agent may use besides the commands of sow: nothing of it runs a program."""
-DENIALS = ("rejected permission", "permission to use", "denied")
+AGENT = "sow"
+"""The agent whose rules hold in a run; a user may add to them in the CLI's own settings."""
+OWN_AGENT = ("--agent", AGENT)
+PERMISSIONS = (
+    *("*", "read", "edit", "glob", "grep", "list", "bash", "task", "skill", "lsp", "question"),
+    *("webfetch", "websearch", "codesearch", "todowrite", "todoread", "external_directory"),
+    "doom_loop",
+)
+"""All that its rules are about. Each is named: one that the user's own settings have in another
+place than `*` would hold otherwise."""
+FILES = {"*": "allow"}
+SECRETS = {"*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
+"""What it asks for by default before it is read."""
+OUTSIDE = {"../*": "deny", ".git/*": "deny", "*/.git/*": "deny"}
+"""Paths of files are matched as they lie from the top of the repository. Git's own name programs
+that it runs."""
+KEPT_OUTPUT = "*/opencode/tool-output/*"
+"""Where it keeps the rest of a long answer of a command."""
+DENIALS = ("rejected permission", "rule which prevents you from using")
 TARGETS = ("command", "filePath", "path", "pattern", "url", "query")
 ANSWER_LIMIT = 2_000
 
@@ -52,31 +88,73 @@ class OpencodeExecutor(JsonExecutor, frozen=True):
         """Return the events of many lines."""
         return read_matching(data, EVENT_LINES, self.read_line)
 
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status."""
+        if ending.code == 0 and seen.result is None and seen.denied_tools:
+            seen = replace(seen, result=Event(EventKind.RESULT))  # what was asked for has ended it
+        return super().classify(ending, seen)
+
     def _launch(self, request: LaunchRequest, session: tuple[str, ...]) -> Launch:
-        rights = SKIPS if self.config.yolo_mode else ()
+        yolo = self.config.yolo_mode
         model = ("-m", self.config.model) if self.config.model else ()
-        argv = (self.binary, "run", "--format", "json", *rights, *model)
+        argv = (self.binary, "run", "--format", "json", *(SKIPS if yolo else OWN_AGENT), *model)
         folder = ("--dir", str(request.cwd))
-        permissions = {} if self.config.yolo_mode else permissions_for(request)
         return Launch(
             argv=(*argv, *session, *folder, *self.config.custom_args),
             stdin=request.prompt,
             cwd=request.cwd,
-            env={"OPENCODE_PERMISSION": json.dumps(permissions)} if permissions else {},
+            env={} if yolo else rights_for(request),
         )
+
+
+def rights_for(request: LaunchRequest) -> dict[str, str]:
+    """Return the variables by which an agent may do what is its, and nothing else.
+
+    Nothing is left to be asked for: that would end the run.
+    """
+    agent = {"mode": "primary", "permission": permissions_for(request)}
+    return {
+        "OPENCODE_PERMISSION": json.dumps(dict.fromkeys(PERMISSIONS, "deny")),
+        "OPENCODE_CONFIG_CONTENT": json.dumps({"agent": {AGENT: agent}}),
+    }
 
 
 def permissions_for(request: LaunchRequest) -> dict[str, Any]:
     """Return what an agent may do: its role's commands of sow, and work on files in its folder.
 
-    The last rule that fits counts. Nothing is left to be asked for: that would end the run.
+    A command that is denied is named only below one that is allowed, for each refusal tells the
+    model all the rules; the longer of two is the later one.
     """
-    bash = {"*": "deny"}
-    for command in request.commands:
-        bash |= {f"sow {command}": "allow", f"sow {command} *": "allow"}
-    for command in request.denied:
-        bash |= {f"sow {command}": "deny", f"sow {command} *": "deny"}
-    return {"*": "deny", "bash": bash, **dict.fromkeys(TOOLS, "allow")}
+    allowed = set(request.commands)
+    denied = [each for each in request.denied if _above(each) & allowed]
+    ranked = sorted((*request.commands, *denied), key=lambda command: len(command.split()))
+    bash = {f"sow {each} *": "allow" if each in allowed else "deny" for each in ranked}
+    readable = {f"{folder}/*": "allow" for folder in request.readable}
+    kept = (*request.readable, *request.unwritable)
+    unwritable = {rule: "deny" for folder in kept for rule in _rules_of(folder, request.cwd)}
+    return {
+        "bash": bash,
+        "read": {**FILES, **SECRETS},
+        "edit": {**FILES, **OUTSIDE, **unwritable},
+        **dict.fromkeys(("glob", "grep", "list", "todowrite"), "allow"),
+        "external_directory": {**readable, KEPT_OUTPUT: "allow"},
+    }
+
+
+def _above(command: str) -> set[str]:
+    """Return the beginnings of a command, without itself: `agent task` of `agent task state`."""
+    words = command.split()
+    return {" ".join(words[:count]) for count in range(1, len(words))}
+
+
+def _rules_of(folder: Path, cwd: Path) -> Iterator[str]:
+    """Yield how the paths of a folder's files may begin: where the repository's top is, it knows.
+
+    Without a repository it is the root of the file system.
+    """
+    for top in (cwd, *cwd.parents):
+        if folder.is_relative_to(top):
+            yield f"{folder.relative_to(top)}/*"
 
 
 class StartLine(msgspec.Struct, frozen=True, tag_field="type", tag="step_start"):
@@ -140,11 +218,12 @@ def _events(line: Line) -> Iterator[Event]:
 def _tool(part: dict[str, Any], at: float | None) -> Iterator[Event]:
     name, state = _words(part.get("tool"))[:100], _dict(part.get("state"))
     target = target_of(state.get("input"), TARGETS)
-    failed = state.get("status") == "error"
-    words = excerpt(_words(state.get("error" if failed else "output")), ANSWER_LIMIT)
+    refused = state.get("status") == "error"
+    failed = refused or _dict(state.get("metadata")).get("exit") not in (None, 0)
+    words = excerpt(_words(state.get("error" if refused else "output")), ANSWER_LIMIT)
     yield Event(EventKind.TOOL_USE, text=f"{name}: {target}" if target else name, tool=name, at=at)
     yield Event(EventKind.TOOL_RESULT, text=words, is_error=failed, at=at)
-    if failed and any(word in words for word in DENIALS):
+    if refused and any(word in words for word in DENIALS):
         rule = f"{name}: {target}" if target else name
         yield Event(EventKind.DENIAL, text=rule, tool=rule, is_error=True)
 
@@ -159,8 +238,7 @@ def _finished(part: dict[str, Any], session_id: str | None) -> Iterator[Event]:
         cache_write=token_count(cache.get("write")),
     )
     if tokens.total and isinstance(message, str):
-        cost = part.get("cost")
-        usd = finite(cost) if isinstance(cost, int | float) else None
+        usd = money(part.get("cost")) or None  # 0 is what it says of a model without a price
         yield Event(EventKind.USAGE, message=message[:200], tokens=tokens, cost_usd=usd)
     if part.get("reason") == "stop":
         yield Event(EventKind.RESULT, session_id=clean_session_id(session_id))

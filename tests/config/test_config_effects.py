@@ -41,7 +41,7 @@ EFFECTS = [
     ("gemini", {"custom_args": ["--include-directories", "/x"]}, ["--include-directories", "/x"]),
     ("opencode", {"settings": {"yolo_mode": True}}, ["--auto"]),
     ("opencode", {"settings": {"model": "a/b"}}, ["-m", "a/b"]),
-    ("opencode", {"custom_args": ["--agent", "build"]}, ["--agent", "build"]),
+    ("opencode", {"custom_args": ["--variant", "high"]}, ["--variant", "high"]),
     ("qwen", {"settings": {"yolo_mode": True}}, ["--approval-mode", "yolo"]),
     ("qwen", {"settings": {"yolo_mode": False}}, ["--approval-mode", "auto-edit"]),
     ("qwen", {"settings": {"model": "q3"}}, ["-m", "q3"]),

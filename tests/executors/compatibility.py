@@ -82,7 +82,7 @@ SETTINGS = (
         *("refused", *REFUSED),
     ),
     (
-        *("opencode", "`--auto`", "`OPENCODE_PERMISSION`: RULES, and work on files", "`-m M`"),
+        *("opencode", "`--auto`", "`--agent sow`: RULES, and work on files", "`-m M`"),
         *("refused", *REFUSED),
     ),
     (
@@ -210,9 +210,12 @@ def _session(row: SessionRow) -> tuple[str, ...]:
     return row.executor, row.how, "yes" if row.resumes else "no", row.evidence
 
 
+OPENCODE_SHOWN = {"OPENCODE_PERMISSION": "NOTHING", "OPENCODE_CONFIG_CONTENT": "RULES"}
+
+
 def _command_line(case: Case) -> tuple[str, ...]:
     words = " ".join(_quote(word) for word in case.argv)
-    env = ((name, "RULES" if name == "OPENCODE_PERMISSION" else value) for name, value in case.env)
+    env = ((name, OPENCODE_SHOWN.get(name, value)) for name, value in case.env)
     prefix = "".join(f"{name}={value} " for name, value in env)
     title = case.title if case.title.startswith(case.verb) else f"{Verb(case.verb)} {case.title}"
     return case.executor, title, f"`{prefix}{words}`", case.evidence

@@ -11,7 +11,7 @@ from pathlib import Path
 from case_forms import DOCS, REAL, STAND_IN, UUID, Case, Fault, SessionRow
 
 from sow.executors.cursor import Dialect
-from sow.executors.opencode import TOOLS as OPENCODE_TOOLS
+from sow.executors.opencode import PERMISSIONS as OPENCODE_PERMISSIONS
 from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
@@ -62,23 +62,22 @@ COPILOT = ("copilot", "--output-format", "json")
 COPILOT_RULES = ("--allow-tool", "shell(sow:*)", "write", "--deny-tool", "write(/repo/.git/**)")
 COPILOT_ENV = (("COPILOT_ALLOW_ALL", "false"),)
 COPILOT_ARGS = {"custom_args": ("--reasoning-effort", "low")}
+OPENCODE = ("opencode", "run", "--format", "json")
+OPENCODE_RIGHTS = {
+    "bash": {
+        "sow prompt *": "allow",
+        **{f"sow {command} *": "allow" for command in COMMANDS if command != "prompt"},
+    },
+    "read": {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"},
+    "edit": {"*": "allow", "../*": "deny", ".git/*": "deny", "*/.git/*": "deny"},
+    **dict.fromkeys(("glob", "grep", "list", "todowrite"), "allow"),
+    "external_directory": {"*/opencode/tool-output/*": "allow"},
+}
 OPENCODE_ENV = (
+    ("OPENCODE_PERMISSION", json.dumps(dict.fromkeys(OPENCODE_PERMISSIONS, "deny"))),
     (
-        "OPENCODE_PERMISSION",
-        json.dumps(
-            {
-                "*": "deny",
-                "bash": {
-                    "*": "deny",
-                    **{
-                        rule: "allow"
-                        for command in COMMANDS
-                        for rule in (f"sow {command}", f"sow {command} *")
-                    },
-                },
-                **dict.fromkeys(OPENCODE_TOOLS, "allow"),
-            }
-        ),
+        "OPENCODE_CONFIG_CONTENT",
+        json.dumps({"agent": {"sow": {"mode": "primary", "permission": OPENCODE_RIGHTS}}}),
     ),
 )
 
@@ -154,21 +153,36 @@ CASES: tuple[Case, ...] = (
         executor="opencode",
         config=_of(ExecutorType.OPENCODE),
         verb=Verb.SPAWN,
-        argv=("opencode", "run", "--format", "json", "--dir", "/repo"),
+        argv=(*OPENCODE, "--agent", "sow", "--dir", "/repo"),
         env=OPENCODE_ENV,
-        evidence=DOCS,
+        evidence=REAL,
+    ),
+    Case(
+        title="resume",
+        executor="opencode",
+        config=_of(ExecutorType.OPENCODE),
+        verb=Verb.RESUME,
+        session=CHOSEN,
+        argv=(*OPENCODE, "--agent", "sow", "-s", UUID, "--dir", "/repo"),
+        env=OPENCODE_ENV,
+        evidence=REAL,
     ),
     Case(
         title="resume, `yolo_mode`, `model` and `custom_args`",
         executor="opencode",
-        config=_of(ExecutorType.OPENCODE, **NATIVE),
+        config=_of(
+            ExecutorType.OPENCODE,
+            yolo_mode=True,
+            model="told/told-1",
+            custom_args=("--variant", "low"),
+        ),
         verb=Verb.RESUME,
         session=CHOSEN,
         argv=(
-            *("opencode", "run", "--format", "json", "--auto", "-m", "m-1"),
-            *("-s", UUID, "--dir", "/repo", "--effort", "low"),
+            *(*OPENCODE, "--auto", "-m", "told/told-1"),
+            *("-s", UUID, "--dir", "/repo", "--variant", "low"),
         ),
-        evidence=DOCS,
+        evidence=REAL,
     ),
     Case(
         title="spawn",
@@ -505,7 +519,7 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         SessionSource.LEARNED,
         True,
         "the CLI's own, told with the model's first answer",
-        DOCS,
+        REAL,
     ),
     SessionRow(
         "qwen",
@@ -857,7 +871,55 @@ QWEN_FAULTS = (
     _qwen_fault("killed", Cause.CRASHED, "SIGKILL", {"signal": 9}, recording="killed"),
 )
 
-FAULTS: tuple[Fault, ...] = (*CLAUDE_FAULTS, *GEMINI_FAULTS, *QWEN_FAULTS, *OTHER_FAULTS)
+
+def _opencode_fault(
+    title: str, cause: Cause, reason: str, *steps: dict[str, object], recording: str
+) -> Fault:
+    return Fault(title, _of(ExecutorType.OPENCODE), steps, cause, reason, recording=recording)
+
+
+OPENCODE_FAULTS = (
+    _opencode_fault(
+        "ends without a status and without a tool call",
+        Cause.NO_STATUS,
+        "without a single tool call",
+        {"say": "done"},
+        recording="spawn-no-tools",
+    ),
+    _opencode_fault(
+        "a tool is denied",
+        Cause.DENIED,
+        "bash: npm test",
+        {"shell": "npm test"},
+        recording="denied-tool",
+    ),
+    _opencode_fault(
+        "bad request (400)", Cause.API_ERROR, "400", {"error_result": 400}, recording="api-400"
+    ),
+    _opencode_fault(
+        "wrong key (401)", Cause.AUTH, "401", {"error_result": 401}, recording="api-401"
+    ),
+    _opencode_fault(
+        "no such model (404)", Cause.BAD_MODEL, "404", {"error_result": 404}, recording="api-404"
+    ),
+    _opencode_fault(
+        "rate limited (429)",
+        Cause.RATE_LIMITED,
+        "429",
+        {"error_result": 429},
+        recording="api-429-retry-after",
+    ),
+    _opencode_fault("killed", Cause.CRASHED, "SIGKILL", {"signal": 9}, recording="killed"),
+    _opencode_fault("terminated", Cause.CRASHED, "SIGTERM", {"signal": 15}, recording="terminated"),
+)
+
+FAULTS: tuple[Fault, ...] = (
+    *CLAUDE_FAULTS,
+    *GEMINI_FAULTS,
+    *OPENCODE_FAULTS,
+    *QWEN_FAULTS,
+    *OTHER_FAULTS,
+)
 
 
 ADDED = [

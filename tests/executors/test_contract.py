@@ -31,7 +31,7 @@ from sow.executors.registry import make_executor
 from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
-from sow.schema.job import Verb
+from sow.schema.job import Cause, Verb
 
 SECRET = "sk-not-to-be-seen"
 PROMPT = f"Do task 010. The key is {SECRET}.\n"
@@ -244,7 +244,7 @@ def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
     "type_",
     [
         *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.QWEN, ExecutorType.CURSOR),
-        *(ExecutorType.WINDSURF, ExecutorType.COMMAND),
+        *(ExecutorType.OPENCODE, ExecutorType.WINDSURF, ExecutorType.COMMAND),
     ],
 )
 def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, bench: Bench) -> None:
@@ -378,6 +378,28 @@ def test_a_session_is_created_begun_and_continued(
         assert outcome.seen.last_text == last_text
         assert outcome.seen.result is not None
         assert not outcome.seen.result.is_error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("yolo", [False, True])
+def test_a_session_that_the_output_tells_is_continued(yolo: bool, bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "one"}], [{"say": "two"}]])
+    executor = make_executor(config(ExecutorType.OPENCODE, yolo_mode=yolo, model="a/b"))
+    begun = bench.run(executor, executor.spawn(bench.request(None, "First.")))
+    assert begun.seen.session_id is not None
+    session = Session(begun.seen.session_id)
+    continued = bench.run(executor, executor.resume(bench.request(session, "Second.")))
+
+    assert [run.verb for run in read_runs(bench.root)] == ["spawn", "resume"]
+    assert [run.prompt for run in read_runs(bench.root)] == ["First.", "Second."]
+    for outcome, last_text in ((begun, "one"), (continued, "two")):
+        assert outcome.ending.code == 0
+        assert outcome.seen.session_id == session.id
+        assert outcome.seen.has_begun
+        assert outcome.seen.last_text == last_text
+        assert outcome.seen.has_finished_turn
+    unknown = bench.run(executor, executor.resume(bench.request(CHOSEN)))
+    assert unknown.verdict.cause is Cause.SESSION_UNKNOWN
 
 
 @pytest.fixture

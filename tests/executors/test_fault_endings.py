@@ -12,7 +12,7 @@ from standins import read_runs, write_script
 
 from sow.executors.base import Ending, Executor
 from sow.executors.registry import make_executor
-from sow.executors.session import Session
+from sow.executors.session import Session, SessionSource
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Cause
@@ -27,7 +27,7 @@ def claude(**settings: object) -> Executor:
 
 
 def begin(bench: Bench, executor: Executor) -> Session | None:
-    if executor.session_source in ("none", "learned"):
+    if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
         return None
     return executor.create_session(bench.run_command)
 
@@ -119,7 +119,10 @@ def test_a_denied_tool_is_named_as_the_setting_takes_it(bench: Bench) -> None:
     assert outcome.seen.denied_tools == ()
 
 
-def test_an_agent_may_report_with_the_rules_that_sow_gives(bench: Bench) -> None:
+@pytest.mark.parametrize("type_", [ExecutorType.CLAUDE, ExecutorType.OPENCODE])
+def test_an_agent_may_report_with_the_rules_that_sow_gives(
+    type_: ExecutorType, bench: Bench
+) -> None:
     commands = {
         "sow task set status needs_review": True,
         "sow agent log 'a; b | c'": True,
@@ -133,10 +136,12 @@ def test_an_agent_may_report_with_the_rules_that_sow_gives(bench: Bench) -> None
         "sow config edit": False,
         'sow task set name "$(cat /etc/hostname)"': False,
         "SOW_TASK_ID=020 sow task set status failed": False,
+        "sow worker list": True,  # below one that is refused
+        "sow worker stop": False,
     }
     write_script(bench.root, [[{"shell": command} for command in commands]])
-    executor = claude()
-    bench.run(executor, executor.spawn(bench.request(executor.create_session(str))))
+    executor = make_executor(ExecutorConfig(name="x", type=type_))
+    bench.run(executor, executor.spawn(bench.request(begin(bench, executor))))
     ran = {tool.command: tool.exit is not None for tool in read_runs(bench.root)[0].tools}
     assert ran == commands
 

@@ -35,6 +35,8 @@ class Reading:
     """Whether the session exists afterwards, as the output tells it."""
     tokens: Tokens | None = None
     """What the totals of its result, or its messages, come to."""
+    usd: float | None = None
+    """What its messages have cost, where they tell it."""
 
 
 READINGS: dict[str, dict[str, Reading]] = {
@@ -185,6 +187,49 @@ READINGS: dict[str, dict[str, Reading]] = {
     },
 }
 
+OPENCODE_STEP = Tokens(input=800, output=50, cache_read=200)
+READINGS["opencode-1.18.33"] = {
+    "spawn": Reading(
+        Cause.NO_STATUS,
+        tool_uses=2,
+        tokens=Tokens(input=2400, output=150, cache_read=600),
+        usd=0.003,
+    ),
+    "spawn-no-tools": Reading(
+        Cause.NO_STATUS, "without a single tool call", tokens=OPENCODE_STEP, usd=0.001
+    ),
+    "resume": Reading(  # each step tells what it has used, a resume its own steps alone
+        Cause.NO_STATUS,
+        tool_uses=2,
+        tokens=Tokens(input=2400, output=150, cache_read=600),
+        usd=0.003,
+    ),
+    "denied-tool": Reading(
+        Cause.DENIED, "agent.sow.permission", tool_uses=1, denied=("bash: npm test",)
+    ),
+    "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
+    "session-in-use": Reading(Cause.NO_STATUS),  # a spawn makes an id of its own
+    "session-unknown": Reading(Cause.SESSION_UNKNOWN, "Error: Session not found", began=False),
+    "api-400": Reading(Cause.API_ERROR, "told 400", began=False),
+    "api-401": Reading(Cause.AUTH, "told 401", began=False),
+    "api-403": Reading(Cause.AUTH, "told 403", began=False),
+    "api-404": Reading(Cause.BAD_MODEL, "told 404", began=False),
+    # It tries again in silence; the recorder has killed it after a minute.
+    "api-429": Reading(Cause.CRASHED, "SIGKILL", began=False),
+    "api-429-retry-after": Reading(Cause.RATE_LIMITED, "told 429", began=False),
+    "api-500": Reading(Cause.CRASHED, "SIGKILL", began=False),
+    "empty-answer": Reading(Cause.NO_STATUS, "without a single tool call", usd=0.001),
+    # A step that tells no tokens is not counted.
+    "stream-cut-once": Reading(Cause.NO_STATUS, tokens=Tokens()),
+    "unknown-flag": Reading(Cause.BAD_FLAGS, "opencode run [message..]", began=False),
+    "empty-prompt": Reading(Cause.BAD_FLAGS, "must provide a message", began=False),
+    "slash-command": Reading(Cause.NO_STATUS),
+    # Its session is known by then, and a tool is told when it has ended.
+    "terminated": Reading(Cause.CRASHED, "SIGTERM"),
+    "interrupted": Reading(Cause.CRASHED, "SIGINT"),
+    "killed": Reading(Cause.CRASHED, "SIGKILL"),
+}
+
 RECORDED = [
     pytest.param(folder, file.stem, id=f"{folder.name}:{file.stem}")
     for folder in sorted(RECORDINGS.glob("*-*"))
@@ -236,6 +281,9 @@ def test_a_recording_is_read_as_it_was(folder: Path, name: str) -> None:
     assert seen.has_begun is expected.began
     if expected.tokens is not None:
         assert used(seen) == expected.tokens
+    if expected.usd is not None:
+        paid = seen.meter.paid.values()
+        assert sum(usage.usd or 0.0 for usage in paid) == pytest.approx(expected.usd)
 
 
 @pytest.mark.parametrize("folder", sorted({each.values[0] for each in RECORDED}))

@@ -130,7 +130,7 @@ def test_it_goes_on_when_killed_in_the_middle(trial: Trial, who: str) -> None:
     mark = trial.repository / "begun"
     trial.tell(
         {"run": "sow agent log begun"},
-        {"run": f"touch {mark.name}; sleep 300"},
+        {"run": f"touch {mark.name}; sleep 300; true"},  # its shell outlives the nap
         then={"say": "That is all."},
     )
     trial.configure(settings={"yolo_mode": True}, retries=2)

@@ -1,4 +1,4 @@
-"""The stand-ins' one program: `agent.py claude|cursor-…|gemini|qwen|windsurf ARGS…`.
+"""The stand-ins' one program: `agent.py claude|cursor-…|gemini|opencode|qwen|windsurf ARGS…`.
 
 It speaks the named CLI's dialect and does what the fault script says. Standard
 library only, few imports: tests run it by the hundred. The modules beside it are
@@ -25,6 +25,10 @@ def main(role: str, arguments: list[str]) -> int:
         import windsurf_cli
 
         return windsurf_cli.main(arguments)
+    if role == "opencode":
+        import opencode_cli
+
+        return opencode_cli.main(arguments)
     import cursor_cli
 
     return cursor_cli.main(arguments, seeds=role == "cursor-seeds")

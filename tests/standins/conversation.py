@@ -44,6 +44,8 @@ class Conversation:
     nested_env: dict[str, str] = {}  # noqa: RUF012 - never changed
     """What the CLI sets for the commands that it runs."""
     term_exit = 143
+    dies_by_signal = False
+    """Whether INT, TERM and HUP end it as signals do, and leave its command alive."""
 
     def __init__(self, *, verb, session_id, prompt, transcript, permissions, events):
         self.verb = verb
@@ -127,6 +129,13 @@ def install_handlers(conversation, at_end):
         at_end(code)
         os._exit(code)
 
+    def died(number, _frame):
+        at_end(-number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    if conversation.dies_by_signal:
+        interrupted = ended = died
     signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, ended)
     signal.signal(signal.SIGHUP, ended)

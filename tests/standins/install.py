@@ -1,4 +1,4 @@
-"""Puts `claude`, `cursor-agent`, `gemini`, `qwen` and `windsurf` into a folder for PATH.
+"""Puts `claude`, `cursor-agent`, `gemini`, `opencode`, `qwen` and `windsurf` into a PATH folder.
 
 Each is a two-line shell launcher of `agent.py`, so that the interpreter's path
 may be long or hold spaces. `-E -s -S` keeps the user's Python settings out and
@@ -30,6 +30,7 @@ def install_standins(
         "gemini": "gemini",
         "qwen": "qwen",
         "windsurf": "windsurf",
+        "opencode": "opencode",
     }.items():
         _write_launcher(bin_dir / name, [python, "-E", "-s", "-S", str(PROGRAM), role])
 
