@@ -40,7 +40,8 @@ def test_what_each_can_do_is_listed(site: Site) -> None:
     claude, codex, cursor = (found[name] for name in ("claude-code", "codex", "cursor"))
     assert claude["path"] == str(site.base / "bin/claude")
     assert (claude["can_resume"], claude["can_open"], claude["rights"]) == (True, True, "role")
-    assert (codex["path"], codex["home"], codex["fence"]) == (None, "per-session", "sandbox")
+    assert codex["path"] == str(site.base / "bin/codex")
+    assert (codex["home"], codex["fence"]) == ("per-session", "sandbox")
     assert codex["usage_told"] == "at its end"
     assert (cursor["rights"], cursor["tried"]["versions"]) == ("own", [])
     assert found["windsurf"]["tried"]["resume"] is None

@@ -18,13 +18,16 @@ HELPLESS = 'case "$1" in --version) echo 9.9;; *) echo "%s";; esac'
 
 
 def test_all_is_well_without_a_repository(clinic: Clinic) -> None:
-    ended = clinic.examine(ANTHROPIC_API_KEY="sk-secret", GEMINI_API_KEY="sk-secret")
+    keys = dict.fromkeys(("ANTHROPIC_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"), "sk-secret")
+    ended = clinic.examine(**keys)
     assert (ended.code, ended.err) == (0, "")
     claude = clinic.site.base / "bin/claude"
     for line in (
         f"✓ claude-code: claude 2.1.197 ({claude}), plays orchestrator, planner and 12 more roles",
         "✓ claude-code: its help lists every flag that sow uses",
         "✓ claude-code: logged in, by ANTHROPIC_API_KEY",
+        "✓ codex: its help lists every flag that sow uses",
+        "✓ copilot: its help lists every flag that sow uses",
         "✓ cursor: its help lists every flag that sow uses",
         "✓ gemini: its help lists every flag that sow uses",
         f"✓ windsurf: windsurf ({clinic.site.base}/bin/windsurf)",

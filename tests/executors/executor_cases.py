@@ -697,6 +697,49 @@ CLAUDE_FAULTS = (
     ),
 )
 
+
+def _native(
+    type_: ExecutorType,
+    title: str,
+    steps: tuple[dict[str, object], ...],
+    cause: Cause,
+    reason: str,
+    recording: str,
+    **settings: object,
+) -> Fault:
+    config = _of(type_, **settings)
+    return Fault(title, config, steps, cause, reason, recording=recording)
+
+
+_CODEX, _COPILOT = ExecutorType.CODEX, ExecutorType.COPILOT
+_BOGUS = {"custom_args": ("--no-such-flag",)}
+_NO = Cause.NO_STATUS
+NATIVE_FAULTS = (
+    _native(_CODEX, "ends without a status", ({"say": "x"},), _NO, "without", "spawn-no-tools"),
+    _native(_CODEX, "401", ({"error_result": 401},), Cause.AUTH, "401 Unauthorized", "api-401"),
+    _native(_CODEX, "400", ({"error_result": 400},), Cause.API_ERROR, "told 400", "api-400"),
+    _native(_CODEX, "404", ({"error_result": 404},), Cause.BAD_MODEL, "404", "api-404"),
+    _native(_CODEX, "429", ({"error_result": 429},), Cause.RATE_LIMITED, "429", "api-429"),
+    _native(_CODEX, "500", ({"error_result": 500},), Cause.API_ERROR, "demand", "api-500"),
+    _native(_CODEX, "an unknown flag", (), Cause.BAD_FLAGS, "--no-such", "unknown-flag", **_BOGUS),
+    _native(_CODEX, "SIGTERM", ({"signal": 15},), Cause.CRASHED, "SIGTERM", "terminated"),
+    _native(_COPILOT, "ends without a status", ({"say": "x"},), _NO, "without", "spawn-no-tools"),
+    _native(
+        *(_COPILOT, "a tool is denied", ({"shell": "npm test"},)),
+        *(Cause.DENIED, "allowed_tools", "denied-tool"),
+    ),
+    _native(_COPILOT, "401", ({"error_result": 401},), Cause.AUTH, "HTTP 401", "api-401"),
+    _native(_COPILOT, "400", ({"error_result": 400},), Cause.API_ERROR, "told 400", "api-400"),
+    _native(_COPILOT, "404", ({"error_result": 404},), Cause.BAD_MODEL, "not found", "api-404"),
+    _native(
+        *(_COPILOT, "429", ({"api_retry": 429}, {"error_result": 429})),
+        *(Cause.RATE_LIMITED, "429", "api-429-retry-after"),
+    ),
+    _native(_COPILOT, "500", ({"error_result": 500},), Cause.API_ERROR, "500", "api-500"),
+    _native(_COPILOT, "an unknown flag", (), Cause.BAD_FLAGS, "--no", "unknown-flag", **_BOGUS),
+    _native(_COPILOT, "SIGKILL", ({"signal": 9},), Cause.CRASHED, "SIGKILL", "killed"),
+)
+
 OTHER_FAULTS = (
     Fault("ends without a status", _cursor(), ({"say": "done"},), Cause.NO_STATUS, "without"),
     Fault("a tool is denied", _cursor(), ({"shell": "npm test"},), Cause.DENIED, "Shell(npm)"),
@@ -915,6 +958,7 @@ OPENCODE_FAULTS = (
 
 FAULTS: tuple[Fault, ...] = (
     *CLAUDE_FAULTS,
+    *NATIVE_FAULTS,
     *GEMINI_FAULTS,
     *OPENCODE_FAULTS,
     *QWEN_FAULTS,

@@ -243,8 +243,9 @@ def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "type_",
     [
-        *(ExecutorType.CLAUDE, ExecutorType.GEMINI, ExecutorType.QWEN, ExecutorType.CURSOR),
-        *(ExecutorType.OPENCODE, ExecutorType.WINDSURF, ExecutorType.COMMAND),
+        *(ExecutorType.CLAUDE, ExecutorType.CODEX, ExecutorType.COPILOT, ExecutorType.GEMINI),
+        *(ExecutorType.QWEN, ExecutorType.CURSOR, ExecutorType.OPENCODE),
+        *(ExecutorType.WINDSURF, ExecutorType.COMMAND),
     ],
 )
 def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, bench: Bench) -> None:
@@ -344,6 +345,8 @@ def test_a_command_has_sessions_where_it_asks_for_one() -> None:
         (ExecutorType.CLAUDE, "today"),
         (ExecutorType.GEMINI, "today"),
         (ExecutorType.QWEN, "today"),
+        (ExecutorType.CODEX, "today"),
+        (ExecutorType.COPILOT, "today"),
         (ExecutorType.CURSOR, "today"),
         (ExecutorType.CURSOR, "seeds"),
         (ExecutorType.COMMAND, "today"),
@@ -363,18 +366,21 @@ def test_a_session_is_created_begun_and_continued(
             "resume": (*shape, "--resume", "{session_id}"),
         }
     executor = make_executor(config(type_, **settings))
-    session = executor.create_session(bench.run_command)
-    kept = replace(session, dialect=str(session.dialect) if session.dialect else None)
+    kept = None
+    if executor.session_source is not SessionSource.LEARNED:
+        session = executor.create_session(bench.run_command)
+        kept = replace(session, dialect=str(session.dialect) if session.dialect else None)
 
     begun = bench.run(executor, executor.spawn(bench.request(kept, "First.")))
+    kept = kept or Session(begun.seen.session_id or "")
     continued = bench.run(executor, executor.resume(bench.request(kept, "Second.")))
 
     assert [run.verb for run in read_runs(bench.root)] == ["spawn", "resume"]
     assert [run.prompt for run in read_runs(bench.root)] == ["First.", "Second."]
-    assert {run.session_id for run in read_runs(bench.root)} == {session.id}
+    assert {run.session_id for run in read_runs(bench.root)} == {kept.id}
     for outcome, last_text in ((begun, "one"), (continued, "two")):
         assert outcome.ending.code == 0
-        assert outcome.seen.session_id == session.id
+        assert outcome.seen.session_id == kept.id
         assert outcome.seen.last_text == last_text
         assert outcome.seen.result is not None
         assert not outcome.seen.result.is_error

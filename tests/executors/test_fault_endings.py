@@ -2,14 +2,17 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from case_forms import UUID, Fault
 from cli_bench import TAIL, Bench, judge
-from executor_cases import FAULTS, Fault
+from executor_cases import FAULTS
 from msgspec.structs import replace
 from standins import read_runs, write_script
 
+from sow.attempts.launch import denied_to_role
 from sow.executors.base import Ending, Executor
 from sow.executors.registry import make_executor
 from sow.executors.session import Session, SessionSource
@@ -54,7 +57,7 @@ RECORDED = [
 @pytest.mark.parametrize(
     ("fault", "version"),
     RECORDED,
-    ids=[f"{fault.title}, {version.name}" for fault, version in RECORDED],
+    ids=[f"{version.name}: {fault.title}" for fault, version in RECORDED],
 )
 def test_the_real_cli_is_judged_as_its_stand_in(fault: Fault, version: Path) -> None:
     facts = json.loads((version / f"{fault.recording}.json").read_text(encoding="utf-8"))
@@ -221,3 +224,47 @@ def test_for_several_commands_at_once_no_rule_is_named_that_allows_all_of_them(
     outcome = bench.run(denied, denied.spawn(bench.request(denied.create_session(str))))
     assert outcome.seen.denied_tools == ("Bash",)
     assert "Bash alone allows every command" in outcome.verdict.reason
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_copilot_that_a_signal_has_ended_with_code_0_has_crashed(
+    sign: signal.Signals, bench: Bench
+) -> None:
+    command = f"kill -{int(sign)} $PPID; sleep 30"
+    write_script(bench.root, [[{"shell": command}]])
+    copilot = make_executor(
+        ExecutorConfig(name="copilot", type=ExecutorType.COPILOT, yolo_mode=True)
+    )
+    outcome = bench.run(copilot, copilot.spawn(bench.request(copilot.create_session(str))))
+    assert outcome.ending.code == 0
+    assert (outcome.seen.result is not None) is (sign is signal.SIGINT)
+    assert outcome.verdict.cause is Cause.CRASHED
+
+
+def test_codex_goes_on_in_another_thread_when_it_does_not_know_an_id(bench: Bench) -> None:
+    write_script(bench.root, [[{"say": "one"}]])
+    codex = make_executor(ExecutorConfig(name="codex", type=ExecutorType.CODEX))
+    unknown = bench.run(codex, codex.resume(bench.request(Session(UUID))))
+    assert unknown.verdict.cause is Cause.SESSION_UNKNOWN
+    other = bench.run(codex, codex.resume(bench.request(Session("lost-one-letter"))))
+    assert other.ending.code == 0
+    assert other.seen.session_id not in (None, "lost-one-letter")
+
+
+def test_an_agent_of_copilot_may_report_and_not_what_others_may(bench: Bench) -> None:
+    commands = {
+        "sow task set status needs_review": True,
+        'sow agent log "a" && sow task set status paused': True,
+        "sow worker list": True,
+        "sow worker stop": False,
+        "sow task show; touch made": False,
+        "npm test": False,
+    }
+    write_script(bench.root, [[{"shell": command} for command in commands]])
+    copilot = make_executor(ExecutorConfig(name="copilot", type=ExecutorType.COPILOT))
+    request = replace(
+        bench.request(copilot.create_session(str)), denied=denied_to_role("implementer")
+    )
+    bench.run(copilot, copilot.spawn(request))
+    ran = {tool.command: tool.exit is not None for tool in read_runs(bench.root)[0].tools}
+    assert ran == commands

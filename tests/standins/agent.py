@@ -1,8 +1,8 @@
-"""The stand-ins' one program: `agent.py claude|cursor-…|gemini|opencode|qwen|windsurf ARGS…`.
+"""The stand-ins' one program: `agent.py ROLE ARGS…`.
 
-It speaks the named CLI's dialect and does what the fault script says. Standard
-library only, few imports: tests run it by the hundred. The modules beside it are
-imported by name, because this file's folder is first on the import path.
+ROLE is the CLI whose dialect it speaks, one of those that `install` names; it does what the fault
+script says. Standard library only, few imports: tests run it by the hundred. The modules beside it
+are imported by name, because this file's folder is first on the import path.
 """
 
 import sys
@@ -29,6 +29,14 @@ def main(role: str, arguments: list[str]) -> int:
         import opencode_cli
 
         return opencode_cli.main(arguments)
+    if role == "codex":
+        import codex_cli
+
+        return codex_cli.main(arguments)
+    if role == "copilot":
+        import copilot_cli
+
+        return copilot_cli.main(arguments)
     import cursor_cli
 
     return cursor_cli.main(arguments, seeds=role == "cursor-seeds")

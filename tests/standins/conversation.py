@@ -43,9 +43,12 @@ class Conversation:
     cli = ""
     nested_env: dict[str, str] = {}  # noqa: RUF012 - never changed
     """What the CLI sets for the commands that it runs."""
-    term_exit = 143
     dies_by_signal = False
     """Whether INT, TERM and HUP end it as signals do, and leave its command alive."""
+    kept: tuple[str, ...] = ("user", "assistant", "tool_call")
+    """The events that make a session exist: they go into its transcript."""
+    kills_command = False
+    """Whether every signal that ends it ends the command that it runs; else SIGINT alone does."""
 
     def __init__(self, *, verb, session_id, prompt, transcript, permissions, events):
         self.verb = verb
@@ -71,7 +74,7 @@ class Conversation:
         data = line.encode(errors="surrogateescape") + b"\n"
         if self.events:
             write(data)
-        if self.transcript and event.get("type") in {"user", "assistant", "tool_call"}:
+        if self.transcript and event.get("type") in self.kept:
             self.keep(data)
 
     def keep(self, data, *, anyway=False):
@@ -106,7 +109,10 @@ class Conversation:
         return False
 
     def on_signal(self, number):
-        """Return the exit code with which SIGTERM or SIGHUP ends it."""
+        """Say what the CLI says when SIGTERM or SIGHUP ends it; return its exit code.
+
+        A negative one stands for that signal itself.
+        """
         return 128 + number
 
     def on_interrupt(self):
@@ -115,7 +121,8 @@ class Conversation:
 
 
 def install_handlers(conversation, at_end):
-    """End as the real CLIs do: INT kills the running command, TERM and HUP do not (measured)."""
+    """End as the real CLIs do: INT kills the running command; of Claude's, TERM and HUP do not
+    (measured)."""
     from shell import interrupt_running
 
     def interrupted(_number, _frame):
@@ -125,8 +132,12 @@ def install_handlers(conversation, at_end):
         os._exit(code)
 
     def ended(number, _frame):
+        if conversation.kills_command:
+            interrupt_running()
         code = conversation.on_signal(number)
         at_end(code)
+        if code < 0:
+            os.kill(os.getpid(), -code)
         os._exit(code)
 
     def died(number, _frame):

@@ -1,4 +1,4 @@
-"""Puts `claude`, `cursor-agent`, `gemini`, `opencode`, `qwen` and `windsurf` into a PATH folder.
+"""Puts executables named as the agent CLIs are into a folder for PATH.
 
 Each is a two-line shell launcher of `agent.py`, so that the interpreter's path
 may be long or hold spaces. `-E -s -S` keeps the user's Python settings out and
@@ -26,6 +26,8 @@ def install_standins(
     bin_dir.mkdir(parents=True, exist_ok=True)
     for name, role in {
         "claude": "claude",
+        "codex": "codex",
+        "copilot": "copilot",
         "cursor-agent": f"cursor-{cursor}",
         "gemini": "gemini",
         "qwen": "qwen",
