@@ -177,12 +177,14 @@ def _try_to_start(
     except QueueChanged:
         raise
     except SowError as error:
-        return _not_started(job, history, error)
+        return _not_started(context, job, history, error)
 
 
-def _not_started(job: Job, history: Sequence[Attempt], error: SowError) -> Start:
+def _not_started(
+    context: WorkerContext, job: Job, history: Sequence[Attempt], error: SowError
+) -> Start:
     """Return what becomes of a job whose start an error prevents. Raises one that may pass."""
-    if (move := move_by_error(job, history, error)) is not None:
+    if (move := move_by_error(context, job, history, error)) is not None:
         return Moved(move)
     if _is_tried_again(job, error):
         raise error

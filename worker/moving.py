@@ -13,7 +13,14 @@ from typing import Any
 
 from msgspec import UNSET
 
-from sow.attempts.fallback import Way, moved, since_left, way_of
+from sow.attempts.fallback import (
+    RESET_MARGIN_SECONDS,
+    Target,
+    Way,
+    moved,
+    since_left,
+    way_of,
+)
 from sow.attempts.fallback_entry import log_moves
 from sow.attempts.session_command import SessionNotMade
 from sow.clock import format_time
@@ -23,7 +30,6 @@ from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import leases
-from sow.jobs.usage_limits import limited_until
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -31,6 +37,7 @@ from sow.schema.task import Task
 from sow.state import transitions
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
+from worker.limits_met import limit_of, limits_of_next, next_target
 from worker.task_state import change_under_lease
 
 
@@ -42,6 +49,7 @@ class Move:
     verdict: Verdict
     attempt: int
     """The number of the job's last attempt; 0 where it has none."""
+    target: Target
 
 
 def move_by_limit(context: WorkerContext, job: Job, history: Sequence[Attempt]) -> Move | None:
@@ -51,42 +59,45 @@ def move_by_limit(context: WorkerContext, job: Job, history: Sequence[Attempt]) 
     """
     if not job.fallback.next or since_left(job, history):
         return None
-    now = context.now()
-
-    def limit(name: str) -> float | None:
-        return limited_until(context.database, name, now=now, without=job.id)
-
-    until = limit(job.executor_name)
-    if until is None or all(limit(each.executor.name) for each in job.fallback.next):
+    until = limit_of(context, job, job.executor_name)
+    if until is None or all(limits_of_next(context, job)):
         return None
     words = f"another job has met it; it lasts until {format_time(until)}"
     verdict = Verdict(Cause.RATE_LIMITED, words, resets_at=until)
-    return _move(job, history, verdict)
+    return _move(context, job, history, verdict)
 
 
-def move_by_error(job: Job, history: Sequence[Attempt], error: SowError) -> Move | None:
+def move_by_error(
+    context: WorkerContext, job: Job, history: Sequence[Attempt], error: SowError
+) -> Move | None:
     """Return how a job goes on whose attempt could not be started; None where nobody takes over."""
     match error:
         case ExecutorBinaryNotFound():
-            return _move(job, history, Verdict(Cause.MISSING_BINARY, error.message))
+            return _move(context, job, history, Verdict(Cause.MISSING_BINARY, error.message))
         case SessionNotMade():
             executor = make_executor(job.agents_executor)
             verdict = executor.classify(error.ending, Observation())
-            return _move(job, history, verdict)
+            return _move(context, job, history, verdict)
         case _:
             return None
 
 
-def _move(job: Job, history: Sequence[Attempt], verdict: Verdict) -> Move | None:
+def _move(
+    context: WorkerContext, job: Job, history: Sequence[Attempt], verdict: Verdict
+) -> Move | None:
     way = way_of(job, verdict.cause, history)
+    if way is Way.STAY:
+        return None
+    target = next_target(context, job, verdict)
     number = history[-1].number if history else 0
-    return None if way is Way.STAY else Move(way, verdict, number)
+    return None if target is None else Move(way, verdict, number, target)
 
 
 def move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
     """Queue a job again that goes on with its next executor. Raises Fenced, EndIsAsked."""
     now = context.now()
     cause, reason = move.verdict.cause, move.verdict.reason
+    until = move.target.until
 
     def change(task: Task) -> Mapping[str, Any]:
         leases.refuse_if_asked(context.database, job.id)
@@ -97,8 +108,8 @@ def move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
         leases.requeue(
             context.database,
             lease,
-            state=JobState.QUEUED,
-            retry_at=now,
+            state=JobState.QUEUED if until is None else JobState.PARKED,
+            retry_at=now if until is None else until + RESET_MARGIN_SECONDS,
             now=now,
             cause=cause,
             reason=reason,
@@ -108,7 +119,8 @@ def move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
     session = None
     if move.way is Way.HAND_OVER:
         session = session_of(context, job)
-    changes = moved(job, move.way, move.verdict, attempt=move.attempt, session=session)
+    number, place = move.attempt, move.target.place
+    changes = moved(job, move.way, move.verdict, attempt=number, session=session, place=place)
     change_under_lease(context, job, lease, change, record)
     tell(job, changes["warnings"][-1])
 

@@ -12,7 +12,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sow.attempts.fallback import OBSTACLES, Way, moved, way_of
+from sow.attempts.fallback import (
+    OBSTACLES,
+    RESET_MARGIN_SECONDS,
+    Way,
+    moved,
+    way_of,
+)
 from sow.attempts.judge import Evidence, judge
 from sow.attempts.retry import Next, Step, decide
 from sow.attempts.sessions import is_kept, ran_in, warning_of_loss
@@ -33,6 +39,7 @@ from worker.blame import NOT_COUNTED, excuse_of
 from worker.context import WorkerContext
 from worker.features import worker_features
 from worker.kinds.base import WorkerKind
+from worker.limits_met import next_target
 from worker.running import Exit, Running, read_record
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
@@ -86,8 +93,8 @@ class AgentKind(WorkerKind):
 
     def decide(self, context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next:
         """Return what follows an attempt that ended so."""
-        if (way := _way_of(context, running, job, verdict)) is not Way.STAY:
-            return Next(Step.RETRY, way=way)
+        if job.fallback.next and (move := _move(context, running, job, verdict)) is not None:
+            return move
         is_unknown = verdict.cause in SESSION_UNKNOWN
         history = jobs.attempts(context.database, job.id) if is_unknown else ()
         return decide(
@@ -117,14 +124,23 @@ class AgentKind(WorkerKind):
         }
 
 
-def _way_of(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Way:
-    """Return which executor goes on after an attempt that ended so."""
-    if not job.fallback.next or verdict.cause not in OBSTACLES:
-        return Way.STAY
+def _move(context: WorkerContext, running: Running, job: Job, verdict: Verdict) -> Next | None:
+    """Return how another executor goes on after an attempt that ended so; None where none does."""
+    if verdict.cause not in OBSTACLES:
+        return None
     seen = running.output.seen
     history = jobs.attempts(context.database, job.id)
     works_now = bool(seen.tool_uses or seen.has_finished_turn)
-    return way_of(job, verdict.cause, history, works_now=works_now)
+    way = way_of(job, verdict.cause, history, works_now=works_now)
+    if way is Way.STAY:
+        return None
+    target = next_target(context, job, verdict)
+    if target is None:
+        return None
+    if target.until is None:
+        return Next(Step.RETRY, way=way, place=target.place)
+    at = target.until + RESET_MARGIN_SECONDS
+    return Next(Step.PARK, retry_at=at, way=way, place=target.place)
 
 
 def setup_failure(running: Running) -> StepResult | None:
@@ -204,7 +220,8 @@ def spent_by(job: Job, running: Running, verdict: Verdict, next_step: Next) -> d
         spent["denied_tools"] = tuple(dict.fromkeys((*job.denied_tools, *seen.denied_tools)))
     if next_step.way is not Way.STAY:
         number, session = running.attempt.number, running.session_id
-        spent |= moved(job, next_step.way, verdict, attempt=number, session=session)
+        way, place = next_step.way, next_step.place
+        spent |= moved(job, way, verdict, attempt=number, session=session, place=place)
     result = running.gathering.result if running.gathering is not None else None
     if result is not None:
         warnings = spent.get("warnings", job.warnings)

@@ -7,7 +7,7 @@ and its words. Pure: what stands in whose way comes in as arguments.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from sow.executors.base import Verdict
 from sow.schema.cause_table import WITHOUT_AGENT
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job
-from sow.schema.job_terms import LeftExecutor, with_fallback
+from sow.schema.job_terms import LeftExecutor, NextExecutor, with_fallback
 from sow.schema.kinds import SessionUse, kind_of
 
 OBSTACLES: Mapping[Cause, str] = {
@@ -24,6 +24,11 @@ OBSTACLES: Mapping[Cause, str] = {
     Cause.RATE_LIMITED: "has reached a usage limit",
 }
 """The causes that lie with an executor and not with the task, each in words behind its name."""
+
+
+MOST_MOVES = 20
+"""How often a job changes its executor; after that it waits with the one that it has."""
+RESET_MARGIN_SECONDS = 5.0
 
 
 class Way(StrEnum):
@@ -35,6 +40,27 @@ class Way(StrEnum):
     """The next one, which begins the task: nothing of it has begun."""
     HAND_OVER = "hand_over"
     """The next one, in a new session that begins with a hand-over."""
+
+
+class Target(NamedTuple):
+    """Which of the next executors goes on, and from when on."""
+
+    place: int = 0
+    until: float | None = None
+    """When its usage limit ends, where it is known to have met one; it is waited for."""
+
+
+def target_of(limits: Sequence[float | None], own: float | None) -> Target | None:
+    """Return which of the next executors goes on, by when the known limit of each ends.
+
+    The first that has met none. Where each has met one, the one whose limit ends first; `own` is
+    when that of the present one ends, where it has met one and that is known. None: the present one
+    is the first that can go on.
+    """
+    place, until = min(enumerate(limits), key=lambda each: each[1] or 0.0)
+    if own is not None and until is not None and own <= until:
+        return None
+    return Target(place, until)
 
 
 def way_on(cause: Cause, *, has_next: bool, has_begun: bool, hands_over: bool) -> Way:
@@ -58,7 +84,7 @@ def way_of(job: Job, cause: Cause, history: Sequence[Attempt], *, works_now: boo
     others = job.fallback
     return way_on(
         cause,
-        has_next=bool(others.next),
+        has_next=bool(others.next) and len(others.left) < MOST_MOVES,
         has_begun=works_now or has_begun(job, history),
         hands_over=others.hands_over,
     )
@@ -110,14 +136,24 @@ def first_free(obstacles: Sequence[Cause | None]) -> int | None:
 
 
 def moved(
-    job: Job, way: Way, verdict: Verdict, *, attempt: int, session: str | None = None
+    job: Job,
+    way: Way,
+    verdict: Verdict,
+    *,
+    attempt: int,
+    session: str | None = None,
+    place: int = 0,
 ) -> dict[str, Any]:
-    """Return what changes in the record of a job that goes on with its next executor.
+    """Return what changes in the record of a job that goes on with one of its next executors.
 
     `attempt` is the number of its last one, 0 where it has none; `session` the one that is handed
-    over. What was spent of retries was the other program's.
+    over. What was spent of retries was the other program's. An executor whose limit ends at a known
+    time may be the job's again.
     """
-    following = job.fallback.next[0]
+    following = job.fallback.next[place]
+    rest = [each for each in job.fallback.next if each is not following]
+    if verdict.cause is Cause.RATE_LIMITED and verdict.resets_at is not None:
+        rest.append(NextExecutor(executor=job.agents_executor, limits=job.executors_limits))
     left = LeftExecutor(
         name=job.executor_name,
         cause=verdict.cause,
@@ -127,7 +163,8 @@ def moved(
         session=session if way is Way.HAND_OVER else None,
         hands_over=way is Way.HAND_OVER,
     )
-    fallback = replace(job.fallback, next=job.fallback.next[1:], left=(*job.fallback.left, left))
+    everyone = (*job.fallback.left, left)
+    fallback = replace(job.fallback, next=tuple(rest), left=everyone)
     return {
         "executor": following.executor,
         "executor_name": following.executor.name,
@@ -146,7 +183,7 @@ def after_left(job: Job, reason: str) -> str:
     if not left:
         return reason
     first, *rest = reason.splitlines() or [""]
-    before = ", ".join(obstacle_words(each) for each in left)
+    before = ", ".join(dict.fromkeys(obstacle_words(each) for each in left))
     return "\n".join([f"{job.executor_name}: {first} (before it: {before})", *rest])
 
 

@@ -8,7 +8,7 @@ an attempt is run or recorded.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sow.attempts.fallback import Way
+from sow.attempts.fallback import RESET_MARGIN_SECONDS, Way
 from sow.schema.cause_table import CAUSES, RetryRule, SessionRule
 from sow.schema.causes import Cause
 from sow.schema.job import Job
@@ -17,7 +17,6 @@ FIRST_BACKOFF_SECONDS = 2.0
 LONGEST_BACKOFF_SECONDS = 300.0
 FIRST_PARKING_SECONDS = 60.0
 LONGEST_PARKING_SECONDS = 3600.0
-RESET_MARGIN_SECONDS = 5.0
 PATIENT_DEATHS = 3
 """How many deaths in a row that are not the job's fault are followed by another start at once."""
 LONGEST_DEATH_BACKOFF_SECONDS = 60.0
@@ -56,6 +55,8 @@ class Next:
     """A one-time remedy that is spent by this step."""
     way: Way = Way.STAY
     """Which executor goes on."""
+    place: int = 0
+    """Which of the job's next ones that is."""
 
 
 AT_ONCE = {

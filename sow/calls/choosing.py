@@ -57,7 +57,8 @@ def choose(
     if index is None:
         raise NoneInstalled(role, [error for _, error in gone if error is not None])
     left = [obstacle for obstacle, _ in gone[:index] if obstacle is not None]
-    following = [NextExecutor(executor=executor) for executor in executors[index + 1 :]]
+    behind = [executors[number] for number, each in enumerate(left) if each.until is not None]
+    following = [NextExecutor(executor=each) for each in (*executors[index + 1 :], *behind)]
     chosen = executors[index]
     return Choice(
         executor=chosen,

@@ -7,7 +7,9 @@ from attempts.job_values import CLAUDE, make_job
 from msgspec.structs import replace
 
 from sow.attempts.fallback import (
+    MOST_MOVES,
     OBSTACLES,
+    Target,
     Way,
     after_left,
     first_free,
@@ -15,6 +17,8 @@ from sow.attempts.fallback import (
     is_untold,
     moved,
     since_left,
+    target_of,
+    way_of,
     way_on,
 )
 from sow.executors.base import Verdict
@@ -94,6 +98,46 @@ def test_a_call_begins_with_the_first_that_is_free(
     assert first_free(obstacles) == index
 
 
+@pytest.mark.parametrize(
+    ("limits", "own", "target"),
+    [
+        ((None, None), 5.0, Target(0)),
+        ((9.0, None), 5.0, Target(1)),
+        ((9.0, 7.0), 5.0, None),
+        ((9.0, 7.0), 8.0, Target(1, 7.0)),
+        ((9.0, 7.0), None, Target(1, 7.0)),
+        ((9.0,), 9.0, None),
+    ],
+)
+def test_where_all_have_met_a_limit_the_one_goes_on_whose_limit_ends_first(
+    limits: tuple[float | None, ...], own: float | None, target: Target | None
+) -> None:
+    assert target_of(limits, own) == target
+
+
+def test_an_executor_whose_limit_ends_may_be_the_job_s_again_and_others_may_not() -> None:
+    job = with_others()
+    again = moved(job, Way.NEXT, LIMIT, attempt=1, place=1)
+    assert again["executor_name"] == "third"
+    assert [each.executor.name for each in again["terms"].fallback.next] == [
+        "second",
+        "claude-code",
+    ]
+    for verdict in (Verdict(Cause.RATE_LIMITED, "?"), Verdict(Cause.AUTH, "?", resets_at=9.0)):
+        names = [
+            each.executor.name
+            for each in moved(job, Way.NEXT, verdict, attempt=1)["terms"].fallback.next
+        ]
+        assert names == ["third"]
+
+
+def test_a_job_changes_its_executor_so_often_and_no_more() -> None:
+    left = (LeftExecutor(name="first", cause=Cause.AUTH),) * MOST_MOVES
+    assert way_of(with_others(), Cause.AUTH, []) is Way.NEXT
+    tired = make_job(terms=AuthorTerms(fallback=Fallback(next=NEXT, left=left)))
+    assert way_of(tired, Cause.AUTH, []) is Way.STAY
+
+
 def test_what_has_begun_is_what_called_a_tool_or_finished_a_turn() -> None:
     job = with_others()
     assert not has_begun(job, [])
@@ -132,7 +176,8 @@ def test_a_job_that_moves_has_the_next_executor_and_what_limits_it() -> None:
     assert changes["budgets"] == Budgets(task=Amounts(usd=5.0), executor=Amounts(usd=2.0))
     assert (changes["retries"], changes["corrections"]) == (0, ())
     fallback = changes["terms"].fallback
-    assert [each.executor.name for each in fallback.next] == ["third"]
+    assert [each.executor.name for each in fallback.next] == ["third", "claude-code"]
+    assert fallback.next[1].limits == Amounts(usd=1.0)
     (left,) = fallback.left
     assert (left.name, left.cause, left.attempt, left.until) == (
         "claude-code",
@@ -155,7 +200,7 @@ def test_a_job_that_moves_has_the_next_executor_and_what_limits_it() -> None:
 def test_a_review_loses_the_dialect_of_the_cli_before() -> None:
     terms = ReviewTerms(commit="c", dialect="chat-id", fallback=Fallback(next=NEXT))
     found = moved(with_others(terms=terms), Way.NEXT, LIMIT, attempt=1)["terms"]
-    assert (found.commit, found.dialect, len(found.fallback.next)) == ("c", None, 1)
+    assert (found.commit, found.dialect, len(found.fallback.next)) == ("c", None, 2)
 
 
 def test_all_that_were_tried_are_named_in_the_first_line() -> None:

@@ -7,7 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from journeys.callers import Step, await_waiters, gate, good, ledger, open_gate
+from journeys.callers import Step, await_runs, await_waiters, gate, good, ledger, open_gate
 from journeys.site import Site, wait_until
 from standins import read_runs
 
@@ -125,14 +125,51 @@ def test_all_fail_and_all_are_named(site: Site) -> None:
     assert site.task("010")["status"] == "failed"
 
 
+def limited_by_words(hours: int) -> list[Step]:
+    """The limit of a CLI that tells of it in words, here Cursor's."""
+    return [{"stderr": f"You've hit your usage limit. Resets in {hours}h.\n"}, {"crash": 1}]
+
+
 def test_the_last_one_parks(site: Site) -> None:
-    limits: list[Step] = [{"stderr": "You've hit your usage limit. Resets in 1h.\n"}, {"crash": 1}]
-    begin(site, LIMITED, limits)
+    begin(site, LIMITED, limited_by_words(0))
     site.sow(*SPAWN, "--detach")
-    wait_until(lambda: site.job(1)["state"] == "parked")
-    job = site.job(1)
+
+    def parked() -> dict[str, Any] | None:
+        job = site.job(1)
+        return job if job["state"] == "parked" else None
+
+    job = wait_until(parked)
     assert job["executor"] == "cursor"
     assert "(before it: claude-code has reached a usage limit)" in job["reason"]
+
+
+def test_where_all_have_met_a_limit_the_first_that_ends_is_waited_for(site: Site) -> None:
+    soon: list[Step] = [{"rate_limit": 0, "in": 4}, {"error_result": 429}]
+    begin(site, soon, limited_by_words(5), good())
+    site.sow(*SPAWN)
+    assert [cli for cli, _ in played(site)] == ["claude", "cursor-agent", "claude"]
+    assert [cause for _, cause in ledger(site)] == ["rate_limited", "rate_limited", "reported"]
+    assert site.task("010")["session"]["executor"] == "claude-code"
+    assert log_of(site).count("Goes on with") == 2
+    assert "parked" in site.sow("changes").out
+    sessions = [run.session_id for run in read_runs(site.root)]
+    assert len(set(sessions)) == len(sessions)
+
+
+def test_a_worker_that_is_killed_after_the_move_loses_nothing(site: Site) -> None:
+    begin(site, [gate("go"), *LIMITED], good())
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    site.sow("queue", "pause")
+    open_gate(site, "go")
+    wait_until(lambda: site.job(1)["executor"] == "cursor")
+    (worker,) = site.workers()
+    site.kill(worker["pid"])
+    site.sow("queue", "resume")
+    site.sow("agent", "wait", "010")
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    assert ledger(site) == [("spawn", "rate_limited"), ("spawn", "reported")]
+    assert log_of(site).count("Goes on with cursor") == 1
 
 
 def test_none_is_installed(site: Site) -> None:

@@ -1,5 +1,6 @@
 """A job goes on with its next executor in one commit, whenever its worker dies."""
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -159,7 +160,7 @@ def test_a_worker_that_dies_on_such_a_move_has_changed_nothing(
     job = site.job(terms=terms(), path_variable=str(tmp_path))
     lease = site.lease(job)
     error = ExecutorBinaryNotFound("claude-code", "claude", install="")
-    move = move_by_error(job, (), error)
+    move = move_by_error(site.context, job, (), error)
     assert move is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moving.leases, "requeue", die)
@@ -183,6 +184,28 @@ def test_a_job_that_was_queued_before_the_limit_was_met_moves_without_an_attempt
     assert now.fallback.left[0].until == NOW + 1e6
     assert jobs.last_attempt(site.database, job.id) is None
     assert moves_in_log(site) == 1
+
+
+def test_where_all_others_have_met_a_limit_the_job_waits_for_the_first_that_ends(
+    site: WatchSite, tmp_path: Any
+) -> None:
+    job = site.job(terms=terms(), path_variable=str(tmp_path))
+    site.lease(job)
+    limited(site, "second", NOW + 1e6)
+    assert launch.start(site.context, fork_servers({}), job.id) is None
+    now = site.get(job)
+    assert (now.state, now.executor_name) == (JobState.PARKED, "second")
+    assert now.retry_at > NOW + 1e6
+
+
+def test_nobody_waits_for_a_limit_who_does_not_want_to(site: WatchSite, tmp_path: Any) -> None:
+    job = site.job(terms=terms(), path_variable=str(tmp_path))
+    site.lease(job)
+    limited(site, "second", NOW + 1e6)
+    impatient = replace(site.context.configuration, retry_on_quota=False)
+    context = dataclasses.replace(site.context, configuration=impatient)
+    assert launch.start(context, fork_servers({}), job.id) is None
+    assert (site.get(job).state, site.get(job).executor_name) == (JobState.FAILED, "claude-code")
 
 
 def test_a_job_whose_task_cannot_be_written_fails_instead(site: WatchSite) -> None:
