@@ -90,7 +90,10 @@ CLI = AgentCli(
         key_variables=("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
         login="Run `opencode auth login`.",
         login_files=LoginFiles(
-            folder=".local/share/opencode", folder_variable="", credentials="auth.json"
+            folder=".local/share/opencode",
+            folder_variable="XDG_DATA_HOME",
+            inside="opencode",
+            credentials="auth.json",
         ),
         quiet={"OPENCODE_DISABLE_AUTOUPDATE": "true"},
     ),

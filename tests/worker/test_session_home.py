@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from watch_cases import WatchSite
 
 from sow.agent_clis.codex import CLI
@@ -13,7 +14,7 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
-from worker.session_home import prepare_home, return_login, sweep_homes
+from worker.session_home import prepare_home, return_login, sweep_homes, warm_home
 
 CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
 [PART] = CLI.home.parts  # type: ignore[union-attr]
@@ -99,3 +100,19 @@ def test_the_home_of_a_review_goes_with_its_job(site: WatchSite, home: Path) -> 
     jobs.change_job(site.database, job.id, state=JobState.DONE)
     sweep_homes(site.context)
     assert not folder.exists()
+
+
+def test_a_cli_that_makes_a_store_is_asked_to_before_its_first_run(
+    site: WatchSite, tmp_path: Path
+) -> None:
+    store = Path(site.context.environ["HOME"], ".local/share/opencode/opencode.db")
+    program = tmp_path / "bin/opencode"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nmkdir -p {store.parent}; echo "$*" >> {store}\n')
+    program.chmod(0o755)
+    config = ExecutorConfig(name="opencode", type=ExecutorType.OPENCODE)
+    job = replace(site.job(executor=config), path_variable=f"{program.parent}:/usr/bin:/bin")
+    launch = Launch(("opencode", "run"), "", site.workspace.root)
+    for _ in range(2):
+        warm_home(site.context, job, launch)
+    assert store.read_text() == "db path\n"
