@@ -48,6 +48,8 @@ from sow.executors.stream import clean_session_id, decode_line, excerpt, parse_t
 from sow.schema.causes import Cause
 from sow.schema.usage import ModelUsage, Tokens, Totals
 
+Words = str | list[str]
+
 ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"}
 """It refuses a folder that nobody has trusted; and without the second, what we start is a launcher
 that passes no signal on (measured)."""
@@ -55,9 +57,15 @@ HOME_VARIABLE = "GEMINI_CLI_HOME"
 POLICY_FILE = "gemini-policy.toml"
 SHELL = "run_shell_command"
 EDITORS = ["write_file", "replace"]
+PLANNING = "enter_plan_mode"
+"""By this an agent would leave the mode that it was given, and come back into another one."""
 ALLOWED, JOINED, FIRST = 200, 201, 999
 """The priorities of rules. There is none above the last; of two rules with that, the one in the
 file named first counts, which is ours."""
+OWN = r'"file_path":"\.gemini/', r'"file_path":"[^"]*/\.gemini/'
+"""The CLI's own settings in a folder: what they name is run when it starts there again."""
+GUARDED = ["default", "autoEdit", "plan"]
+"""All modes but `yolo`."""
 DETOURS = r"\.\./", r"/\./", "//"
 """Ways to write a path by which a rule for a folder would be passed."""
 CHECKER = """[[safety_checker]]
@@ -177,21 +185,23 @@ def policy_for(request: LaunchRequest) -> str:
             # Many an agent ends a command like this, to see its errors: it writes no file.
             *(_rule(SHELL, "allow", JOINED, **_with_joined_errors(each)) for each in commands),
             *(_rule(SHELL, "deny", FIRST, commandRegex=_refused(each)) for each in request.denied),
+            _rule(PLANNING, "deny", FIRST),
             _rule(EDITORS, "allow", ALLOWED),
             CHECKER,
+            *(_rule(EDITORS, "deny", FIRST, argsPattern=each, modes=GUARDED) for each in OWN),
             *(_rule(EDITORS, "deny", FIRST, argsPattern=each) for each in _closed(request)),
         )
     )
 
 
-def _rule(tool: str | list[str], decision: str, priority: int, **conditions: str | bool) -> str:
+def _rule(tool: Words, decision: str, priority: int, **conditions: Words | bool) -> str:
     fields = {"toolName": tool, "decision": decision, "priority": priority, **conditions}
     # A string of JSON is one of TOML, but for the halves of a surrogate pair.
     written = (f"{key} = {json.dumps(fields[key], ensure_ascii=False)}\n" for key in fields)
     return "[[rule]]\n" + "".join(written) + "\n"
 
 
-def _with_joined_errors(command: str) -> dict[str, str | bool]:
+def _with_joined_errors(command: str) -> dict[str, Words | bool]:
     return {"commandRegex": f'{command}[^<>]* 2>&1"', "allowRedirection": True}
 
 

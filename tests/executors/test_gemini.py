@@ -92,6 +92,7 @@ def test_its_rules_allow_the_commands_of_its_role_and_edits() -> None:
         rule["commandPrefix"] for rule in rules(REQUEST, decision="allow", priority=200)[:-1]
     ]
     assert allowed == [f"sow {words}" for words in COMMANDS]
+    assert rules(REQUEST, decision="deny", toolName="enter_plan_mode")
     [edits] = rules(REQUEST, decision="allow", toolName=["write_file", "replace"])
     assert "modes" not in edits
     [joined, *_] = rules(REQUEST, allowRedirection=True)
@@ -109,7 +110,7 @@ def test_its_rules_allow_the_commands_of_its_role_and_edits() -> None:
     "command", ["sow worker stop", "sow  worker stop --now", 'sow worker stop "x"']
 )
 def test_what_its_role_may_not_do_is_refused_first(command: str) -> None:
-    [refused] = rules(REQUEST, decision="deny")
+    [refused] = rules(REQUEST, decision="deny", toolName="run_shell_command")
     assert refused["priority"] == 999
     arguments = json.encode({"command": command}).decode()
     assert re.search('"command":"' + refused["commandRegex"], arguments)
@@ -130,6 +131,13 @@ def test_what_it_may_read_it_may_not_write() -> None:
     for path in ("/repo/x", "x", "./x", ".sow/project/x", "/refs/a bc/x", "a..b/x"):
         assert not closes(closed, path), path
     assert not closes(REQUEST, "../x")  # the CLI itself keeps it in its folder
+
+
+def test_it_may_not_write_what_the_cli_runs_when_it_starts_again() -> None:
+    for path in (".gemini/settings.json", "/repo/.gemini/x", "sub/.gemini/x"):
+        assert closes(REQUEST, path), path
+    for path in ("x.gemini/y", ".geminis/y", "src/gemini/y"):
+        assert not closes(REQUEST, path), path
 
 
 def test_a_folder_with_a_comma_is_not_named_for_it_would_be_two() -> None:

@@ -106,6 +106,8 @@ def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> Non
         str(outside): False,
         "package.json": False,
         ".git/hooks/pre-commit": False,
+        ".gemini/settings.json": False,
+        str(trial.repository / "sub/.gemini/settings.json"): False,
     }
     calls = (
         {"run": word}
@@ -120,6 +122,9 @@ def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> Non
     found = {word: answered[word]["status"] == "success" for word in is_allowed}
     assert found == is_allowed
     assert not outside.exists()
+    tools = json.dumps(trial.asked()[-1]["body"]["tools"])
+    assert "write_file" in tools
+    assert "enter_plan_mode" not in tools  # it would come back from there in another mode
     assert (trial.repository / "sub/new.txt").read_text("utf-8") == "new\n"
     assert "policy" not in (trial.repository / ".sow/run/jobs/1/1/stderr.log").read_text(
         "utf-8"
