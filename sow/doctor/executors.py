@@ -207,8 +207,8 @@ def _no_fence(executor: Executor) -> Finding:
     return Finding(
         check="fence",
         level=Level.NOTE,
-        text=f"{executor.name}: {executor.binary} has no fence: an agent can write files anywhere,"
-        " and can run more than its rules allow by a command that they allow",
+        text=f"{executor.name}: {executor.binary} has no fence: by a command that its rules"
+        " allow, an agent can run others and write files anywhere",
         facts={"executor": executor.name, "fence": Fence.NONE},
     )
 

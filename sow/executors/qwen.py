@@ -9,8 +9,10 @@ Measured with 0.24.4:
 - A 429 is tried again, 28 requests in 95 s, before the first word of it; then up to ten times as
   many, with pauses of one to five minutes. No event tells the status: it stands on standard error.
 - A rule that allows a command allows a list of such commands, and one with a redirection, a
-  variable or another command inside: it is no fence. Files are read and written everywhere. A rule
-  that excludes a command holds inside of lists, and in yolo mode.
+  variable or another command inside: it is no fence. A rule that excludes one holds inside of
+  lists, and in yolo mode.
+- In the mode `auto-edit` its tools write files anywhere; in `default` only where a rule allows it.
+  What `edit(PATH)` excludes no tool writes, nor a redirection. Files are read everywhere.
 - Its shell refuses a `sleep` of some seconds that stands alone or first.
 """
 
@@ -53,7 +55,10 @@ from sow.schema.causes import Cause
 from sow.schema.usage import ModelUsage, Tokens, Totals
 
 SKIPS = ("--approval-mode", "yolo")
-EDITS = ("--approval-mode", "auto-edit")
+ASKS = ("--approval-mode", "default")
+FILE_RULES = ("edit(/**)", "write_file(/**)", "notebook_edit(/**)")
+"""What lets its tools write in the agent's folder, where such a path begins."""
+GIT_FOLDER = "edit(/.git/**)"
 SHELL = "run_shell_command"
 COMMAND_TEXT = """\
 ---
@@ -130,11 +135,17 @@ class QwenExecutor(JsonExecutor, frozen=True):
 
     def _rights(self, request: LaunchRequest) -> tuple[str, ...]:
         """Return its permissions: what is allowed here is no fence (measured)."""
-        refused = _rules("--exclude-tools", [f"sow {command}" for command in request.denied])
+        refused = (
+            *_commands(request.denied),
+            *(f"edit(/{folder}/**)" for folder in request.unwritable),
+        )
         if self.config.yolo_mode:
-            return (*SKIPS, *refused)
-        own = [f"sow {command}" for command in request.commands]
-        return (*EDITS, *_rules("--allowed-tools", own, self.config.allowed_tools), *refused)
+            return (*SKIPS, *_rules("--exclude-tools", refused))
+        allowed = (*_commands(request.commands), *FILE_RULES, *self.config.allowed_tools)
+        return (
+            *(*ASKS, *_rules("--allowed-tools", allowed)),
+            *_rules("--exclude-tools", (*refused, GIT_FOLDER)),
+        )
 
     def _words(self, request: LaunchRequest) -> str:
         """Return the prompt in a form that reaches the model as text.
@@ -158,8 +169,12 @@ def _command_name(request: LaunchRequest) -> str:
     return f"sow-{request.required_session.id}"
 
 
-def _rules(flag: str, commands: list[str], others: tuple[str, ...] = ()) -> tuple[str, ...]:
-    rules = (*(f"{SHELL}({command})" for command in commands), *others)
+def _commands(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the rules for commands of sow."""
+    return tuple(f"{SHELL}(sow {command})" for command in commands)
+
+
+def _rules(flag: str, rules: tuple[str, ...]) -> tuple[str, ...]:
     return (flag, ",".join(rules)) if rules else ()
 
 

@@ -57,7 +57,9 @@ WRITES = ("-s", "workspace-write", "--add-dir", "/repo/.sow")
 GEMINI_POLICY = ("--policy", "/run/gemini-policy.toml", "-o", "stream-json")
 GEMINI_ENV = (("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true"))
 QWEN_ENV = (("QWEN_CODE_SYSTEM_DEFAULTS_PATH", "/run/qwen-defaults.json"),)
-QWEN_RULES = ",".join(f"run_shell_command(sow {command})" for command in COMMANDS)
+QWEN_FILES = ("edit(/**)", "write_file(/**)", "notebook_edit(/**)")
+QWEN_RULES = ",".join((*(f"run_shell_command(sow {command})" for command in COMMANDS), *QWEN_FILES))
+QWEN_EXCLUDED = ("--exclude-tools", "edit(/.git/**)")
 COPILOT = ("copilot", "--output-format", "json")
 COPILOT_RULES = ("--allow-tool", "shell(sow:*)", "write", "--deny-tool", "write(/repo/.git/**)")
 COPILOT_ENV = (("COPILOT_ALLOW_ALL", "false"),)
@@ -191,8 +193,8 @@ CASES: tuple[Case, ...] = (
         verb=Verb.SPAWN,
         session=CHOSEN,
         argv=(
-            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
-            *("--allowed-tools", QWEN_RULES, "--session-id", UUID),
+            *("qwen", "-o", "stream-json", "--approval-mode", "default"),
+            *("--allowed-tools", QWEN_RULES, *QWEN_EXCLUDED, "--session-id", UUID),
         ),
         env=QWEN_ENV,
         evidence=REAL,
@@ -204,8 +206,8 @@ CASES: tuple[Case, ...] = (
         verb=Verb.RESUME,
         session=CHOSEN,
         argv=(
-            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
-            *("--allowed-tools", QWEN_RULES, "--resume", UUID),
+            *("qwen", "-o", "stream-json", "--approval-mode", "default"),
+            *("--allowed-tools", QWEN_RULES, *QWEN_EXCLUDED, "--resume", UUID),
         ),
         env=QWEN_ENV,
         evidence=REAL,
@@ -217,9 +219,9 @@ CASES: tuple[Case, ...] = (
         verb=Verb.SPAWN,
         session=CHOSEN,
         argv=(
-            *("qwen", "-o", "stream-json", "--approval-mode", "auto-edit"),
+            *("qwen", "-o", "stream-json", "--approval-mode", "default"),
             *("--allowed-tools", f"{QWEN_RULES},run_shell_command(make test)"),
-            *("--session-id", UUID),
+            *(*QWEN_EXCLUDED, "--session-id", UUID),
         ),
         env=QWEN_ENV,
         evidence=REAL,

@@ -94,7 +94,13 @@ def test_what_its_role_must_not_use_is_excluded_in_every_mode(yolo: bool) -> Non
     executor = make_executor(replace(QWEN.config, yolo_mode=yolo))
     argv = executor.spawn(request(denied=("worker", "trust accept"))).argv
     rules = argv[argv.index("--exclude-tools") + 1]
-    assert rules == "run_shell_command(sow worker),run_shell_command(sow trust accept)"
+    commands = "run_shell_command(sow worker),run_shell_command(sow trust accept)"
+    assert rules == (commands if yolo else f"{commands},edit(/.git/**)")
+
+
+def test_a_folder_that_must_not_be_written_is_excluded() -> None:
+    argv = QWEN.spawn(request(unwritable=(Path("/repo/links"),))).argv
+    assert argv[argv.index("--exclude-tools") + 1] == "edit(//repo/links/**),edit(/.git/**)"
 
 
 def test_a_denied_command_with_a_comma_is_named_by_its_tool() -> None:

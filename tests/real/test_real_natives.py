@@ -298,3 +298,24 @@ def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Tri
     assert trial.spawn().returncode == 0
     last = json.loads(trial.output().splitlines()[-1])
     assert [denial["tool_name"] for denial in last["permission_denials"]] == ["run_shell_command"]
+
+
+@of_each("qwen")
+def test_its_tools_write_in_its_folder_alone(trial: Trial) -> None:
+    inside, outside = trial.repository / "sub/made", trial.home / "made"
+    hook = trial.repository / ".git/hooks/pre-commit"
+    readme = {"file_path": str(trial.repository / "README.md")}
+    trial.tell(
+        *(
+            {"call": "write_file", "with": {"file_path": str(path), "content": "made"}}
+            for path in (inside, outside, hook)
+        ),
+        {"call": "read_file", "with": readme},
+        {"call": "edit", "with": {**readme, "old_string": "A place", "new_string": "The place"}},
+        *reports("needs_review", log="done"),
+    )
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    assert trial.task()["status"] == "needs_review"
+    assert [path for path in (inside, outside, hook) if path.exists()] == [inside]
+    assert (trial.repository / "README.md").read_text("utf-8").startswith("The place")

@@ -143,6 +143,7 @@ def _permissions(options):
     return QwenPermissions(
         bypass=mode == "yolo",
         edits=mode == "auto-edit",
+        files="write_file(/**)" in ",".join(options.get("allowed-tools", [])).split(","),
         allowed=[f"Bash({rule}:*)" for rule in _shell_rules(options.get("allowed-tools", []))],
         excluded=_shell_rules(options.get("exclude-tools", [])),
     )
@@ -155,16 +156,19 @@ def _shell_rules(values):
 
 
 class QwenPermissions(Permissions):
-    """Its rules: files are written anywhere, and an excluded command never runs."""
+    """Its rules: files are written in the folder, and an excluded command never runs."""
 
-    def __init__(self, *, bypass, edits, allowed, excluded):
+    def __init__(self, *, bypass, edits, files, allowed, excluded):
         super().__init__(bypass=bypass, allowed=allowed)
-        self.writes = bypass or edits
+        self.anywhere = bypass or edits
+        self.files = files
         self.excluded = excluded
 
-    def allows_write(self, _path):
+    def allows_write(self, path):
         """Whether a file may be written."""
-        return self.writes
+        inside = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
+        is_own = inside.split(os.sep)[0] not in ("..", ".git")
+        return self.anywhere or (self.files and is_own)
 
     def allows_shell(self, command):
         """Whether a command line may run."""
