@@ -61,6 +61,7 @@ MORE = (
     'sow agent log "a',
     "sow agent log a\\",
     "sow agent log 'a\\' ; touch x '",
+    "sow agent log 'a\\$b'",
     "sow agent log '\\'' ; touch x '",
     'sow agent log "\\n"',
     "so\\w task show 010",

@@ -1,6 +1,8 @@
 """Real agents over ACP: what sow promises for each of them. Two have no executor of their own."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -106,4 +108,54 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     assert cancelled.returncode == 0, cancelled.stderr
     end_of(call)
     assert trial.job()["state"] == "cancelled"
+    wait_until(lambda: not trial.left(), "an empty place")
+
+
+@of_each()
+@pytest.mark.parametrize("status", [401, 400])
+def test_a_failing_service_is_no_success(trial: Trial, status: int) -> None:
+    trial.tell(then={"status": status})
+    trial.configure(api_timeout="60s")
+    spawned = trial.spawn()
+    assert spawned.returncode == 1, spawned.stdout + spawned.stderr
+    [attempt] = trial.attempts()
+    print(trial.native.name, status, attempt["cause"], attempt["reason"])
+    assert attempt["cause"] in ("auth", "api_error", "no_status"), attempt["reason"]
+    wait_until(lambda: not trial.left(), "an empty place")
+
+
+@of_each()
+def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None:
+    (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    for words in ("/clear and more", "@NAME is a name, a@NAME too", "!ls", "-x is a flag"):
+        trial.tell(*reports("paused"))
+        resumed = trial.resume("--", words)
+        assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+        text = json.dumps(trial.asked()[-1]["body"])
+        assert json.dumps(words)[1:-1] in text
+        assert "what stands in the file" not in text
+
+
+@of_each()
+def test_it_goes_on_in_its_session_when_killed_in_the_middle(trial: Trial) -> None:
+    mark = trial.repository / "begun"
+    trial.tell(
+        {"run": "sow agent log begun"},
+        {"run": f"touch {mark.name}; sleep 300"},
+        then={"say": "That is all."},
+    )
+    trial.configure(settings={"yolo_mode": True}, retries=2)
+    call = trial.start_sow("agent", "spawn", "implementer", TASK)
+    wait_until(mark.exists, "the agent's command")
+    session = wait_until(lambda: trial.task()["session_id"], "the session on record")
+    trial.tell(*reports("needs_review"))
+    inside = trial.namespace.inhabitants()
+    for pid in (pid for pid, line in inside.items() if "-m sow.acp" in line):
+        os.kill(pid, signal.SIGKILL)
+    done = end_of(call)
+    assert done.returncode == 0, done.stdout + done.stderr
+    task = trial.task()
+    assert (task["status"], task["session_id"]) == ("needs_review", session)
     wait_until(lambda: not trial.left(), "an empty place")

@@ -1,0 +1,50 @@
+"""The wait that keeps gemini from losing a session."""
+
+from pathlib import Path
+
+import pytest
+
+from sow.acp.gemini_minute import began_in, wait_for_minute
+
+SESSION = "b7ea0016-76ec-4917-b348-4a885b71503b"
+AT = 1_795_970_980.25  # 2026-11-29 16:49:40 UTC
+
+
+def waited(environ: dict[str, str], at: float = AT) -> list[float]:
+    slept: list[float] = []
+    wait_for_minute(SESSION, environ, lambda: at, slept.append)
+    return slept
+
+
+def keep(home: Path, minute: str, digits: str = SESSION[:8]) -> None:
+    folder = home / ".gemini/tmp/a-repository/chats"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"session-{minute}-{digits}.jsonl").touch()
+
+
+def test_a_session_of_this_minute_waits_for_the_next(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-49")
+    assert waited({"HOME": str(tmp_path)}) == [pytest.approx(60 - 40.25 + 0.5)]
+    assert waited({"HOME": str(tmp_path)}, AT + 20.0) == []
+
+
+def test_an_older_session_does_not_wait(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-48")
+    assert waited({"HOME": str(tmp_path)}) == []
+
+
+def test_the_newest_file_of_a_session_counts(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-48")
+    keep(tmp_path, "2026-11-29T16-49")
+    assert began_in(SESSION, {"HOME": str(tmp_path)}) == "2026-11-29T16-49"
+
+
+def test_where_nothing_is_known_of_a_session_it_waits(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-48", "another1")
+    assert len(waited({"HOME": str(tmp_path)})) == 1
+    assert len(waited({})) == 1
+
+
+def test_another_home_of_gemini_counts(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-48")
+    assert waited({"HOME": "/nowhere", "GEMINI_CLI_HOME": str(tmp_path)}) == []

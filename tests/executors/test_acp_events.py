@@ -1,0 +1,70 @@
+"""The events of sow's client of ACP, as its executor reads them."""
+
+import json
+
+from sow.acp.presets import PRESETS
+from sow.agent_clis.acp import CLI
+from sow.executors.base import Event, EventKind, Observation
+from sow.executors.registry import make_executor
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType, Preset
+
+EXECUTOR = make_executor(ExecutorConfig(name="x", type=ExecutorType.ACP, command=("agent",)))
+
+
+def line(kind: str, **fields: object) -> bytes:
+    return json.dumps({"type": kind, **fields}).encode()
+
+
+LINES = (
+    (
+        line("session", session_id="s-1", agent="a 1"),
+        Event(EventKind.SESSION, session_id="s-1"),
+    ),
+    (line("text", text="Hello"), Event(EventKind.TEXT, text="Hello")),
+    (
+        line("tool_use", id="1", tool="execute", text="npm test"),
+        Event(EventKind.TOOL_USE, text="execute: npm test", tool="execute"),
+    ),
+    (
+        line("tool_result", id="1", text="no", is_error=True),
+        Event(EventKind.TOOL_RESULT, text="no", is_error=True),
+    ),
+    (
+        line("denial", rule="npm test", option="no", reason="x"),
+        Event(EventKind.DENIAL, text="npm test", tool="npm test", is_error=True),
+    ),
+    (
+        line("result", session_id="s-1", stop_reason="end_turn"),
+        Event(EventKind.RESULT, session_id="s-1"),
+    ),
+    (
+        line("result", is_error=True, cause="auth", code=-32000, message="Log in"),
+        Event(EventKind.RESULT, text="Log in", is_error=True, status=401),
+    ),
+)
+
+
+def test_each_line_is_one_event() -> None:
+    for data, event in LINES:
+        assert EXECUTOR.read_line(data) == (event,), data
+    whole = b"\n".join(data for data, _ in LINES) + b"\n"
+    assert tuple(EXECUTOR.read(whole)) == tuple(event for _, event in LINES)
+
+
+def test_what_is_allowed_and_what_is_used_is_read_by_people_alone() -> None:
+    for kind in ("permission", "usage", "thought"):
+        fields = {"rule": "sow task show", "usage": {"inputTokens": 7}, "cost": {"amount": 9}}
+        assert EXECUTOR.read_line(line(kind, **fields)) == ()
+
+
+def test_a_session_is_not_kept_before_something_was_told_in_it() -> None:
+    seen = Observation()
+    for data, begun in ((LINES[0][0], False), (LINES[1][0], True)):
+        for event in EXECUTOR.read_line(data):
+            seen = seen.after(event)
+        assert seen.has_begun is begun
+
+
+def test_the_words_of_a_preset_are_those_of_the_table() -> None:
+    assert set(Preset) == set(PRESETS) == set(CLI.fences)
