@@ -7,6 +7,7 @@ is ended. Owns that order and its clocks. What the messages are is `version1`; w
 `permissions`.
 """
 
+import re
 import time
 from typing import Any, NoReturn
 
@@ -35,6 +36,9 @@ CANCEL_SECONDS, CLOSE_SECONDS, END_SECONDS = 3.0, 1.5, 5.0
 agent before it ends the tree; the third is for whoever starts this program without one."""
 
 
+AT = re.compile(r"(^|\s)@")
+"""What an agent takes for the name of a file; with a backslash before it, which stays, it does not
+(cline: of `@NAME` in quotes, brackets and behind a backslash, each is text)."""
 MOST_REFUSALS = 10
 """How often an agent is asked to go on whose turn a refusal has ended (opencode, qwen, copilot)."""
 REFUSED = """\
@@ -211,7 +215,8 @@ class Conversation:
     def _turn(self, prompt: str) -> Any:
         """Carry out a turn; return why it ended."""
         self._refused = None
-        answer = self._call(wire.PROMPT, wire.prompt(self._session, prompt), None)
+        text = AT.sub(r"\1\@", prompt) if self._orders.preset.reads_at else prompt
+        answer = self._call(wire.PROMPT, wire.prompt(self._session, text), None)
         self._listen_until(time.monotonic() + LATE_SECONDS)
         self._tell_usage(answer)
         self._teller.tell_text()
@@ -340,6 +345,7 @@ class Conversation:
 def _refused(error: Json) -> NoReturn:
     """Raise what an agent has answered a request with."""
     code = error.get("code")
-    words = wire.error_words(error) or "the agent has refused without a word"
+    words = wire.error_words(error) or "without a word"
     cause = "auth" if code == wire.AUTH_REQUIRED else ""
-    raise Failed(f"{words} (code {code})", cause=cause, code=code)
+    # An executor takes a line that begins as an object does for no words (gemini: a whole body).
+    raise Failed(f"the agent's error {code}: {words}", cause=cause, code=code)

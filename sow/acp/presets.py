@@ -33,6 +33,8 @@ class Preset(NamedTuple):
     kind."""
     patches: bool = False
     """Whether its edits are asked for as the text of a patch alone."""
+    reads_at: bool = False
+    """Whether a word of a prompt that begins with `@` has it add the file of that name."""
     waits_for_minute: bool = False
     """Whether it loses a session that is loaded in the minute of the clock in which it began."""
     variables: "Mapping[str, str]" = NOTHING
@@ -57,6 +59,7 @@ PRESETS: "Mapping[str, Preset]" = {
         options={"auto_approve": False},
         allows="allow_once",
         patches=True,
+        reads_at=True,
         # Else a daemon of its first run has the commands of later ones, in the first one's
         # environment.
         variables={"CLINE_SESSION_BACKEND_MODE": "local"},

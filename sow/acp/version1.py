@@ -191,8 +191,8 @@ def error_words(error: Json) -> str:
     if isinstance(data, dict):
         keys = ("details", "message", "errorKind", "errorName", "reason")
         details = [data[key] for key in keys if isinstance(data.get(key), str)]
-    words = [_text(error.get("message")), *details]
-    return ": ".join(dict.fromkeys(word.strip() for word in words if word.strip()))[:MOST_TEXT]
+    words = [" ".join(each.split()) for each in (_text(error.get("message")), *details)]
+    return ": ".join(dict.fromkeys(filter(None, words)))[:MOST_TEXT]
 
 
 def _answers(call: Json) -> "Iterator[str]":

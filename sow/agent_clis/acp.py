@@ -23,7 +23,7 @@ CLI = AgentCli(
     words=(
         (r"cannot go on in session", Cause.SESSION_UNKNOWN),
         (
-            r"code -32000\b|\b401\b|unauthori[sz]ed|authentication|invalid[ _]api[ _]key",
+            r"error -32000\b|\b401\b|unauthori[sz]ed|authentication|invalid[ _]api[ _]key",
             Cause.AUTH,
         ),
         (r"version \S+ of the protocol|cannot load a session|would not ask", Cause.BAD_FLAGS),
@@ -31,7 +31,7 @@ CLI = AgentCli(
         (r"\b429\b|rate[ _]?limit|usage limit|quota", Cause.RATE_LIMITED),
         (r"model \S+ .*(not found|does not exist|not supported)", Cause.BAD_MODEL),
         (
-            r"code -?\d+\)|has not answered|without a word and without a tool|turn ended with",
+            r"the agent's error|has not answered|without a word and without a tool|turn ended with",
             Cause.API_ERROR,
         ),
     ),

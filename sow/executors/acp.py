@@ -118,6 +118,8 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     is_error: Any = None
     message: Any = None
     cause: Any = None
+    code: Any = None
+    """Of the protocol's error; gemini's is the HTTP status."""
 
 
 Line = SessionLine | TextLine | ToolLine | AnswerLine | DenialLine | ResultLine
@@ -151,8 +153,12 @@ def _events(line: Line) -> Iterator[Event]:
                 text=_words(line.message),
                 session_id=clean_session_id(line.session_id),
                 is_error=line.is_error is True,
-                status=AUTH_STATUS if line.cause == "auth" else None,
+                status=AUTH_STATUS if line.cause == "auth" else _status(line.code),
             )
+
+
+def _status(code: Any) -> int | None:
+    return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
 def _words(text: Any, limit: int = 4_000) -> str:

@@ -88,6 +88,15 @@ def test_a_prompt_reaches_the_agent_as_it_is(client: Client) -> None:
         assert ended.sent("session/prompt")[-1]["prompt"][0]["text"] == prompt
 
 
+def test_no_word_of_a_prompt_names_a_file_to_an_agent_that_would_add_it(client: Client) -> None:
+    script = {"mode": "act", "options": {"auto_approve": False}, "turn": WORKS}
+    process = client.start(script, prompt="@NAME, a@NAME, (@NAME)\n@NAME", preset="cline")
+    ended = client.end(process)
+    assert ended.code == 0, ended.events
+    [params] = ended.sent("session/prompt")
+    assert params["prompt"][0]["text"] == "\\@NAME, a@NAME, (@NAME)\n\\@NAME"
+
+
 def test_what_is_refused_is_told_and_the_turn_goes_on(client: Client) -> None:
     turn = [{"ask": {"toolCall": call("npm test")}}, tool("failed"), *WORKS]
     ended = client.run({"turn": turn})
@@ -214,11 +223,11 @@ def test_an_agent_that_is_not_fit_is_told_apart(
 @pytest.mark.parametrize(
     ("script", "cause", "words"),
     [
-        ({"new_error": {"code": -32000, "message": "Auth"}}, "auth", "Auth (code -32000)"),
+        ({"new_error": {"code": -32000, "message": "Auth"}}, "auth", "error -32000: Auth"),
         (
             {"prompt_error": {"code": -32603, "message": "x", "data": {"details": "429 y"}}},
             "api_error",
-            "x: 429 y (code -32603)",
+            "error -32603: x: 429 y",
         ),
         ({"turn": []}, "api_error", "without a word and without a tool's call"),
         ({"turn": [{"say": " \n"}]}, "api_error", "without a word and without a tool's call"),

@@ -122,7 +122,7 @@ FAULTS = tuple(
             "authentication is required (-32000)",
             _acp_agent({"id": 3, "error": {"code": -32000, "message": "Log in first"}}),
             Cause.AUTH,
-            "Log in first",
+            "error -32000: Log in first",
         ),
         (
             "a request fails (-32603)",

@@ -118,9 +118,13 @@ def test_a_failing_service_is_no_success(trial: Trial, status: int) -> None:
     trial.configure(api_timeout="60s")
     spawned = trial.spawn()
     assert spawned.returncode == 1, spawned.stdout + spawned.stderr
-    [attempt] = trial.attempts()
-    print(trial.native.name, status, attempt["cause"], attempt["reason"])
-    assert attempt["cause"] in ("auth", "api_error", "no_status"), attempt["reason"]
+    attempt = trial.attempts()[-1]
+    if trial.native.name == "copilot":  # it says so as its agent's words, and ends its turn well
+        assert attempt["cause"] == "no_status"
+    elif trial.native.name == "pi":  # it ends its turn well, without a word
+        assert attempt["cause"] == "api_error"
+    else:
+        assert attempt["cause"] == ("auth" if status == 401 else "api_error"), attempt["reason"]
     wait_until(lambda: not trial.left(), "an empty place")
 
 
@@ -134,7 +138,8 @@ def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None
         resumed = trial.resume("--", words)
         assert resumed.returncode == 0, resumed.stdout + resumed.stderr
         text = json.dumps(trial.asked()[-1]["body"])
-        assert json.dumps(words)[1:-1] in text
+        masked = words.replace("@", "\\@", 1) if PRESETS[trial.native.name].reads_at else words
+        assert json.dumps(masked)[1:-1] in text
         assert "what stands in the file" not in text
 
 
@@ -150,7 +155,8 @@ def test_it_goes_on_in_its_session_when_killed_in_the_middle(trial: Trial) -> No
     call = trial.start_sow("agent", "spawn", "implementer", TASK)
     wait_until(mark.exists, "the agent's command")
     session = wait_until(lambda: trial.task()["session_id"], "the session on record")
-    trial.tell(*reports("needs_review"))
+    # The agent may ask the model once more before it ends.
+    trial.tell(then={"run": "sow task set status needs_review"})
     inside = trial.namespace.inhabitants()
     for pid in (pid for pid, line in inside.items() if "-m sow.acp" in line):
         os.kill(pid, signal.SIGKILL)
