@@ -14,7 +14,7 @@ from typing import Any
 
 from sow.acp.agent_process import AgentProcess
 from sow.acp.conversation import Cancelled, Conversation, Failed
-from sow.acp.gemini_minute import wait_for_minute
+from sow.acp.gemini_sessions import remove_empty_copies, wait_for_minute
 from sow.acp.run_orders import Orders, read_orders
 from sow.acp.telling import Teller
 
@@ -26,15 +26,20 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is an agent to part from
     orders = read_orders(Path(sys.argv[1]))
     prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-    if orders.preset.waits_for_minute and orders.session is not None:
-        wait_for_minute(orders.session, os.environ, time.time, time.sleep)
+    session = orders.session if orders.preset.is_gemini else None
+    if session is not None:
+        remove_empty_copies(session, os.environ)
+        wait_for_minute(session, os.environ, time.time, time.sleep)
     teller = Teller()
     try:
         agent = AgentProcess(orders.command, orders.folder, orders.record)
     except OSError as error:
         print(f"{orders.command[0]}: {error.strerror}", file=sys.stderr)
         return MISSING
-    return converse(orders, agent, teller, prompt)
+    code = converse(orders, agent, teller, prompt)
+    if session is not None:
+        remove_empty_copies(session, os.environ)
+    return code
 
 
 def converse(orders: Orders, agent: AgentProcess, teller: Teller, prompt: str) -> int:

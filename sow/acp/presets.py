@@ -35,8 +35,8 @@ class Preset(NamedTuple):
     """Whether its edits are asked for as the text of a patch alone."""
     reads_at: bool = False
     """Whether a word of a prompt that begins with `@` has it add the file of that name."""
-    waits_for_minute: bool = False
-    """Whether it loses a session that is loaded in the minute of the clock in which it began."""
+    is_gemini: bool = False
+    """Whether it loses sessions that are loaded, unless that is seen to (`gemini_sessions`)."""
     variables: "Mapping[str, str]" = NOTHING
     """What its environment has to hold."""
 
@@ -71,7 +71,7 @@ PRESETS: "Mapping[str, Preset]" = {
         mode="default",
         commands_in="title",
         allows="proceed_once",
-        waits_for_minute=True,
+        is_gemini=True,
         # It refuses a folder that nobody has trusted, and starts itself once more without the
         # second.
         variables={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true"},

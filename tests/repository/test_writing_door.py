@@ -27,6 +27,7 @@ READS = re.compile(r"O_RDONLY|O_PATH|FLAGS|READING|PLAIN|OPEN_FOLDER")
 """What stands in a call of `os.open` that only reads."""
 
 ELSEWHERE = {
+    "sow/acp/gemini_sessions.py": "the folder of gemini's sessions, of the user's own",
     "sow/attempts/homes.py": "the user's folder of state, and a login in the user's home",
     "sow/attempts/warm_up.py": "the user's folder of state",
     "sow/calls/batch_touch.py": "`touch` writes a row of the queue's file, and no file",

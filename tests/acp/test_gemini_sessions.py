@@ -1,10 +1,10 @@
-"""The wait that keeps gemini from losing a session."""
+"""What keeps gemini from losing a session: a wait, and the end of what it would take for empty."""
 
 from pathlib import Path
 
 import pytest
 
-from sow.acp.gemini_minute import began_in, wait_for_minute
+from sow.acp.gemini_sessions import began_in, remove_empty_copies, wait_for_minute
 
 SESSION = "b7ea0016-76ec-4917-b348-4a885b71503b"
 AT = 1_795_970_980.25  # 2026-11-29 16:49:40 UTC
@@ -48,3 +48,18 @@ def test_where_nothing_is_known_of_a_session_it_waits(tmp_path: Path) -> None:
 def test_another_home_of_gemini_counts(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-29T16-48")
     assert waited({"HOME": "/nowhere", "GEMINI_CLI_HOME": str(tmp_path)}) == []
+
+
+def test_an_empty_copy_of_a_session_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for minute in ("16-48", "16-49", "16-50"):
+        keep(tmp_path, f"2026-11-29T{minute}")
+    keep(tmp_path, "2026-11-29T16-51", "another1")
+    folder = tmp_path / ".gemini/tmp/a-repository/chats"
+    continued = folder / f"session-2026-11-29T16-49-{SESSION[:8]}.jsonl"
+    continued.write_text('{"id":"1","type":"gemini","content":"Hello"}\n')
+    remove_empty_copies(SESSION, {"HOME": str(tmp_path)})
+    left = sorted(path.name.removeprefix("session-2026-11-29T") for path in folder.iterdir())
+    assert left == ["16-48-b7ea0016.jsonl", "16-49-b7ea0016.jsonl", "16-51-another1.jsonl"]
+    remove_empty_copies("*", {"HOME": str(tmp_path)})
+    remove_empty_copies("..", {})
+    assert len(list(folder.iterdir())) == 3
