@@ -12,13 +12,15 @@ for a title, get a word.
 An answer is `{"say": text}`, `{"run": command}` (by the CLI's own tool for commands), `{"call":
 tool, "with": arguments}`, `{"status": 429, "headers": {…}, "body": {…}}`, `{"empty": true}`,
 `{"cut": true}` (the stream ends in its middle) or `{"hang": true}`; with `"after": seconds` it
-comes later.
+comes later. In one of several conversations a command may have a `"recall": pattern`: what the
+conversation holds of it stands for WORD.
 
 OpenAI's responses and chat completions, Gemini's generateContent, and Anthropic's messages. Knows
 nothing of sow, nor of any CLI but for the names of their tools.
 """
 
 import json
+import re
 import sys
 import threading
 import time
@@ -110,7 +112,11 @@ def answer_of(script: Json, body: Json) -> Json:
     text = json.dumps(body)
     answers = next((each["answers"] for each in script["of"] if each["if"] in text), [])
     turn = sum(text.count(mark) for mark in ANSWERS)
-    return dict(answers[turn] if turn < len(answers) else script["then"])
+    answer = dict(answers[turn] if turn < len(answers) else script["then"])
+    if "recall" in answer:
+        known = re.search(answer["recall"], text)
+        answer["run"] = answer["run"].replace("WORD", known[0] if known else "nothing")
+    return answer
 
 
 def call_of(answer: Json, body: Json) -> tuple[str, Json] | None:

@@ -1,0 +1,62 @@
+"""`sow executor try` with real builds: each promise is kept, and the record says so."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from capabilities import skip_or_fail
+from claude_install import ClaudeUnavailable
+from namespace import NamespaceUnavailable
+from native_trial import Trial, open_trial
+from natives import NATIVES, install_native
+from started_with import STARTED_WITH
+
+pytestmark = [pytest.mark.real]
+
+FIRST = [
+    {"run": 'sow agent log "Trial begun"'},
+    {"run": "sow phase add trial-forbidden"},
+    {"run": "sow task set status paused"},
+]
+GOES_ON = [
+    {"run": 'sow agent log "The word is WORD"', "recall": "maple-[0-9a-f]{6}"},
+    {"run": "sow task set status needs_review"},
+]
+RESUMED = [*FIRST, *GOES_ON, {"say": "That is all."}, *GOES_ON]
+"""By how many answers of tools the conversation holds: of the first run's three, Gemini CLI sends
+each twice after a resume (measured, 0.61.0)."""
+SECOND = [{"run": 'sow agent log "Trial waits"'}, {"run": "sow changes --follow"}]
+MODEL = {"Go on with the trial": RESUMED, "Remember the word": FIRST, "": SECOND}
+"""What the model says, by a text of the conversation; by nothing for the second task."""
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
+    """Return a trial of the CLI that the test names."""
+    native = NATIVES[request.param]
+    with ExitStack() as stack:
+        try:
+            program = install_native(native, STARTED_WITH)
+            opened = open_trial(tmp_path, native, program, STARTED_WITH)
+            found = stack.enter_context(opened)
+        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
+            skip_or_fail(f"{native.name} cannot be run: {missing}")
+        yield found
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in NATIVES],
+    indirect=True,
+)
+def test_every_promise_is_kept(trial: Trial) -> None:
+    trial.tell(of=MODEL)
+    done = trial.sow("executor", "try", trial.native.name, "--yes", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads(done.stdout)
+    results = {each["promise"]: each["result"] for each in record["promises"]}
+    assert set(results.values()) == {"held"}, record
+    assert record["version"] == trial.native.version
+    assert not trial.left()
