@@ -43,7 +43,7 @@ EFFECTS = [
     ("opencode", {"settings": {"model": "a/b"}}, ["-m", "a/b"]),
     ("opencode", {"custom_args": ["--variant", "high"]}, ["--variant", "high"]),
     ("qwen", {"settings": {"yolo_mode": True}}, ["--approval-mode", "yolo"]),
-    ("qwen", {"settings": {"yolo_mode": False}}, ["--approval-mode", "auto-edit"]),
+    ("qwen", {"settings": {"yolo_mode": False}}, ["--approval-mode", "default"]),
     ("qwen", {"settings": {"model": "q3"}}, ["-m", "q3"]),
     ("qwen", {"custom_args": ["--auth-type", "openai"]}, ["--auth-type", "openai"]),
     ("copilot", {"settings": {"yolo_mode": True}}, ["--allow-all"]),
