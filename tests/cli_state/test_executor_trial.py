@@ -7,9 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from journeys.site import wait_until
 
 from sow.cli.executor_trial import WAITING, Result, Trial
 from sow.cli.own_repository import Answer, OwnRepository
+from sow.processes.process_facts import carriers
 
 
 class Records(OwnRepository):
@@ -41,6 +43,8 @@ def left() -> Iterator[tuple[str, int]]:
     with subprocess.Popen(
         ["/bin/sleep", "60"], env={"SOW_ATTEMPT_ID": attempt}, start_new_session=True
     ) as process:
+        # The kernel shows no variables in the first moment after exec.
+        wait_until(lambda: carriers("SOW_ATTEMPT_ID", attempt), "its variables are seen")
         yield attempt, process.pid
         process.kill()
 
