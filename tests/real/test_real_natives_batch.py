@@ -27,6 +27,8 @@ ROLES = {
 }
 """Which CLI plays which role; the reviewer is Claude Code's."""
 OF_EACH = 2
+FREE = ("gemini", "opencode", "qwen")
+"""Without more rights these let a command write no file, and the model here has no other tool."""
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def _furnish(trial: Trial) -> None:
             (trial.home / name).write_text(text, encoding="utf-8")
         environ |= native.variables(address)
         executors[native.name] = {
-            "settings": {"model": native.model},
+            "settings": {"model": native.model, "yolo_mode": native.name in FREE},
             "custom_args": list(native.custom_args),
         }
     trial.environ = environ
