@@ -45,12 +45,10 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
 
 def warm_home(context: WorkerContext, job: Job, launch: Launch) -> None:
     """Let the CLI make its store in the home of a launch, if it needs to do that alone."""
-    cli = AGENT_CLIS[job.agents_executor.type]
-    if cli.warm_up is None:
-        return
-    # Only these need it.
+    # Few CLIs need it.
     from sow.attempts.warm_up import warm_up
 
+    cli = AGENT_CLIS[job.agents_executor.type]
     if words := warm_up(cli, job, launch, context.environ):
         tell(job, words)
 

@@ -54,7 +54,7 @@ def test_every_failure_names_a_command_that_goes_on(cause: Cause) -> None:
     attempts = [make_attempt(cause=cause, session_id=SESSION)]
     printed = advice(failed(cause), attempts)
     assert "{" not in printed
-    if cause is Cause.SESSION_UNKNOWN:
+    if cause in (Cause.SESSION_UNKNOWN, Cause.SESSION_LOST):
         assert "`sow agent spawn implementer 010 --fresh`" in printed
     elif cause is Cause.NO_VERDICT:  # of an author, whose task is the review of the whole
         assert "`sow agent review --project`" in printed

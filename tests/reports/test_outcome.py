@@ -33,6 +33,7 @@ def test_a_failed_job_exits_1_save_for_the_causes_with_a_code_of_their_own(cause
         Cause.CONFIGURATION: ExitCode.CONFIGURATION,
         Cause.MISSING_BINARY: ExitCode.EXECUTOR,
         Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,
+        Cause.SESSION_LOST: ExitCode.EXECUTOR,
     }
     expected = own.get(cause, ExitCode.FAILED)
     assert exit_code_of(ended_job(JobState.FAILED, TaskStatus.FAILED, cause)) is expected

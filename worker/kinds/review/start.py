@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import since_left
 from sow.attempts.launch import environment_of, task_folder
 from sow.attempts.plan import begins
@@ -89,7 +90,8 @@ def prepare_review(
 
     if launch.home is not None:
         prepare_home(context, job, launch, anew=begins(plan))
-    warm_home(context, job, launch)
+    if AGENT_CLIS[executor.config.type].warm_up is not None:
+        warm_home(context, job, launch)
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
+from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import is_handed_over, is_untold, since_left
 from sow.attempts.launch import (
     environment_of,
@@ -285,7 +286,8 @@ class WorkKind(AgentKind):
 
         if launch.home is not None:
             prepare_home(context, job, launch, anew=begins(plan))
-        warm_home(context, job, launch)
+        if AGENT_CLIS[executor.config.type].warm_up is not None:
+            warm_home(context, job, launch)
 
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
