@@ -114,7 +114,7 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WarmUp(msgspec.Struct, frozen=True, kw_only=True):
-    """What a CLI is asked once in a new home, alone: two first runs at once break each other."""
+    """What a CLI is asked once in a new home, alone: two first runs at once may break it."""
 
     arguments: tuple[str, ...]
     makes: str
