@@ -1,9 +1,9 @@
 """The first run of an agents' CLI in a home: a command that makes its store, before any agent runs.
 
 Two first runs at once may break each other: of two of OpenCode 1.18.33 one was seen to fail, for
-both make the same database. So whoever starts an agent asks the CLI for something small before, where the home
-is new, and holds a lock meanwhile. Owns that this is done once, is bounded in time, and stops no
-agent: one that starts in a home that is not ready may succeed all the same.
+both make the same database. So whoever starts an agent asks the CLI for something small before,
+where the home is new, and holds a lock meanwhile. Owns that this is done once, is bounded in time,
+and stops no agent: one that starts in a home that is not ready may succeed all the same.
 """
 
 import os
