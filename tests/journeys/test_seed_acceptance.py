@@ -11,6 +11,8 @@ import pytest
 from journeys.site import Site
 from standins import CursorDialect, install_standins, read_runs
 
+from sow.config.defaults import BUILT_IN_EXECUTORS
+
 REPORT = [{"sow": ["task", "set", "status", "needs_review"]}]
 PAUSE = [{"sow": ["task", "set", "status", "paused"]}]
 YOLO = {"settings": {"yolo_mode": True}}
@@ -117,7 +119,7 @@ def test_4_the_registry_lists_what_it_can_get(site: Site) -> None:
         "agent", "spawn", "implementer", "010", env={"SOW_AGENTS_IMPLEMENTER": "opus"}, expect=5
     )
     listed = [line[4:] for line in refused.err.splitlines() if line.startswith("  - ")]
-    assert listed == ["claude-code", "cursor", "windsurf", "claude-opus"]
+    assert listed == [*BUILT_IN_EXECUTORS, "claude-opus"]
     got = site.sow(
         *("agent", "spawn", "implementer", "010", "--json"),
         env={"SOW_AGENTS_IMPLEMENTER": "claude-opus"},
