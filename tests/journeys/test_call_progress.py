@@ -124,5 +124,4 @@ def test_a_batch_shows_its_agents_and_takes_them_away(site: Site, screen: Screen
     wait_until(lambda: screen.shows("020  "), "its agents")
     open_gate(site, "go")
     call.communicate(timeout=240)
-    screen.shows("")
-    assert screen.seen.endswith("\x1b[J")
+    wait_until(lambda: screen.shows("") and screen.seen.endswith("\x1b[J"), "the cleared rows")
