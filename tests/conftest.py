@@ -102,7 +102,7 @@ def group_of(item: pytest.Item) -> str:
 def choice_of(item: pytest.Item) -> str:
     """Return what a test is drawn as: itself, or all that share the second word of their mark."""
     mark = item.get_closest_marker("one_of")
-    return mark.args[1] if mark is not None and len(mark.args) > 1 else item.nodeid
+    return ": ".join(mark.args) if mark is not None and len(mark.args) > 1 else item.nodeid
 
 
 def pytest_configure(config: pytest.Config) -> None:
