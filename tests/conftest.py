@@ -236,7 +236,13 @@ def _command(pid: int) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show what the storms have counted; pytest itself shows it of a failed test alone."""
+    """Show what the storms have counted, and why a test was tried again.
+
+    pytest itself shows this of a test that failed in the end alone.
+    """
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.write_sep("_", f"first try: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
     for report in terminalreporter.getreports("passed"):
         if "storm" in report.keywords and report.capstdout:
             terminalreporter.write_line(report.capstdout.rstrip())
