@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sow.files import NotAFile
+from sow.files import NotAFile, append_whole
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
+from sow.state import log_writing
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import read, versions
 from sow.state.kept.guard import restore_project
@@ -179,6 +180,35 @@ def test_entries_that_follow_a_log_which_git_has_just_taken_cost_no_other(worksp
     actions = [each.action for each in read_entries(log)]
     messages = ["Status: pending to in_progress", "one", "two", "three", "four", "five"]
     assert [each for each in actions if "Put back" not in each] == messages
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("head", [b"", A, None], ids=["empty", "one entry", "missing"])
+def test_a_log_that_git_takes_while_an_entry_is_written_loses_none(
+    workspace, task, alive, monkeypatch, moment, head
+):
+    """Its size was asked for before: git puts another file in its place in between."""
+    if head is not None:
+        task.log.write_bytes(head)
+    append_entry(task.folder, entry("B", 1))
+    append_entry(task.folder, entry("C", 2))
+
+    def append(path: Path, data: bytes, *, durable: bool) -> None:
+        if moment == "after":
+            append_whole(path, data, durable=durable)
+        path.unlink()
+        if head is not None:
+            path.write_bytes(head)
+        if moment == "before":
+            append_whole(path, data, durable=durable)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log_writing, "append_whole", append)
+        write_entry(task.folder, entry("D", 3))
+    append_entry(task.folder, entry("E", 4))
+    actions = [each.action for each in read_entries(task.log)]
+    expected = [*("A" if head else ""), "B", "C", "D", "E"]
+    assert [name for name in actions if len(name) == 1] == expected
 
 
 @pytest.mark.parametrize("read_by_somebody", [False, True])

@@ -76,14 +76,17 @@ def appended(path: Path, piece: bytes, size: int) -> None:
     if kept is None:
         return
     name = kept.name(path)
-    if size_of(kept.copy(name)) == size:
+    # It may have been taken since its size was asked for, even while the piece was written.
+    if size_of(kept.copy(name)) == size and size_of(str(path)) == size + len(piece):
         with suppress(OSError), _opened(kept, kept.copy(name), os.O_APPEND) as descriptor:
             os.write(descriptor, piece)
         return
     whole, copy = read(str(path)), read(kept.copy(name))
+    if whole is None:
+        whole = b""
     if not isinstance(whole, bytes):
         return
-    if isinstance(copy, bytes) and _was_taken(kept, name, whole[:size], copy):
+    if isinstance(copy, bytes) and _was_taken(kept, name, whole.removesuffix(piece), copy):
         with suppress(OSError):
             _note(kept, name, whole, b"")
         keep(kept, name, copy + piece)
