@@ -35,6 +35,11 @@ class Trial:
     """The process id of the model server."""
     scripts: int = field(default=0)
 
+    @property
+    def executor(self) -> str:
+        """The name of the CLI's executor."""
+        return self.native.executor or self.native.name
+
     def tell(
         self, *answers: Json, then: Json | None = None, of: Mapping[str, list[Json]] | None = None
     ) -> None:
@@ -72,6 +77,14 @@ class Trial:
             argv, cwd=self.repository, env=self.environ, stdout=PIPE, stderr=PIPE
         )
 
+    def log_in(self, native: Native) -> None:
+        """Let a CLI use the model server, by its files in the home and its variables."""
+        address = f"http://127.0.0.1:{(self.records / 'port').read_text('utf-8')}"
+        for name, text in native.files(address).items():
+            (self.home / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.home / name).write_text(text, encoding="utf-8")
+        self.environ = {**self.environ, **native.variables(address)}
+
     def configure(self, **fields: Any) -> None:
         """Write the user's configuration, with these keys of the executor."""
         native = self.native
@@ -80,7 +93,7 @@ class Trial:
         args = [*self.native.custom_args, *fields.pop("custom_args", ())]
         executor = {"settings": settings, "custom_args": args, "retries": 0, **fields}
         executor |= {"type": native.type} if native.type else {}
-        name = native.executor or native.name
+        name = self.executor
         config = {
             "agents": {"executors": {name: executor}, "bindings": {"implementer": name}},
             "retry": {"on_quota": False},
@@ -162,12 +175,8 @@ def open_trial(
         assert server.stdin
         try:
             wait_until((records / "port").exists, "the model server")
-            address = f"http://127.0.0.1:{(records / 'port').read_text('utf-8')}"
-            for name, text in native.files(address).items():
-                (home / name).parent.mkdir(parents=True, exist_ok=True)
-                (home / name).write_text(text, encoding="utf-8")
-            environ |= native.variables(address)
             trial = Trial(native, namespace, repository, home, records, environ, server.pid)
+            trial.log_in(native)
             trial.configure()
             _begin(trial)
             yield trial

@@ -1,7 +1,7 @@
-"""The real agent CLIs besides Claude Code: their pinned versions, and what each needs to run here.
+"""The real agent CLIs: their pinned versions, and what each needs to run here.
 
 Owns how each is installed from npm (below `.tools`, once) and made to talk to a model server on
-loopback. Knows nothing of sow.
+loopback. Claude Code, which has more tests than the others, stands by itself. Knows nothing of sow.
 """
 
 import json
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from claude_install import TOOLS, alone, platform_build, run_npm
+from claude_install import PACKAGE, TOOLS, alone, install, pinned_version, platform_build, run_npm
+from sandbox import SETTINGS as CLAUDE_SETTINGS
 
 KEY = "odd-and-long-dummy-key-7f3a9c"
 """For every model's key: some CLIs mask it wherever its text stands."""
@@ -59,6 +60,10 @@ def _codex_files(address: str) -> Mapping[str, str]:
     lines.append('wire_api = "responses"')
     text = 'model_provider = "told"\n[model_providers.told]\n' + "\n".join(lines) + "\n"
     return {".codex/config.toml": text}
+
+
+def _claude_variables(address: str) -> Mapping[str, str]:
+    return {**CLAUDE_SETTINGS, "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address}
 
 
 def _gemini_files(_: str) -> Mapping[str, str]:
@@ -130,12 +135,24 @@ NATIVES = {
     )
 }
 
+CLAUDE = Native(
+    "claude",
+    PACKAGE,
+    pinned_version(),
+    _claude_variables,
+    lambda _: {},
+    executor="claude-code",
+)
+EVERY = {CLAUDE.name: CLAUDE, **NATIVES}
+
 
 def install_native(native: Native, environ: Mapping[str, str], tools: Path = TOOLS) -> Path:
     """Return the folder that holds the CLI, ready for PATH, installing it where it is missing.
 
     Safe for several processes at once. Raises ClaudeUnavailable.
     """
+    if native is CLAUDE:
+        return install(environ, tools=tools)
     home = tools / f"{native.name}-{native.version}"
     tools.mkdir(exist_ok=True)
     with alone(tools / f"{native.name}.lock"):

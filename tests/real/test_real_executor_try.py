@@ -10,7 +10,7 @@ from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
 from namespace import NamespaceUnavailable
 from native_trial import Trial, open_trial
-from natives import NATIVES, install_native
+from natives import EVERY, install_native
 from started_with import STARTED_WITH
 
 pytestmark = [pytest.mark.real]
@@ -35,7 +35,7 @@ MODEL = {"Go on with the trial": RESUMED, "Remember the word": FIRST, "": SECOND
 @pytest.fixture
 def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
     """Return a trial of the CLI that the test names."""
-    native = NATIVES[request.param]
+    native = EVERY[request.param]
     with ExitStack() as stack:
         try:
             program = install_native(native, STARTED_WITH)
@@ -48,12 +48,12 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
 
 @pytest.mark.parametrize(
     "trial",
-    [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in NATIVES],
+    [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in EVERY],
     indirect=True,
 )
 def test_every_promise_is_kept(trial: Trial) -> None:
     trial.tell(of=MODEL)
-    done = trial.sow("executor", "try", trial.native.name, "--yes", "--json")
+    done = trial.sow("executor", "try", trial.executor, "--yes", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     record = json.loads(done.stdout)
     results = {each["promise"]: each["result"] for each in record["promises"]}

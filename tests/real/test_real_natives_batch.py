@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable, install
+from claude_install import ClaudeUnavailable
 from namespace import NamespaceUnavailable
 from native_trial import Trial, open_trial
-from natives import KEY, NATIVES, install_native
-from sandbox import SETTINGS as CLAUDE_SETTINGS
+from natives import EVERY, NATIVES, install_native
 from started_with import STARTED_WITH
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "all at once")]
@@ -37,8 +36,7 @@ def team(tmp_path: Path) -> Iterator[Trial]:
     first = NATIVES["codex"]
     with ExitStack() as stack:
         try:
-            programs = [str(install_native(native, STARTED_WITH)) for native in NATIVES.values()]
-            programs.append(str(install(STARTED_WITH)))
+            programs = [str(install_native(native, STARTED_WITH)) for native in EVERY.values()]
             opened = open_trial(tmp_path, first, Path(":".join(programs)), STARTED_WITH)
             trial = stack.enter_context(opened)
         except (ClaudeUnavailable, NamespaceUnavailable) as missing:
@@ -49,21 +47,14 @@ def team(tmp_path: Path) -> Iterator[Trial]:
 
 def _furnish(trial: Trial) -> None:
     """Log all CLIs in to the model server, bind the roles, and add the tasks."""
-    port = (trial.records / "port").read_text("utf-8")
-    address = f"http://127.0.0.1:{port}"
-    claude = {**CLAUDE_SETTINGS, "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address}
-    environ = {**trial.environ, **claude}
     executors: dict[str, Any] = {"claude-code": {}}
     for native in NATIVES.values():
-        for name, text in native.files(address).items():
-            (trial.home / name).parent.mkdir(parents=True, exist_ok=True)
-            (trial.home / name).write_text(text, encoding="utf-8")
-        environ |= native.variables(address)
         executors[native.name] = {
             "settings": {"model": native.model, "yolo_mode": native.name in FREE},
             "custom_args": list(native.custom_args),
         }
-    trial.environ = environ
+    for native in EVERY.values():
+        trial.log_in(native)
     bindings = {**ROLES, "reviewer": "claude-code"}
     config = {"agents": {"executors": executors, "bindings": bindings}}
     (trial.home / ".config/sow/config.yaml").write_text(json.dumps(config), encoding="utf-8")
