@@ -4,7 +4,7 @@ Owns how that is printed. It starts no program: `sow doctor` asks them.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sow.agent_clis.description import AgentCli, Evidence
 from sow.agent_clis.known import AGENT_CLIS
@@ -22,10 +22,12 @@ from sow.schema.output.executors import ExecutorView, TrialsView
 
 HEADER = (
     *("NAME", "TYPE", "PROGRAM", "RESUME", "OPEN", "HOME", "TELLS USE"),
-    *("RIGHTS", "FENCE", "TRIED"),
+    *("RIGHTS", "FENCE", "ROLES", "TRIED"),
 )
-SPARE = ("HOME", "TELLS USE", "TYPE", "OPEN")
+SPARE = ("ROLES", "HOME", "TELLS USE", "TYPE", "OPEN")
 """The columns that a narrow terminal goes without, the first of them first."""
+MOST_ROLES = 2
+"""So many are named; of more, how many they are."""
 
 
 @click.command("list")
@@ -36,10 +38,11 @@ def list_executors(as_json: bool) -> None:
     RIGHTS says what sow allows an agent: `role` is the commands of its role, each by
     its name; `own` is what the CLI's own settings allow; `all` is yolo_mode. FENCE
     says what holds the agent back: a sandbox of the system, rules that the CLI itself
-    keeps, asking (the CLI asks sow before it acts), or none. TRIED says how far sow was
-    tried with the CLI: with the real one and in which versions, with a stand-in only, or
-    by its documents only. No program is started: `sow doctor` asks them, and `sow
-    executor try` runs one.
+    keeps, asking (the CLI asks sow before it acts), or none. ROLES names those that it
+    plays; `implementer (no. 2)` is one that it goes on with when the first cannot. TRIED
+    says how far sow was tried with the CLI: with the real one and in which versions,
+    with a stand-in only, or by its documents only. No program is started: `sow doctor`
+    asks them, and `sow executor try` runs one.
     """
     configuration = configuration_here(os.environ)
     path = os.environ.get("PATH", os.defpath)
@@ -52,10 +55,12 @@ def executor_view(configuration: Configuration, name: str, path: str) -> Executo
     executor = make_executor(configuration.executor(name))
     config = executor.config
     cli = AGENT_CLIS[config.type]
+    places = configuration.places(name)
     return ExecutorView(
         executor=name,
         type=config.type,
-        roles=tuple(role for role in configuration.bindings if name in configuration.bound(role)),
+        roles=tuple(places),
+        places=dict(places),
         binary=executor.binary,
         path=find_program(executor.binary, path),
         can_resume=executor.supports_resumption,
@@ -94,8 +99,17 @@ def _row(view: ExecutorView) -> tuple[str, ...]:
         view.usage_told,
         view.rights,
         view.fence,
+        _roles(view.places),
         "; ".join(_tried(view.tried)),
     )
+
+
+def _roles(places: Mapping[str, int]) -> str:
+    """Return the roles that it plays, and its place in those that it is not the first of."""
+    first = [role for role, place in places.items() if place == 1]
+    words = [", ".join(first) if len(first) <= MOST_ROLES else f"{len(first)} roles"]
+    words += [f"{role} (no. {place})" for role, place in places.items() if place > 1]
+    return ", ".join(filter(None, words)) or "-"
 
 
 def _yes_or_no(can: bool) -> str:

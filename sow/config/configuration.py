@@ -126,6 +126,14 @@ class Configuration(msgspec.Struct, frozen=True):
         first = self.bindings.get(role)
         return () if first is None else (first, *self.fallbacks.get(role, ()))
 
+    def places(self, name: str) -> Mapping[str, int]:
+        """Return the roles that an executor is bound to, with its place in each one's list.
+
+        1 is the first.
+        """
+        lists = {role: self.bound(role) for role in self.bindings}
+        return {role: names.index(name) + 1 for role, names in lists.items() if name in names}
+
     @property
     def all_bound(self) -> frozenset[str]:
         """The names of all executors that a role is bound to."""

@@ -41,6 +41,17 @@ FENCES = {
 }
 
 
+LACKS = {
+    "program": "cannot be run",
+    "flags": "lacks flags",
+    "login": "no login found",
+    "permission": "cannot report",
+}
+"""What stands in an executor's way, in words behind its name, by the check that has found it."""
+UNKNOWN = ("unknown",)
+"""The same of a name that no executor has."""
+
+
 class Answer(msgspec.Struct, frozen=True):
     """What a program said of itself."""
 
@@ -101,7 +112,9 @@ class Need(msgspec.Struct, frozen=True):
 
     executor: Executor
     roles: tuple[str, ...]
-    """Those that it is bound to."""
+    """Those that it is bound to; first those whose first executor it is."""
+    plays: str
+    """The same in words, with its place where it is not the first; empty for none."""
     fault_level: Level
     """How bad it is if it cannot run."""
 
@@ -123,16 +136,53 @@ def examine_executors(
             answers[argv] = ask(argv, environ, cwd, quiet=quiet)
         return answers[argv]
 
+    lacks: dict[str, tuple[str, ...]] = {}
     for name in only or configuration.executors:
         need = _need(configuration, name, environ, asked_for=bool(only))
-        yield from _examine(need, environ, cwd, asked)
+        findings = list(_examine(need, environ, cwd, asked))
+        lacks[name] = tuple(LACKS[each.check] for each in findings if _stands_in_the_way(each))
+        yield from findings
+    if not only:
+        yield from fallback_findings(configuration, lacks)
+
+
+def _stands_in_the_way(finding: Finding) -> bool:
+    return finding.check in LACKS and finding.level in (Level.WARNING, Level.ERROR)
+
+
+def fallback_findings(
+    configuration: Configuration, lacks: Mapping[str, Sequence[str]]
+) -> Iterator[Finding]:
+    """Yield a finding for each list of several executors: who follows whom, and what each lacks.
+
+    `lacks` is what stands in the way of each, by name.
+    """
+    lists: dict[tuple[str, ...], list[str]] = {}
+    for role in configuration.fallbacks:
+        lists.setdefault(configuration.bound(role), []).append(role)
+    for names, roles in lists.items():
+        known = [{"executor": name, "lacks": list(lacks.get(name, UNKNOWN))} for name in names]
+        words = ", then ".join(
+            f"{name} ({', '.join(missing)})" if (missing := lacks.get(name, UNKNOWN)) else name
+            for name in names
+        )
+        ready = [name for name in names if not lacks.get(name, UNKNOWN)]
+        level = Level.OK if len(ready) == len(names) else Level.NOTE if ready else Level.WARNING
+        yield Finding(
+            check="fallback",
+            level=level,
+            text=f"{_listed(roles)}: {words}",
+            remedy="" if ready else "None of them is ready: see what stands above of each.",
+            facts={"roles": roles, "executors": known},
+        )
 
 
 def _need(
     configuration: Configuration, name: str, environ: Mapping[str, str], *, asked_for: bool
 ) -> Need:
     executor = make_executor(configuration.executor(name))
-    roles = tuple(role for role in configuration.bindings if name in configuration.bound(role))
+    places = configuration.places(name)
+    roles = tuple(sorted(places, key=lambda role: places[role]))
     if asked_for or any(not _has_other(configuration, role, name, environ) for role in roles):
         level = Level.ERROR
     elif roles:
@@ -140,7 +190,17 @@ def _need(
     else:
         in_use = name in executors_in_use(configuration)
         level = Level.WARNING if in_use else Level.NOTE
-    return Need(executor, roles, level)
+    return Need(executor, roles, _in_words(places), level)
+
+
+def _in_words(places: Mapping[str, int]) -> str:
+    """Return what an executor plays: `plays tester, and is no. 2 of implementer`."""
+    by_place: dict[int, list[str]] = {}
+    for role, place in places.items():
+        by_place.setdefault(place, []).append(role)
+    first = by_place.pop(1, None)
+    words = [f"is no. {place} of {_listed(roles)}" for place, roles in sorted(by_place.items())]
+    return ", and ".join([f"plays {_listed(first)}", *words] if first else words)
 
 
 def _has_other(
@@ -215,7 +275,7 @@ def _no_fence(executor: Executor) -> Finding:
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:
     name, install = need.executor.name, error.hint.rpartition("\n\n")[2]
-    bound = f"which plays {_listed(need.roles)}" if need.roles else "no role is bound to it"
+    bound = f"which {need.plays}" if need.plays else "no role is bound to it"
     return Finding(
         check="program",
         level=need.fault_level,
@@ -244,7 +304,7 @@ def _program(need: Need, path: str, version: Answer) -> Finding:
             remedy="Run it yourself to see why, or reinstall it.",
             facts=facts,
         )
-    plays = f", plays {_listed(need.roles)}" if need.roles else ""
+    plays = f", {need.plays}" if need.plays else ""
     text = f"{executor.name}: {executor.binary}{f' {number}' if number else ''} ({path}){plays}"
     return Finding(check="program", level=Level.OK, text=text, facts=facts)
 

@@ -20,7 +20,7 @@ def site(tmp_path: Path) -> Site:
                     "free": {"type": "codex", "home": "shared", "settings": {"yolo_mode": True}},
                     "mine": {"type": "command", "settings": {"command": ["no-such-agent"]}},
                 },
-                "bindings": {"tester": "mine"},
+                "bindings": {"tester": "mine", "reviewer": ["cursor", "codex"]},
             }
         }
     )
@@ -54,6 +54,8 @@ def test_the_settings_of_an_executor_count(site: Site) -> None:
     assert (mine["binary"], mine["path"], mine["roles"]) == ("no-such-agent", None, ["tester"])
     assert mine["can_resume"] is False
     assert "tester" not in found["claude-code"]["roles"]
+    assert found["codex"]["places"] == {"reviewer": 2}
+    assert found["cursor"]["places"] == {"reviewer": 1}
 
 
 def test_people_read_a_table(site: Site) -> None:
@@ -61,6 +63,9 @@ def test_people_read_a_table(site: Site) -> None:
     rows = {line.split()[0]: line for line in table}
     assert "no-such-agent: not found" in rows["mine"]
     assert "spawn, resume, open: real CLI run (2.1.197, 2.1.330)" in rows["claude-code"]
+    assert " reviewer (no. 2) " in rows["codex"]
+    assert " reviewer " in rows["cursor"]
+    assert " 12 roles " in rows["claude-code"]
     assert rows["cursor"].endswith("spawn, resume: stand-in only; open: docs only")
 
 

@@ -190,6 +190,29 @@ def test_all_executors_of_a_list_are_looked_at(clinic: Clinic) -> None:
     assert levels() == ["error", "error"]
 
 
+def test_a_list_is_told_in_its_order_with_what_each_lacks(clinic: Clinic) -> None:
+    clinic.without("codex")
+    names = ["claude-code", "codex", "windsurf"]
+    bindings = {"implementer": names, "tester": names, "reviewer": ["codex", "claude-code"]}
+    clinic.site.configure({"agents": {"bindings": bindings}})
+    found = [each for each in clinic.findings() if each["check_name"] == "fallback"]
+    assert [(each["level"], each["text"]) for each in found] == [
+        (
+            "note",
+            "implementer, tester: claude-code (no login found), then codex (cannot be run),"
+            " then windsurf",
+        ),
+        ("warning", "reviewer: codex (cannot be run), then claude-code (no login found)"),
+    ]
+    assert found[0]["executors"][1] == {"executor": "codex", "lacks": ["cannot be run"]}
+    lines = clinic.examine(ANTHROPIC_API_KEY="k").out
+    assert "not on PATH; which plays reviewer, and is no. 2 of implementer, tester\n" in lines
+    assert "and 11 more roles, and is no. 2 of reviewer\n" in lines
+    assert "- reviewer: codex (cannot be run), then claude-code\n" in lines
+    named = clinic.findings("codex")
+    assert not [each for each in named if each["check_name"] == "fallback"]
+
+
 def test_named_executors_are_looked_at_alone(clinic: Clinic) -> None:
     clinic.site.project("010")
     sections = {each["section"] for each in clinic.findings("windsurf", "cursor")}

@@ -28,7 +28,11 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
 
     executor: fields.Executor
     type: Annotated[str, about("its type: claude, codex, command, ...")]
-    roles: Annotated[tuple[str, ...], about("the roles that it plays")]
+    roles: Annotated[tuple[str, ...], about("the roles that it plays, or goes on with")]
+    places: Annotated[
+        dict[str, int],
+        about("its place in the list of each role: 1 is the first, another goes on after it"),
+    ]
     binary: Annotated[str, about("its program, by name or path")]
     path: Annotated[str | None, about("where that is; null if it was not found")]
     can_resume: Annotated[bool, about("whether a session can be continued")]
