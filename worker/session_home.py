@@ -12,7 +12,7 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import (
     all_homes,
     bring_login_back,
-    home_of_job,
+    folder_of_job,
     homes_of,
     make_home,
     remove_home,
@@ -31,16 +31,17 @@ from worker.context import WorkerContext, tell
 
 
 def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:
-    """Make the folder of its own in which an attempt is to be launched.
+    """Make the folder of its own in which an attempt is to be launched, if it has one.
 
-    One that begins `anew` finds nothing of an earlier one. Raises ExecutorError.
+    Nothing of an earlier session is left where one begins `anew`: it would be taken for the new
+    one's. Raises ExecutorError.
     """
-    if launch.home is None:
-        return
-    if anew:
+    own = folder_of_job(context.workspace, job)
+    if anew and own is not None and own.is_dir():
         return_login(context, job)
-        remove_home(launch.home)
-    make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
+        remove_home(own)
+    if launch.home is not None:
+        make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
 
 
 def warm_home(context: WorkerContext, job: Job, launch: Launch) -> None:
@@ -55,7 +56,7 @@ def warm_home(context: WorkerContext, job: Job, launch: Launch) -> None:
 
 def return_login(context: WorkerContext, job: Job) -> None:
     """Bring a login that the agent's CLI has renewed back to the user's folder, if it is there."""
-    folder = home_of_job(context.workspace, job)
+    folder = folder_of_job(context.workspace, job)
     if folder is None or not folder.is_dir():
         return
     try:

@@ -1,4 +1,16 @@
-"""Claude Code. Sources: its own reference, and runs of 2.1.197 and 2.1.330."""
+"""Claude Code. Sources: its own reference, and runs of 2.1.197 and 2.1.330.
+
+Its folder, measured with 2.1.330:
+* CLAUDE_CONFIG_DIR names it. `.claude.json`, with which folders are trusted, lies in it then, else
+  in HOME. Transcripts lie in it: a session of another folder is unknown.
+* A login whose time is over is renewed by a new file, which takes the place of a link. Eight
+  sessions with links renew it eight times, each with the same token. With
+  CLAUDE_SECURESTORAGE_CONFIG_DIR they share the user's, and renew it once; an empty one means
+  `~/.claude`.
+* Of a repository below HOME it reads `~/.claude/CLAUDE.md` and `~/.claude/rules` as those of an
+  outer folder too: copies would reach the model twice, links do so once.
+* Plugins need three files: the settings, and two lists with whole paths.
+"""
 
 from sow.agent_clis.description import (
     FOLDER,
@@ -10,6 +22,8 @@ from sow.agent_clis.description import (
     AgentCli,
     Evidence,
     Fence,
+    Home,
+    HomePart,
     LoginFiles,
     Metering,
     Questions,
@@ -97,6 +111,23 @@ CLI = AgentCli(
         (r"API Error|Unable to connect|Connection ?refused|ECONNRE|fetch failed", Cause.API_ERROR),
     ),
     reset_time=r"limit reached\|(\d{10})\b",  # older builds end their words on a limit with it
+    home=Home(
+        parts=(
+            HomePart(
+                variable="CLAUDE_CONFIG_DIR",
+                folder=".claude",
+                linked=(".credentials.json",),
+                mirrored=("CLAUDE.md", "rules"),
+                copied=(
+                    *("settings.json", "agents", "commands", "skills", "output-styles"),
+                    *("workflows", "plugins/installed_plugins.json"),
+                    "plugins/known_marketplaces.json",
+                ),
+                beside=(".claude.json",),
+                login_variable="CLAUDE_SECURESTORAGE_CONFIG_DIR",
+            ),
+        ),
+    ),
     questions=Questions(
         helps=(("--help",),),
         key_variables=(

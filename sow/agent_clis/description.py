@@ -99,8 +99,15 @@ class HomePart(msgspec.Struct, frozen=True, kw_only=True):
     """The CLI's own folder below it; empty where it is the folder itself."""
     linked: tuple[str, ...] = ()
     """What a session's own has as links to the user's: a login that the CLI renews."""
+    mirrored: tuple[str, ...] = ()
+    """What it has as links too, as far as it is there: as a copy the CLI would read it twice."""
     copied: tuple[str, ...] = ()
     """What it has copies of: files and folders of settings, as far as there are any."""
+    beside: tuple[str, ...] = ()
+    """The same of files that lie in HOME as long as no variable names another folder."""
+    login_variable: str = ""
+    """A variable that names the folder of the login alone, so that a session uses the user's own;
+    an empty one names the CLI's usual folder. Empty for none."""
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ LOGIN_LIMIT = 1 << 20
 
 
 def home_of(executor: ExecutorConfig) -> Home | None:
-    """Return what the home of a session consists of; None where it has the user's own."""
+    """Return what the home of a new session consists of; None where it has the user's own."""
     home = AGENT_CLIS[executor.type].home
     use = executor.home or (home.use if home is not None else HomeUse.SHARED)
     return home if use is HomeUse.PER_SESSION else None
@@ -59,27 +59,41 @@ def homes_of(workspace: Workspace, project_id: str) -> Path:
     return Path(all_homes(), f"{mark}-{project_id[:PROJECT_DIGITS]}")
 
 
-def session_home(
+def session_folder(
     workspace: Workspace,
     project_id: str,
     task_id: str,
     executor: ExecutorConfig,
     review: int | None = None,
 ) -> Path | None:
-    """Return the folder of a task's session with an executor; None where it has the user's own.
+    """Return where a task's session with an executor has its folder; None if its CLI has none.
 
-    `review` is the job of a review, which has a session of its own.
+    `review` is the job of a review, which has a session of its own. Nothing promises that it is
+    there, or is used.
     """
-    if home_of(executor) is None:
+    if AGENT_CLIS[executor.type].home is None:
         return None
     whose = f"task-{task_id}" if review is None else f"review-{review}"
     return homes_of(workspace, project_id) / whose / executor.name
 
 
-def home_of_job(workspace: Workspace, job: Job) -> Path | None:
+def folder_of_job(workspace: Workspace, job: Job) -> Path | None:
     """Return the folder of the session that a job's agent works in, likewise."""
     review = None if kind_of(job).makes_work else job.id
-    return session_home(workspace, job.project_id, job.task_id, job.agents_executor, review)
+    return session_folder(workspace, job.project_id, job.task_id, job.agents_executor, review)
+
+
+def home_used(folder: Path | None, executor: ExecutorConfig, *, begins: bool) -> Path | None:
+    """Return the folder that a session is to be launched with; None for the user's own.
+
+    The configuration says where one begins. One that goes on has what it was begun with.
+    """
+    home = AGENT_CLIS[executor.type].home
+    if folder is None or home is None:
+        return None
+    if begins:
+        return folder if home_of(executor) is not None else None
+    return folder if _inner(folder, home.parts[0]).is_dir() else None
 
 
 def in_home(
@@ -89,20 +103,26 @@ def in_home(
 
     `environ` is the agent's environment before.
     """
-    home = home_of(executor)
+    home = AGENT_CLIS[executor.type].home
     if folder is None or home is None:
         return launch
     named = {part.variable: str(place_in(folder, part)) for part in home.parts}
-    users = {
-        f"{env_vars.USERS_PREFIX}{part.variable}": environ.get(part.variable, "")
-        for part in home.parts
-    }
-    return replace(launch, env={**launch.env, **named, **users}, home=folder)
+    for part in home.parts:
+        if part.login_variable:
+            users = environ.get(part.login_variable, environ.get(part.variable, ""))
+            named[part.login_variable] = users
+    had = {f"{env_vars.USERS_PREFIX}{name}": environ.get(name, "") for name in named}
+    return replace(launch, env={**launch.env, **named, **had}, home=folder)
 
 
 def place_in(folder: Path, part: HomePart) -> Path:
     """Return what the variable of a part names in a session's folder."""
     return folder / part.variable.lower()
+
+
+def _inner(folder: Path, part: HomePart) -> Path:
+    """Return the CLI's own folder of a part, in a session's folder."""
+    return place_in(folder, part) / part.inside
 
 
 def make_home(
@@ -113,18 +133,18 @@ def make_home(
     `environ` is the agent's environment, by which the user's own folder is found. The files go into
     the first part, by their paths there. Raises ExecutorError where it cannot be made.
     """
-    home = home_of(executor)
+    home = AGENT_CLIS[executor.type].home
     if home is None:
         return
     try:
         for part in home.parts:
-            mine = place_in(folder, part) / part.inside
+            mine = _inner(folder, part)
             if not mine.is_dir():
                 state = Path(user_folder(BaseFolder.STATE))
                 state.mkdir(mode=0o700, parents=True, exist_ok=True)
                 make_private(mine.parent, below=state)
-                _fill(mine, folder_in(part, environ), part)
-        first = place_in(folder, home.parts[0]) / home.parts[0].inside
+                _fill(mine, part, environ)
+        first = _inner(folder, home.parts[0])
         for name, text in files.items():
             (first / name).parent.mkdir(mode=0o700, exist_ok=True)
             (first / name).write_text(text, encoding="utf-8")
@@ -135,21 +155,30 @@ def make_home(
         ) from error
 
 
-def _fill(mine: Path, users: Path, part: HomePart) -> None:
+def _fill(mine: Path, part: HomePart, environ: Mapping[str, str]) -> None:
     """Make a part from the user's; under another name first, so that a half one is never used."""
+    users = folder_in(part, environ)
+    outer = users if environ.get(part.variable) else home_in(environ)
     draft = mine.with_name(f"{mine.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     for name in part.copied:
-        source = users / name
-        if source.is_dir():
-            shutil.copytree(source, draft / name, symlinks=False, ignore_dangling_symlinks=True)
-        elif source.is_file():
-            shutil.copy(source, draft / name)
-            (draft / name).chmod(0o600)
-    for name in part.linked:
+        _copy(users / name, draft / name)
+    for name in part.beside:
+        _copy(outer / name, draft / name)
+    for name in (*part.linked, *(each for each in part.mirrored if (users / each).exists())):
         (draft / name).symlink_to(users / name)
     draft.rename(mine)
+
+
+def _copy(source: Path, copy: Path) -> None:
+    """Copy a file or a folder, if it is there."""
+    if source.is_dir():
+        shutil.copytree(source, copy, symlinks=False, ignore_dangling_symlinks=True)
+    elif source.is_file():
+        copy.parent.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(source, copy)
+        copy.chmod(0o600)
 
 
 def folder_in(part: HomePart, environ: Mapping[str, str]) -> Path:
@@ -165,9 +194,9 @@ def bring_login_back(
 
     `environ` is as for `make_home`. Returns the user's files that were written. Raises OSError.
     """
-    home, written = home_of(executor), []
+    home, written = AGENT_CLIS[executor.type].home, []
     for part in home.parts if home is not None else ():
-        mine, users = place_in(folder, part) / part.inside, folder_in(part, environ)
+        mine, users = _inner(folder, part), folder_in(part, environ)
         for name in part.linked:
             if (mine / name).is_file() and not (mine / name).is_symlink():
                 _bring_back(mine / name, users / name)

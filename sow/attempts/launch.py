@@ -12,7 +12,7 @@ from pathlib import Path
 from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.rights import commands_denied, commands_for
-from sow.attempts.homes import home_of_job, in_home
+from sow.attempts.homes import folder_of_job, home_used, in_home
 from sow.attempts.plan import Plan, begins
 from sow.attempts.references import readable_references, unwritable_links
 from sow.config.environment import read_executor_env
@@ -61,7 +61,8 @@ def launch_of(
     finds the user's own files, needed only with a clone.
     """
     folder = task_folder(workspace, task)
-    home = home_of_job(workspace, job)
+    own = folder_of_job(workspace, job)
+    home = home_used(own, job.agents_executor, begins=begins(plan))
     request = LaunchRequest(
         session=plan.session,
         prompt=plan.prompt,

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
-from sow.attempts.homes import home_of_job, in_home
+from sow.attempts.homes import folder_of_job, home_used, in_home
 from sow.attempts.launch import commands_of_role, denied_to_role, executor_variables, task_folder
-from sow.attempts.plan import Plan, choose_verb, session_of, why_of
+from sow.attempts.plan import Plan, begins, choose_verb, session_of, why_of
 from sow.attempts.references import readable_references, unwritable_links
 from sow.attempts.role_template import review_template
 from sow.environment import agent_environment
@@ -67,7 +67,8 @@ def launch_review(
     author committed may act by itself. `environ` is what the call or the worker has.
     """
     folder = task_folder(workspace, task)
-    home = home_of_job(workspace, job)
+    own = folder_of_job(workspace, job)
+    home = home_used(own, job.agents_executor, begins=begins(plan))
     request = LaunchRequest(
         session=plan.session,
         prompt=plan.prompt,

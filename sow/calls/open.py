@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import UNSET
 
-from sow.attempts.homes import in_home, session_home
+from sow.attempts.homes import home_used, in_home, session_folder
 from sow.attempts.launch import (
     commands_of_role,
     denied_to_role,
@@ -103,9 +103,10 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
         clone = existing_clone(caller.workspace, config, resolved.task)
     folder = task_folder(caller.workspace, resolved.task)
     environ = agent_environment(caller.environ)
-    home = session_home(
+    own = session_folder(
         caller.workspace, resolved.project_id, resolved.task.id, resolved.executor.config
     )
+    home = home_used(own, resolved.executor.config, begins=False)
     launch = resolved.executor.take_over(
         LaunchRequest(
             session=session_of(resolved.task, resolved.executor),

@@ -13,13 +13,14 @@ from sow.agent_clis.description import HomePart
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import (
     bring_login_back,
+    folder_of_job,
     home_of,
-    home_of_job,
+    home_used,
     in_home,
     make_home,
     place_in,
     remove_home,
-    session_home,
+    session_folder,
 )
 from sow.attempts.launch import environment_of
 from sow.environment import agent_environment, worker_environment
@@ -32,6 +33,7 @@ from sow.schema.executor_type import ExecutorType, HomeUse
 from sow.schema.job import Verb
 
 CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
+CLAUDE = ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, home=HomeUse.PER_SESSION)
 SHARED = replace(CODEX, home=HomeUse.SHARED)
 [PART] = AGENT_CLIS[ExecutorType.CODEX].home.parts  # type: ignore[union-attr]
 WITH_HOMES = [kind for kind, cli in AGENT_CLIS.items() if cli.home is not None]
@@ -54,7 +56,7 @@ def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str
 
 @pytest.fixture
 def folder(tmp_path: Path, environ: Mapping[str, str]) -> Path:
-    found = session_home(Workspace(tmp_path / "repository"), PROJECT, "010", CODEX)
+    found = session_folder(Workspace(tmp_path / "repository"), PROJECT, "010", CODEX)
     assert found is not None
     return found
 
@@ -155,13 +157,61 @@ def test_to_remove_it_leaves_the_user_s(folder: Path, environ: Mapping[str, str]
     assert (Path(environ["HOME"]) / ".codex/auth.json").read_text() == "the login"
 
 
+def test_a_session_goes_on_where_it_was_begun(folder: Path, environ: Mapping[str, str]) -> None:
+    assert home_used(folder, CODEX, begins=True) == folder
+    assert home_used(folder, CODEX, begins=False) is None  # the user has changed `home` since
+    make_home(folder, CODEX, environ, {})
+    assert home_used(folder, CODEX, begins=False) == folder
+    assert home_used(folder, SHARED, begins=False) == folder
+    assert home_used(folder, SHARED, begins=True) is None
+    assert home_used(None, CODEX, begins=True) is None
+
+
+def test_claude_code_s_settings_are_copied_and_what_it_would_read_twice_is_linked(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    user = Path(environ["HOME"])
+    (user / ".claude/plugins").mkdir(parents=True)
+    (user / ".claude/plugins/installed_plugins.json").write_text("{}")
+    (user / ".claude/plugins/cache").mkdir()
+    (user / ".claude/CLAUDE.md").write_text("Be brief.")
+    (user / ".claude.json").write_text('{"projects": {}}')
+    make_home(folder, CLAUDE, environ, {})
+    mine = folder / "claude_config_dir"
+    assert (mine / ".claude.json").read_text() == '{"projects": {}}'
+    assert (mine / ".claude.json").stat().st_mode & 0o077 == 0
+    assert [each.name for each in (mine / "plugins").iterdir()] == ["installed_plugins.json"]
+    assert (mine / "CLAUDE.md").readlink() == user / ".claude/CLAUDE.md"
+    assert (mine / ".credentials.json").is_symlink()
+    assert not (mine / "rules").is_symlink()  # the user has none
+    elsewhere = {**environ, "CLAUDE_CONFIG_DIR": str(user / "elsewhere")}
+    (user / "elsewhere").mkdir()
+    (user / "elsewhere/.claude.json").write_text("there")
+    remove_home(folder)
+    make_home(folder, CLAUDE, elsewhere, {})
+    assert (mine / ".claude.json").read_text() == "there"
+
+
+def test_claude_code_renews_the_user_s_own_login(tmp_path: Path) -> None:
+    plain = Launch(("claude",), "", tmp_path)
+    variable = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
+    for users, expected in (
+        ({}, ""),
+        ({"CLAUDE_CONFIG_DIR": "/users"}, "/users"),
+        ({"CLAUDE_CONFIG_DIR": "/users", variable: "/login"}, "/login"),
+    ):
+        launch = in_home(plain, CLAUDE, tmp_path / "home", users)
+        assert launch.env[variable] == expected, users
+        assert agent_environment({**users, **launch.env}) == users
+
+
 def test_where_it_cannot_be_made_the_remedy_works(folder: Path, environ: Mapping[str, str]) -> None:
     folder.parent.parent.mkdir(parents=True)
     folder.parent.write_text("no folder")
     with pytest.raises(ExecutorError, match="cannot be made") as caught:
         make_home(folder, CODEX, environ, {})
     assert "home: shared" in caught.value.hint
-    make_home(folder, SHARED, environ, {})  # nothing to make
+    assert home_used(folder, SHARED, begins=True) is None
 
 
 def test_each_task_executor_and_review_has_its_own(tmp_path: Path) -> None:
@@ -174,16 +224,16 @@ def test_each_task_executor_and_review_has_its_own(tmp_path: Path) -> None:
         make_job(executor=CODEX, verb=Verb.REVIEW),
         make_job(executor=CODEX, verb=Verb.REVIEW, id=2),
     )
-    folders = [home_of_job(workspace, job) for job in jobs]
+    folders = [folder_of_job(workspace, job) for job in jobs]
     assert len(set(folders)) == len(jobs)
-    assert home_of_job(workspace, make_job(executor=CODEX, verb=Verb.RESUME)) == folders[0]
-    assert home_of_job(Workspace(tmp_path / "other"), jobs[0]) not in folders
-    assert home_of_job(workspace, make_job(executor=SHARED)) is None
-    assert home_of_job(workspace, make_job()) is None
+    assert folder_of_job(workspace, make_job(executor=CODEX, verb=Verb.RESUME)) == folders[0]
+    assert folder_of_job(Workspace(tmp_path / "other"), jobs[0]) not in folders
+    cursor = ExecutorConfig(name="cursor", type=ExecutorType.CURSOR)
+    assert folder_of_job(workspace, make_job(executor=cursor)) is None
 
 
 def test_no_home_lies_where_a_sandboxed_agent_can_write(tmp_path: Path) -> None:
-    found = session_home(Workspace(tmp_path), PROJECT, "010", CODEX)
+    found = session_folder(Workspace(tmp_path), PROJECT, "010", CODEX)
     assert found is not None
     assert not found.is_relative_to(tmp_path)
 
@@ -202,7 +252,9 @@ def test_the_launch_names_it_and_what_it_stands_for(kind: ExecutorType, tmp_path
     inside = {**users, "HOME": "/users", **launch.env}
     assert {name: inside[name] for name in variables} != users
     for environment in (agent_environment(inside), worker_environment(inside)):
-        assert environment == {**users, "HOME": "/users"}  # a call from the session is the user's
+        assert environment == {**users, "HOME": "/users"}, (
+            kind
+        )  # a call from the session is the user's
 
 
 def test_with_the_user_s_own_nothing_is_named(tmp_path: Path) -> None:

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 import pytest
 from journey import Journey, shell_commands
 from scripted_model import REPORT
-from terminal import PROMPT, Terminal, open_terminal
+from terminal import PROMPT, Terminal, answer_first_questions, open_terminal
 
 pytestmark = pytest.mark.real
 
 WORDS = "Reconsider"
 
 
-@pytest.fixture
-def terminal(journey: Journey) -> Iterator[Terminal]:
+@pytest.fixture(params=["shared", "per-session"])
+def terminal(journey: Journey, request: pytest.FixtureRequest) -> Iterator[Terminal]:
     """The task's session, open."""
+    journey.configure(home=request.param)
+    answer_first_questions(journey.sandbox)
     done = journey.spawn()
     assert done.returncode == 0, done.stderr
     with open_terminal(journey.sandbox, "agent", "open", journey.task_id) as opened:

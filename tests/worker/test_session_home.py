@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from watch_cases import WatchSite
 
 from sow.agent_clis.codex import CLI
-from sow.attempts.homes import home_of_job, place_in
+from sow.attempts.homes import folder_of_job, place_in
 from sow.executors.base import Launch
 from sow.jobs import jobs
 from sow.schema.executor import ExecutorConfig
@@ -30,7 +30,7 @@ def home(site: WatchSite) -> Path:
 
 
 def launch_of(site: WatchSite, job: Job) -> Launch:
-    folder = home_of_job(site.workspace, job)
+    folder = folder_of_job(site.workspace, job)
     assert folder is not None
     return Launch(("codex",), "", site.workspace.root, home=folder, home_files={"rules/x": "y"})
 
@@ -53,6 +53,19 @@ def test_a_resume_finds_what_the_session_has_left_and_a_spawn_does_not(
     prepare_home(site.context, job, launch_of(site, job), anew=True)
     assert not (place_in(folder, PART) / "sessions").exists()
     assert (place_in(folder, PART) / "rules/x").read_text() == "y"
+
+
+def test_a_session_that_begins_in_the_user_s_own_leaves_no_earlier_one_behind(
+    site: WatchSite, home: Path
+) -> None:
+    """What goes on later goes on there, and not in a folder that knows nothing of it."""
+    job = site.job(executor=CODEX)
+    folder = made(site, job)
+    launch = Launch(("codex",), "", site.workspace.root)
+    prepare_home(site.context, job, launch, anew=False)
+    assert folder.is_dir()
+    prepare_home(site.context, job, launch, anew=True)
+    assert not folder.exists()
 
 
 def test_a_login_that_was_renewed_survives_a_session_that_begins_anew(

@@ -88,8 +88,7 @@ def prepare_review(
         environ=context.environ,
     )
 
-    if launch.home is not None:
-        prepare_home(context, job, launch, anew=begins(plan))
+    prepare_home(context, job, launch, anew=begins(plan))
     if AGENT_CLIS[executor.config.type].warm_up is not None:
         warm_home(context, job, launch)
 
