@@ -5,6 +5,7 @@ by another connection, as a worker's is.
 """
 
 import asyncio
+import gc
 import os
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from textual.pilot import Pilot
 
 from bench.place import make_place
 from bench.timing import Figure
+from sow import quick_start
 from sow.calls.caller import Caller
 from sow.cli.output import COLOURS
 from sow.ids import JobId, ProjectId, TaskId
@@ -43,7 +45,11 @@ class ViewCost:
 
 
 def measure(rounds: int) -> ViewCost:
-    """Return what the view costs with so many tasks, each with a job that waits."""
+    """Return what the view costs with so many tasks, each with a job that waits.
+
+    As in `sow watch`, Python looks for garbage as rarely as `quick_start.begin` has it.
+    """
+    gc.set_threshold(quick_start.ALLOCATIONS)
     with make_place() as place:
         for number in range(JOBS):
             place.add_task(_task(number))
