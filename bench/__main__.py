@@ -21,6 +21,7 @@ from bench import (
     clone_jobs,
     clones,
     commands,
+    executors,
     importing,
     instant,
     memory,
@@ -55,6 +56,7 @@ SECTIONS: Mapping[str, Callable[..., Sequence[Row]]] = {
     "commands": commands.measure,
     "import": importing.measure,
     "clones": clone_jobs.measure,
+    "executors": executors.measure,
 }
 """What the price of a job is measured by, each for itself with `--only`; `memory` as well."""
 MEMORY = "memory"
