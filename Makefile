@@ -41,10 +41,10 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-versions test-browser check format executor bench proof dist clean
+.PHONY: help run test test-quick test-of test-versions test-browser check format executor bench proof dist system-packages clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
 	$(BIN)/sow demo
@@ -122,6 +122,9 @@ TIME := if test -e .git; then git log -1 --format=%ct; else date -r PKG-INFO +%s
 dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same bytes each time.
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$($(TIME))} $(BIN)/python -P -m build --no-isolation --outdir dist
+
+system-packages: ## Install, as root, what tests need of the system: bubblewrap.
+	command -v bwrap || { apt-get update && apt-get install --yes --no-install-recommends bubblewrap; }
 
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .versions .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -17,10 +17,14 @@ AGENT = "SOW_AGENT"
 STEP_ROLE = "sow-step"
 """The role of the repository's own command lines, which sow runs in a step: one without rights."""
 EXECUTOR = "SOW_EXECUTOR"
+REPORT_SOCKET = "SOW_REPORT_SOCKET"
+"""Where an agent in a sandbox reports; the folder of it is in its sandbox."""
+SANDBOX = "SOW_SANDBOX"
+"""Set for an agent in a sandbox: which one it is. Its supervisor goes by it, too."""
 REVIEW = "SOW_REVIEW"
 """Set for an agent whose run ends with a verdict: `1` on its task, `project` on the whole."""
 REVIEWS_WHOLE = "project"
-OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW})
+OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX})
 """What sow tells its agents, and no configuration may change."""
 
 EVENT = "SOW_EVENT"

@@ -19,6 +19,7 @@ from sow.executors.base import Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.jobs import jobs, leases, waiters
 from sow.jobs.end_entries import log_end
+from sow.sandbox.probe import SandboxUnavailable
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.kinds import kind_of
@@ -125,6 +126,8 @@ def cause_of(error: SowError) -> Cause:
             return Cause.STATE_UNREADABLE
         case ExecutorBinaryNotFound():
             return Cause.MISSING_BINARY
+        case SandboxUnavailable():
+            return Cause.SANDBOX_FAILED
         case QueueError():
             return Cause.FOLDER_UNUSABLE
         case ExecutorError():

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sow.attempts.own_executor import with_own_executor
+from sow.attempts.sandbox import in_sandbox
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
@@ -268,12 +269,15 @@ def _start_attempt(
     with server.forked() as waiting:
         attempt = _new_attempt(context, job, number, prepared, waiting.identity)
         environ = dict(prepared.environment(attempt.id))
+        _refuse_missing_folder(prepared)
+        program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
+        words = (program, *prepared.argv[1:])
+        if prepared.sandbox is not None:
+            words, environ = in_sandbox(job.executor_name, prepared.sandbox, words, environ)
         if prepared.wrapper:
             environ = own_environment(environ)
-        _refuse_missing_folder(prepared)
         _write_files(context, paths, prepared)
-        program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
-        argv = [*prepared.wrapper, program, *prepared.argv[1:]]
+        argv = [*prepared.wrapper, *words]
         orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()

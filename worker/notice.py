@@ -18,7 +18,7 @@ import msgspec
 from sow.config.units import write_duration
 from sow.schema.notification import DeliveryState, NoticeOrders, NoticeResult
 from sow.terminal_text import printable_lines, without_sequences
-from worker.steps.command_line import Ended, Runner, start_shell
+from worker.steps.command_line import Ended, Runner, shell_argv, start_shell
 
 MOST_LINES = 5
 LONGEST_LINE = 300
@@ -42,7 +42,7 @@ def run(orders: NoticeOrders) -> NoticeResult:
         given.seek(0)
         begun = time.monotonic()
         try:
-            pid = start_shell(orders.run, stdin=given.fileno(), output=printed.fileno())
+            pid = start_shell(shell_argv(orders.run), stdin=given.fileno(), output=printed.fileno())
         except OSError as error:
             return NoticeResult(state=DeliveryState.FAILED, reason=f"no shell: {error.strerror}")
         ended = runner.follow(pid, begun, seconds=orders.seconds)

@@ -44,8 +44,13 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
         make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
 
 
-def warm_home(context: WorkerContext, job: Job, launch: Launch) -> None:
-    """Let the CLI make its store in the home of a launch, if it needs to do that alone."""
+def warm_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:
+    """Let the CLI make its store in the home of a launch, if it needs to do that alone.
+
+    It runs outside of any sandbox, so not in a home in which a sandboxed agent has been.
+    """
+    if job.agents_executor.is_sandboxed and not anew:
+        return
     # Few CLIs need it.
     from sow.attempts.warm_up import warm_up
 

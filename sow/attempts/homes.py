@@ -43,6 +43,8 @@ LOGIN_LIMIT = 1 << 20
 def home_of(executor: ExecutorConfig) -> Home | None:
     """Return what the home of a new session consists of; None where it has the user's own."""
     home = AGENT_CLIS[executor.type].home
+    if executor.is_sandboxed:
+        return home  # the user's own is not in the sandbox
     use = executor.home or (home.use if home is not None else HomeUse.SHARED)
     return home if use is HomeUse.PER_SESSION else None
 

@@ -16,6 +16,8 @@ from sow.schema.task import Task
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import given_by
 
+SANDBOX_WORDS = "bwrap: "
+REASON_LIMIT = 400
 CANCELLED = Verdict(Cause.CANCELLED, "cancelled")
 
 
@@ -48,11 +50,27 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return evidence.ended_for
     if evidence.ending is None:
         return Verdict(Cause.WORKER_DIED, CAUSES[Cause.WORKER_DIED].words)
+    if (words := sandbox_fault(evidence.job, evidence.ending, evidence.seen)) is not None:
+        return Verdict(Cause.SANDBOX_FAILED, words)
     verdict = executor.classify(evidence.ending, evidence.seen)
     gives_verdict = evidence.task.judges_whole or not kind_of(evidence.job).reports_status
     if verdict.cause is Cause.NO_STATUS and gives_verdict:
         return Verdict(Cause.NO_VERDICT, CAUSES[Cause.NO_VERDICT].words)
     return verdict
+
+
+def sandbox_fault(job: Job, ending: Ending, seen: Observation) -> str | None:
+    """Return bubblewrap's words where it could not make the sandbox; None where the agent ran.
+
+    It ends with 1 then, like many an agent (measured, 0.8.0). An agent that imitates it fails its
+    own job alone.
+    """
+    is_fenced = job.executor is not None and job.executor.is_sandboxed
+    if not is_fenced or ending.code != 1 or ending.output_tail.strip():
+        return None
+    last = ending.stderr_tail.strip().rpartition("\n")[2]  # what made the clone may have spoken
+    is_bwraps = last.startswith(SANDBOX_WORDS) and not seen.tool_uses
+    return last[:REASON_LIMIT] if is_bwraps else None
 
 
 def session_lost(other: str) -> Verdict:

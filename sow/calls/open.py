@@ -35,7 +35,7 @@ from sow.config.configuration import Configuration
 from sow.environment import agent_environment
 from sow.evidence import DIGITS
 from sow.executors.base import Executor, Launch, LaunchRequest
-from sow.executors.executor_errors import OpeningNotSupported, SessionMissing
+from sow.executors.executor_errors import OpeningNotSupported, SandboxNotOpened, SessionMissing
 from sow.files.flock import lock_file_held
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs
@@ -91,6 +91,8 @@ def admit_open(task: Task, executor: Executor) -> None:
     """
     if task.status in ENDED:
         raise RefusedCall(task, "opened", f"`sow task reopen {task.id}` makes it pending again.")
+    if executor.config.is_sandboxed:
+        raise SandboxNotOpened(executor.name, task.id)
     if not executor.has_terminal_mode:
         raise OpeningNotSupported(executor.name, task.id)
     if not task.session_started:

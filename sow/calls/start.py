@@ -19,6 +19,7 @@ from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
 from sow.errors import UsageError
 from sow.executors.base import Executor, Launch, LaunchRequest
+from sow.executors.executor_errors import SandboxNotOpened
 from sow.executors.registry import is_installed, make_executor
 from sow.executors.session import Session, SessionSource
 
@@ -47,6 +48,8 @@ def prepare_opening(
     is too long. Starts nothing.
     """
     executor = _executor(caller, configuration)
+    if executor.config.is_sandboxed:
+        raise SandboxNotOpened(executor.name)
     if len(goal.encode()) > MOST_BYTES:
         raise UsageError(
             f"the goal has more than {MOST_BYTES // 1000} kB",

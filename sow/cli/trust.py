@@ -47,7 +47,7 @@ def trust(yes: bool, as_json: bool) -> int:
         accept(caller.workspace, lines, caller.environ)
     released = _release(caller)
     if as_json:
-        shown = tuple(TrustedLine(key=line.key, run=line.run) for line in lines)
+        shown = tuple(TrustedLine(key=line.key, run=line.run, fence=line.fence) for line in lines)
         echo_json(Trusted(commands=shown, was_accepted=was_accepted, released=tuple(released)))
         return 0
     if lines:
@@ -63,7 +63,11 @@ def _show(caller: Caller, lines: tuple[CommandLine, ...]) -> None:
         click.echo(f"There is nothing to accept: {path} has no command line.")
         return
     click.echo(f"{path} has these command lines, which run as you:")
-    echo_table(("SETTING", "COMMAND"), [(line.key, printable(line.run)) for line in lines])
+    echo_table(("SETTING", "COMMAND"), [(line.key, _shown(line)) for line in lines])
+
+
+def _shown(line: CommandLine) -> str:
+    return printable(line.run) + (f"  ({line.fence})" if line.fence else "")
 
 
 def _release(caller: Caller) -> list[JobId]:

@@ -17,6 +17,7 @@ from sow.digest import sha256
 from sow.errors import StateError
 from sow.ids import is_slug
 from sow.schema.config import CheckSection, RepositoryConfigFile, ReviewRule
+from sow.schema.executor_type import NetworkUse, SandboxUse
 
 SECTION = "checks"
 DEFAULT = "default"
@@ -32,6 +33,15 @@ class CheckCommand(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     """A command line for `/bin/sh -c`."""
     timeout_seconds: float
+    sandbox: SandboxUse | None = None
+    """What fences it in; None: nothing."""
+    network: NetworkUse | None = None
+    """What its sandbox has of the network; None: all of it."""
+
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether it runs in a sandbox."""
+        return self.sandbox is SandboxUse.BWRAP
 
 
 class Checks(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +139,7 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
             remedy="Such as unit or lint-docs.",
         )
     seconds = DEFAULT_TIMEOUT_SECONDS
+    section = value if isinstance(value, CheckSection) else None
     if isinstance(value, CheckSection):
         if value.timeout is not UNSET and value.timeout is not None:
             seconds = parse_duration(value.timeout)
@@ -140,7 +151,16 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
             reason="it must be a command line, or a mapping with run and timeout",
             remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',
         )
-    return CheckCommand(name=name, run=value, timeout_seconds=seconds)
+    sandbox = section.sandbox or None if section is not None else None
+    network = section.network or None if section is not None else None
+    if network is not None and sandbox is not SandboxUse.BWRAP:
+        reason = "has no effect without sandbox: bwrap"
+        raise source.fault(
+            SECTION, name, "network", reason=reason, remedy="Remove it, or add that."
+        )
+    return CheckCommand(
+        name=name, run=value, timeout_seconds=seconds, sandbox=sandbox, network=network
+    )
 
 
 def chosen(checks: Checks, names: Sequence[str], path: Path) -> tuple[str, ...]:

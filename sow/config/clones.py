@@ -13,6 +13,7 @@ from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
 from sow.config.source import Source, given
 from sow.config.units import parse_duration
 from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
+from sow.schema.executor_type import SandboxUse
 
 SECTION = "clones"
 PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
@@ -32,6 +33,8 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     setup: str | None = None
     """A command line that makes a new clone ready for work."""
     setup_timeout_seconds: float = 600.0
+    setup_sandbox: SandboxUse | None = None
+    """What fences that command line in; None: nothing."""
     commit: bool = True
     """Whether what an agent leaves uncommitted is committed when its attempt ends."""
     keep: tuple[str, ...] = ()
@@ -109,4 +112,11 @@ def setup_commands(settings: CloneSettings) -> tuple[CheckCommand, ...]:
     if settings.setup is None:
         return ()
     seconds = settings.setup_timeout_seconds
-    return (CheckCommand(name=SETUP, run=settings.setup, timeout_seconds=seconds),)
+    return (
+        CheckCommand(
+            name=SETUP,
+            run=settings.setup,
+            timeout_seconds=seconds,
+            sandbox=settings.setup_sandbox,
+        ),
+    )

@@ -6,6 +6,7 @@ values. Pure: the sections have been read and checked.
 
 import msgspec
 
+from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
@@ -23,6 +24,8 @@ EXECUTOR_KEYS: dict[str, Key] = {
     "stall_timeout_seconds": ("stall_timeout",),
     "api_timeout_seconds": ("api_timeout",),
     "home": ("home",),
+    "sandbox": ("sandbox",),
+    "network": ("network",),
     "retries": ("retries",),
 }
 """The field of ExecutorConfig, and its key below `agents.executors.<name>`."""
@@ -54,7 +57,16 @@ def merge_executor(
     origins = {
         (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }
-    return msgspec.structs.replace(default, **found), origins
+    merged = msgspec.structs.replace(default, **found)
+    if merged.is_sandboxed and "yolo_mode" not in found:
+        # The sandbox says what its agents may do; a CLI that asks would end their runs.
+        merged = msgspec.structs.replace(merged, yolo_mode=_has_yolo_mode(merged))
+    return merged, origins
+
+
+def _has_yolo_mode(executor: ExecutorConfig) -> bool:
+    setting = AGENT_CLIS[executor.type].settings.get("yolo_mode")
+    return setting is not None and not setting.idle
 
 
 def merge_worker(

@@ -19,7 +19,7 @@ from sow.schema.config import (
     SettingsSection,
     UserConfigFile,
 )
-from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, SandboxUse
 
 INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",
@@ -56,10 +56,41 @@ def check_executor(
             reason=f"does not fit type {kind}",
             remedy=f"Remove it. Only {with_home} can have a configuration folder for each session.",
         )
+    _check_sandbox(source, place, section, kind)
     for variable, value in (section.env or {}).items():
         reason = env_fault(variable, value)
         if reason:
             raise source.fault(*place, "env", variable, reason=reason)
+
+
+def _check_sandbox(
+    source: Source[UserConfigFile],
+    place: tuple[str, ...],
+    section: ExecutorSection,
+    kind: ExecutorType,
+) -> None:
+    """Raise InvalidConfiguration where there can be no sandbox, or nothing would come of a key."""
+    if section.sandbox is not SandboxUse.BWRAP:
+        if isinstance(section.network, NetworkUse):
+            reason = "has no effect without sandbox: bwrap"
+            raise source.fault(*place, "network", reason=reason, remedy="Remove it, or add that.")
+        return
+    if kind is not ExecutorType.COMMAND and AGENT_CLIS[kind].home is None:
+        fitting = [each for each, cli in AGENT_CLIS.items() if cli.home is not None]
+        raise source.fault(
+            *place,
+            "sandbox",
+            reason=f"does not fit type {kind}: its sessions cannot have a configuration folder of"
+            " their own, and that of the user is not in the sandbox",
+            remedy=f"Remove it. What fits is {_in_words([*fitting, ExecutorType.COMMAND])}.",
+        )
+    if section.home is HomeUse.SHARED:
+        raise source.fault(
+            *place,
+            "home",
+            reason="shared does not go with sandbox: bwrap, in which the user's folder is not",
+            remedy="Remove it: a sandbox implies per-session.",
+        )
 
 
 def _check_settings(

@@ -146,6 +146,8 @@ REMEDIES = {
     "stall_timeout": f"{_DURATION[:-1]}, or never.",
     "api_timeout": f"{_DURATION[:-1]}, or never.",
     "home": "Write shared or per-session.",
+    "sandbox": "Write none or bwrap.",
+    "network": "Write on or loopback.",
     "idle_exit": _DURATION,
     "keep_for": _DURATION,
     "setup_timeout": _DURATION,

@@ -64,7 +64,11 @@ KEYS: dict[str, Line] = {
 """An example of every other key of an executor, but for those of features."""
 
 CUSTOM = {"custom_args": KEYS["custom_args"]}
-OF_HOMES: dict[str, Line] = {"home": ("per-session", "or shared: whose configuration it has")}
+OF_HOMES: dict[str, Line] = {
+    "home": ("per-session", "or shared: whose configuration it has"),
+    "sandbox": ("bwrap", "It writes its own folder only; default: none"),
+    "network": ("loopback", "No network in its sandbox; default: on"),
+}
 """What fits an executor whose sessions can have a configuration of their own."""
 
 

@@ -26,6 +26,8 @@ from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.programs import fence_of
 from sow.executors.registry import is_installed, make_executor
 from sow.findings import Finding, Level
+from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.schema.executor_type import NetworkUse
 
 SECONDS = 15.0
 PLAIN = {"NO_COLOR": "1"}
@@ -222,8 +224,10 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
     except ExecutorBinaryNotFound as error:
         yield _absent(need, error)
         return
-    if AGENT_CLIS[executor.config.type].fences:
+    if AGENT_CLIS[executor.config.type].fences and not executor.config.is_sandboxed:
         yield _fence(need)
+    if executor.config.is_sandboxed:
+        yield _sandbox(need)
     if executor.config.stall_timeout_seconds == 0 and need.roles:
         yield _never_ended(executor)
     questions = AGENT_CLIS[executor.config.type].questions
@@ -236,7 +240,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
         refusal = refusal_of_sow(rule, executor.config, environ, cwd)
         if rule is not None and refusal and need.roles:
             yield _no_permission(executor, refusal, rule)
-        if AGENT_CLIS[executor.config.type].fence is Fence.NONE and need.roles:
+        has_fence = AGENT_CLIS[executor.config.type].fence is not Fence.NONE
+        if not has_fence and not executor.config.is_sandboxed and need.roles:
             yield _no_fence(executor)
 
 
@@ -260,6 +265,31 @@ def _fence(need: Need) -> Finding:
         text=f"{config.name}: what its agents may do is kept by {FENCES[kind]}: {why}",
         remedy="Let it run only where it may do what you may." if is_open else "",
         facts={"executor": config.name, "fence": kind},
+    )
+
+
+def _sandbox(need: Need) -> Finding:
+    """Say whether the sandbox of an executor can be made here, and what it does not hold back."""
+    config = need.executor.config
+    facts: dict[str, object] = {"executor": config.name, "sandbox": config.sandbox}
+    try:
+        program = usable(f"{config.name}")
+    except SandboxUnavailable as error:
+        return Finding(
+            check="sandbox",
+            level=need.fault_level,
+            text=f"{config.name}: sandbox: bwrap cannot be made here: {error.reason}. Its agents"
+            " are not started",
+            remedy=error.hint,
+            facts={**facts, "works": False},
+        )
+    network = "a loopback of its own" if config.network is NetworkUse.LOOPBACK else "the network"
+    return Finding(
+        check="sandbox",
+        level=Level.OK,
+        text=f"{config.name}: {program} works; its agents have their own folder, their session's"
+        f" home, their login and {network}",
+        facts={**facts, "works": True},
     )
 
 

@@ -81,3 +81,16 @@ class SessionLost(ExecutorError):
             "  - Restore the CLI's own session files, then resume again\n"
             f"  - `sow agent spawn {agent} {task_id} --fresh` to start over in the same folder",
         )
+
+
+class SandboxNotOpened(ExecutorError):
+    """A session of an executor with a sandbox is asked for on a terminal."""
+
+    def __init__(self, executor: str, task_id: str = "") -> None:
+        super().__init__(
+            f'executor "{executor}" has sandbox: bwrap, and sow opens no sandbox on a terminal',
+            hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.'
+            if task_id
+            else "`sow start --headless` runs it as a job. Or bind the role `orchestrator` to"
+            " another executor: `sow config edit`.",
+        )

@@ -27,6 +27,8 @@ def resumes(config: ExecutorConfig, cli: AgentCli) -> bool:
 def fence_of(config: ExecutorConfig) -> tuple[Fence, str]:
     """Return what holds an agent back, and what that means for it as a clause, if anything."""
     cli = AGENT_CLIS[config.type]
+    if config.is_sandboxed:
+        return Fence.SANDBOX, "bubblewrap"
     if config.yolo_mode:
         return Fence.NONE, "yolo_mode is on"
     if config.preset is None:

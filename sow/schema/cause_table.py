@@ -206,6 +206,15 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         remedy="Free the resource that the message names, or let the process that holds the lock"
         " finish. Then go on",
     ),
+    Cause.SANDBOX_FAILED: CauseFacts(
+        words="its sandbox could not be made",
+        blame=Blame.MACHINE,
+        retry=RetryRule.FAIL,
+        session=SessionRule.NOT_REACHED,
+        exit_code=ExitCode.EXECUTOR,
+        remedy="See what is missing: `sow doctor`. sow never runs such an agent without its"
+        " sandbox. Then go on",
+    ),
     Cause.FOLDER_UNUSABLE: CauseFacts(
         words="the files in .sow/run could not be used",
         blame=Blame.MACHINE,

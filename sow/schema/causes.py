@@ -25,6 +25,8 @@ class Cause(StrEnum):
     SETUP_FAILED = "setup_failed"
     SETUP_PREVENTED = "setup_prevented"
     """The same by a fault of the machine that passes: a lock, a full disk."""
+    SANDBOX_FAILED = "sandbox_failed"
+    """The sandbox could not be made, so nothing of the agent has run."""
     FOLDER_UNUSABLE = "folder_unusable"
     CONFIGURATION = "configuration"
     DENIED = "denied"

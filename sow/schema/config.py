@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from sow.schema.batch_policy import Accept
-from sow.schema.executor_type import ExecutorType, HomeUse, Preset
+from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, Preset, SandboxUse
 
 DURATION_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$(?!\n)"
 
@@ -73,6 +73,8 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     stall_timeout: DurationOrNever | UnsetType | None = UNSET
     api_timeout: DurationOrNever | UnsetType | None = UNSET
     home: HomeUse | UnsetType | None = UNSET
+    sandbox: SandboxUse | UnsetType | None = UNSET
+    network: NetworkUse | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     budget: BudgetSection | None = None
 
@@ -135,6 +137,7 @@ class ClonesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     copy: list[NonEmptyText] | UnsetType | None = UNSET
     setup: NonEmptyText | UnsetType | None = UNSET
     setup_timeout: Duration | UnsetType | None = UNSET
+    setup_sandbox: SandboxUse | UnsetType | None = UNSET
     commit: bool | UnsetType | None = UNSET
     keep: list[NonEmptyText] | UnsetType | None = UNSET
     merge_check: NonEmptyText | UnsetType | None = UNSET
@@ -198,6 +201,8 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     run: NonEmptyText
     timeout: Duration | UnsetType | None = UNSET
+    sandbox: SandboxUse | UnsetType | None = UNSET
+    network: NetworkUse | UnsetType | None = UNSET
 
 
 class ReviewRule(StrEnum):

@@ -6,7 +6,7 @@ value of `env` (those are read from the user's file when an attempt starts).
 
 import msgspec
 
-from sow.schema.executor_type import ExecutorType, HomeUse, Preset
+from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, Preset, SandboxUse
 
 QUIET_SECONDS = 20 * 60.0
 """How long an agent may give no sign of life before that is told."""
@@ -37,4 +37,13 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     needs it."""
     home: HomeUse | None = None
     """Whose configuration folder its sessions have; None: as its CLI needs it."""
+    sandbox: SandboxUse | None = None
+    """What fences its agents in; None: nothing."""
+    network: NetworkUse | None = None
+    """What their sandbox has of the network; None: all of it."""
     retries: int = 2
+
+    @property
+    def is_sandboxed(self) -> bool:
+        """Whether its agents run in a sandbox."""
+        return self.sandbox is SandboxUse.BWRAP

@@ -1,6 +1,6 @@
-"""The kinds of agent CLI, and whose configuration their sessions have.
+"""The kinds of agent CLI, whose configuration their sessions have, and what fences them in.
 
-Apart from the configuration: each job on record names both.
+Apart from the configuration: each job on record names these.
 """
 
 from enum import StrEnum
@@ -44,6 +44,24 @@ class Preset(StrEnum):
     COPILOT = "copilot"
     CLAUDE = "claude"
     CODEX = "codex"
+
+
+class SandboxUse(StrEnum):
+    """What fences the agents of an executor, or a check, off from the machine."""
+
+    NONE = "none"
+    """They may do what their user may, as far as their CLI lets them."""
+    BWRAP = "bwrap"
+    """bubblewrap: they see and write only what is theirs (`sow.sandbox`)."""
+
+
+class NetworkUse(StrEnum):
+    """What a sandbox has of the network."""
+
+    ON = "on"
+    """All of the machine's."""
+    LOOPBACK = "loopback"
+    """A loopback of its own, on which nobody else listens."""
 
 
 class HomeUse(StrEnum):

@@ -17,6 +17,7 @@ from sow.errors import ConfigurationError, StateError
 from sow.files import NotAFile, locked_folder, read_regular, write_atomically
 from sow.paths import Workspace, display_path, user_config_path
 from sow.schema.config import CheckSection, RepositoryConfigFile
+from sow.schema.executor_type import NetworkUse, SandboxUse
 
 FILE = "trust.json"
 FILE_LIMIT = 1 << 22
@@ -28,6 +29,8 @@ class CommandLine(NamedTuple):
 
     key: str
     run: str
+    fence: str = ""
+    """The sandbox that it runs in, in words; without it, it could do more than was accepted."""
 
 
 def command_lines(content: RepositoryConfigFile) -> tuple[CommandLine, ...]:
@@ -35,19 +38,30 @@ def command_lines(content: RepositoryConfigFile) -> tuple[CommandLine, ...]:
     found = []
     clones = content.clones
     if clones is not None and isinstance(clones.setup, str):
-        found.append(CommandLine("clones.setup", clones.setup))
+        fence = _fence(clones.setup_sandbox, None)
+        found.append(CommandLine("clones.setup", clones.setup, fence))
     for name, value in (content.checks or {}).items():
-        run = value.run if isinstance(value, CheckSection) else value
-        if isinstance(run, str):
-            found.append(CommandLine(f"checks.{name}", run))
+        if isinstance(value, CheckSection):
+            fence = _fence(value.sandbox, value.network)
+            found.append(CommandLine(f"checks.{name}", value.run, fence))
+        elif isinstance(value, str):
+            found.append(CommandLine(f"checks.{name}", value))
     return tuple(sorted(found))
+
+
+def _fence(sandbox: object, network: object) -> str:
+    """Return the sandbox of a command line in words; nothing where it has none."""
+    if sandbox is not SandboxUse.BWRAP:
+        return ""
+    return f"sandbox: {sandbox}, network: {network or NetworkUse.ON}"
 
 
 def text_of(lines: tuple[CommandLine, ...]) -> str:
     """Return the one text that stands for these command lines; empty where there are none."""
     if not lines:
         return ""
-    return json.dumps([list(line) for line in lines], ensure_ascii=False, separators=(",", ":"))
+    parts = [[part for part in line if part] for line in lines]
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
 class TrustFile(msgspec.Struct, frozen=True, kw_only=True):

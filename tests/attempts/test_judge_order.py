@@ -10,7 +10,9 @@ from sow.attempts.judge import Evidence, judge, report_of
 from sow.errors import StateError
 from sow.executors.base import Ending, Observation, Verdict
 from sow.ids import JobId
-from sow.schema.job import Cause, Verb
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType, SandboxUse
+from sow.schema.job import Cause, Job, Verb
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.state.transitions import NO_REPORTS
@@ -108,3 +110,38 @@ def test_a_verdict_of_another_queues_job_of_that_number_is_no_report() -> None:
     assert report_of(own, task) == "its verdict is accepted"
     assert report_of(other, task) is None
     assert given_by(task, make_job(id=JobId(7))) is None, "an author gives none"
+
+
+FENCED = make_job(
+    executor=ExecutorConfig(name="x", type=ExecutorType.COMMAND, sandbox=SandboxUse.BWRAP)
+)
+BWRAPS = "bwrap: Can't find source path /clone: No such file or directory"
+
+
+def sandboxed(ending: Ending, seen: Observation | None = None, job: Job = FENCED) -> Verdict:
+    evidence = Evidence(job=job, task=make_task(), ending=ending, seen=seen or Observation())
+    return judge(evidence, Classifier())  # type: ignore[arg-type] # as above
+
+
+def test_a_sandbox_that_could_not_be_made_is_no_fault_of_the_agents() -> None:
+    """What made the clone before it may have left words of its own."""
+    ending = Ending(code=1, signal=None, stderr_tail=f"Note: x\n{BWRAPS}\n", output_tail="")
+    assert sandboxed(ending) == Verdict(Cause.SANDBOX_FAILED, BWRAPS)
+
+
+@pytest.mark.parametrize(
+    ("ending", "seen", "job"),
+    [
+        (Ending(2, None, BWRAPS, ""), Observation(), FENCED),
+        (Ending(None, 9, BWRAPS, ""), Observation(), FENCED),
+        (Ending(1, None, f"{BWRAPS}\nTraceback", ""), Observation(), FENCED),
+        (Ending(1, None, BWRAPS, "It spoke.\n"), Observation(), FENCED),
+        (Ending(1, None, BWRAPS, ""), Observation(tool_uses=1), FENCED),
+        (Ending(1, None, BWRAPS, ""), Observation(), make_job()),
+    ],
+    ids=["code", "signal", "more words", "output", "tools", "no sandbox"],
+)
+def test_an_agent_that_has_run_is_judged_by_its_own_ending(
+    ending: Ending, seen: Observation, job: Job
+) -> None:
+    assert sandboxed(ending, seen, job).cause is Cause.CRASHED

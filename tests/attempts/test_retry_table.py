@@ -114,6 +114,7 @@ def test_remedies_of_different_kinds_do_not_spend_each_other() -> None:
         Cause.BAD_MODEL,
         Cause.BAD_FLAGS,
         Cause.MISSING_BINARY,
+        Cause.SANDBOX_FAILED,
         Cause.FOLDER_UNUSABLE,
         Cause.CONFIGURATION,
         Cause.DENIED,

@@ -12,9 +12,11 @@ from sow.calls.caller import WaitsForItself
 from sow.calls.idempotency import TaskHasJob
 from sow.calls.job_end import is_deserted, release
 from sow.calls.open import open_session
+from sow.calls.start import prepare_opening
 from sow.executors.executor_errors import (
     ExecutorBinaryNotFound,
     OpeningNotSupported,
+    SandboxNotOpened,
     SessionMissing,
 )
 from sow.ids import TaskId
@@ -125,6 +127,16 @@ def test_a_cli_without_a_terminal_mode_is_not_opened(desk: Desk) -> None:
     desk.task(status=TaskStatus.PAUSED)
     with pytest.raises(OpeningNotSupported):
         open_it(desk)
+
+
+def test_a_session_of_a_sandbox_is_not_opened_outside_of_it(paused: Desk) -> None:
+    """Its CLI would run here with a configuration that the agent could write."""
+    paused.configure({"agents": {"executors": {"claude-code": {"sandbox": "bwrap"}}}})
+    with pytest.raises(SandboxNotOpened):
+        open_it(paused)
+    with pytest.raises(SandboxNotOpened, match="opens no sandbox on a terminal"):
+        prepare_opening(paused.caller, paused.config, "", "A goal")
+    assert jobs.newest_id(paused.database) == 0
 
 
 def test_a_program_that_is_not_there_holds_nothing(paused: Desk) -> None:

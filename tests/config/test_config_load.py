@@ -20,7 +20,7 @@ from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.errors import ExecutorError
-from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, SandboxUse
 
 
 @pytest.mark.parametrize(
@@ -368,3 +368,42 @@ def test_begun_sessions_are_handed_over_where_the_user_says_so(load, word, hands
     assert configuration.origin("agents", "fallback_resume").label == (
         "from config file" if word else "default"
     )
+
+
+SANDBOXED = """
+agents:
+  executors:
+    claude-code: {sandbox: bwrap}
+    codex: {sandbox: bwrap, settings: {yolo_mode: false}}
+    mine: {type: command, settings: {command: [x]}, sandbox: bwrap, network: loopback}
+    opencode: {sandbox: none}
+"""
+
+
+def test_a_sandbox_lets_its_agents_do_what_they_can(load):
+    """Unless the file says otherwise, and where there is such a setting."""
+    executors = load(SANDBOXED).executors
+    chosen = ("claude-code", "codex", "mine", "opencode", "gemini")
+    assert [executors[name].is_sandboxed for name in chosen] == [True, True, True, False, False]
+    assert [executors[name].yolo_mode for name in chosen] == [True, False, False, False, False]
+    assert executors["mine"].network is NetworkUse.LOOPBACK
+    assert executors["claude-code"].network is None
+
+
+def test_a_check_and_a_setup_can_have_one(load):
+    text = """
+clones: {setup: npm ci, setup_sandbox: bwrap}
+checks:
+  unit: {run: make test, sandbox: bwrap, network: loopback}
+  lint: {run: make lint, sandbox: none}
+"""
+    configuration = load(repository=text)
+    unit, lint = configuration.checks.commands.values()
+    assert (unit.is_sandboxed, unit.network) == (True, NetworkUse.LOOPBACK)
+    assert not lint.is_sandboxed
+    assert configuration.clones.setup_sandbox is SandboxUse.BWRAP
+
+
+def test_a_checks_network_has_no_effect_without_its_sandbox(load):
+    with pytest.raises(InvalidConfiguration, match="no effect without sandbox: bwrap"):
+        load(repository="checks: {unit: {run: make test, network: loopback}}")

@@ -30,6 +30,7 @@ def test_a_failed_job_exits_1_save_for_the_causes_with_a_code_of_their_own(cause
         Cause.MERGE_CONFLICT: ExitCode.STATE,
         Cause.MERGE_REFUSED: ExitCode.STATE,
         Cause.FOLDER_UNUSABLE: ExitCode.QUEUE,
+        Cause.SANDBOX_FAILED: ExitCode.EXECUTOR,
         Cause.CONFIGURATION: ExitCode.CONFIGURATION,
         Cause.MISSING_BINARY: ExitCode.EXECUTOR,
         Cause.SESSION_UNKNOWN: ExitCode.EXECUTOR,

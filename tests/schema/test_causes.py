@@ -106,7 +106,7 @@ def test_the_endings_that_show_something_of_the_session() -> None:
         Cause.CLOSED,
     } == GOOD_ORDER
     refused = {Cause.SESSION_IN_USE, Cause.SESSION_UNKNOWN, Cause.MISSING_BINARY, Cause.BAD_FLAGS}
-    refused |= {Cause.SETUP_FAILED, Cause.SETUP_PREVENTED}
+    refused |= {Cause.SETUP_FAILED, Cause.SETUP_PREVENTED, Cause.SANDBOX_FAILED}
     steps = {Cause.PASSED, Cause.CHECK_FAILED, Cause.MERGE_CONFLICT, Cause.MERGE_REFUSED}
     steps |= {Cause.PREVENTED}
     assert refused | steps | {Cause.CONFIGURATION, Cause.FOLDER_UNUSABLE} == WITHOUT_AGENT

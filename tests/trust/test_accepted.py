@@ -57,12 +57,52 @@ def needing(workspace: Workspace, environ: dict[str, str], *keys: str) -> None:
 
 
 def test_the_command_lines_of_a_repository(workspace: Workspace) -> None:
-    assert lines_of(workspace) == (("checks.lint", "make lint"), ("checks.unit", "make test"))
+    lint, unit = CommandLine("checks.lint", "make lint"), CommandLine("checks.unit", "make test")
+    assert lines_of(workspace) == (lint, unit)
 
 
 def test_what_sets_up_a_clone_is_one_of_them(tmp_path: Path) -> None:
     workspace = make(tmp_path / "repo", "clones: {setup: npm ci, merge_check: unit}")
-    assert lines_of(workspace) == (("clones.setup", "npm ci"),)
+    assert lines_of(workspace) == (CommandLine("clones.setup", "npm ci"),)
+
+
+FENCED = "{run: make test, sandbox: bwrap}"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "now"),
+    [
+        (FENCED, "make test"),
+        (FENCED, "{run: make test, sandbox: none}"),
+        (FENCED, "'make test  (sandbox: bwrap, network: on)'"),
+        ("{run: make test, sandbox: bwrap, network: loopback}", FENCED),
+        ("make test", FENCED),
+    ],
+)
+def test_a_command_line_is_accepted_with_its_sandbox(
+    tmp_path: Path, environ: dict[str, str], accepted: str, now: str
+) -> None:
+    workspace = make(tmp_path / "repo", f"checks: {{unit: {accepted}}}")
+    accept_all(workspace, environ)
+    refuse(workspace, environ)
+    make(tmp_path / "repo", f"checks: {{unit: {now}}}")
+    with pytest.raises(NotTrusted):
+        refuse(workspace, environ)
+
+
+def test_the_sandbox_of_a_setup_is_accepted_with_it(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    workspace = make(tmp_path / "repo", "clones: {setup: npm ci, setup_sandbox: bwrap}")
+    accept_all(workspace, environ)
+    make(tmp_path / "repo", "clones: {setup: npm ci}")
+    with pytest.raises(NotTrusted):
+        refuse(workspace, environ)
+
+
+def test_one_without_a_sandbox_stays_accepted_by_a_newer_sow() -> None:
+    """Its text is what older versions have kept a hash of."""
+    assert text_of((CommandLine("checks.unit", "make test"),)) == '[["checks.unit","make test"]]'
 
 
 def test_nothing_runs_before_it_is_accepted(workspace: Workspace, environ: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from sow.attempts.retry import Next
 from sow.executors.base import Executor, Verdict
 from sow.ids import AttemptId
 from sow.paths import AttemptPaths
+from sow.sandbox.machine import Wanted
 from sow.schema.job import Attempt, Job, Lease, Verb
 from sow.schema.task import Task
 from worker.context import WorkerContext
@@ -42,6 +43,8 @@ class Prepared:
     session_id: str | None = None
     wrapper: Sequence[str] = ()
     """A program of ours that does something first, and then becomes `argv`; empty for none."""
+    sandbox: Wanted | None = None
+    """What it is to see of this machine; None without a sandbox."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What else lies in the attempt's folder, by name."""
     executor: Executor | None = None

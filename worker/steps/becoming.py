@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow import env_vars
-from sow.config.clones import CloneSettings
+from sow.config.clones import CloneSettings, setup_commands
 from sow.config.units import write_duration
 from sow.environment import caller_environment
 from sow.errors import SowError
@@ -25,6 +25,7 @@ from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from worker.kinds.check.program import last_lines
 from worker.steps.command_line import Runner
+from worker.steps.line_sandbox import Seat, fence_of_line
 from worker.steps.result_file import failure_result, leave_result
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -65,8 +66,12 @@ def result_of(error: SowError | OSError | MemoryError) -> StepResult:
     return failure_result(error, passing=Cause.SETUP_PREVENTED, lasting=Cause.SETUP_FAILED)
 
 
-def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None) -> None:
+def set_up(
+    settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None, seat: Seat
+) -> None:
     """Run `clones.setup` in the clone whose workspace's root is `root`. Raises SowError.
+
+    `seat` says what it sees in its sandbox, if it has one.
 
     It is the repository's, which agents may edit: to `sow` it has no rights.
     """
@@ -77,7 +82,9 @@ def set_up(settings: CloneSettings, paths: AttemptPaths, root: Path, packages: s
     os.chdir(root)
     runner = Runner(str(paths.folder), packages)
     try:
-        ended = runner.run(line, paths.setup_log, seconds=seconds)
+        (command,) = setup_commands(settings)
+        fence = fence_of_line(command, seat)
+        ended = runner.run(line, paths.setup_log, seconds=seconds, fence=fence)
     finally:
         runner.close()
         os.environ[env_vars.AGENT] = agent

@@ -8,6 +8,7 @@ on beside the next. It is ended itself by whoever ends its own tree.
 import os
 import signal
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from sow import env_vars
 from sow.environment import caller_environment
 from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, receive, wait_for_signal
 from worker.supervisor.own_processes import OwnProcesses, load_tree
+from worker.supervisor.sandboxed import agents_status
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
 SHELL = "/bin/sh"
@@ -40,13 +42,18 @@ class Runner:
         attempt = os.environ.get(env_vars.ATTEMPT_ID, "")
         self._own_processes = OwnProcesses(folder, tree, attempt)
 
-    def run(self, line: str, log: Path, *, seconds: float) -> Ended:
-        """Run a command line, at most `seconds`; what it has left running is ended with it."""
+    def run(self, line: str, log: Path, *, seconds: float, fence: "Fence | None" = None) -> Ended:
+        """Run a command line, at most `seconds`; what it has left running is ended with it.
+
+        `fence` returns the argv of one in its sandbox. Raises what that raises.
+        """
+        argv = shell_argv(line) if fence is None else fence(shell_argv(line))
+        self._own_processes.in_sandbox = fence is not None
         begun = time.monotonic()
         anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         output = os.open(log, anew, 0o600)
         try:
-            pid = start_shell(line, stdin=None, output=output)
+            pid = start_shell(argv, stdin=None, output=output)
         finally:
             os.close(output)
         return self.follow(pid, begun, seconds=seconds)
@@ -63,9 +70,10 @@ class Runner:
             timed_out = not self._await_end(agent, begun + seconds)
         finally:
             signal.signal(signal.SIGINT, handler)
-        end_tree(agent, self._own_processes, LEFTOVER_GRACES)
+        own = self._own_processes
+        end_tree(agent, own, LEFTOVER_GRACES)
         took = time.monotonic() - begun
-        status = agent.status
+        status = agents_status(agent.status) if own.in_sandbox else agent.status
         if timed_out or status is None:
             return Ended(None, None, timed_out=True, seconds=took)
         if os.WIFSIGNALED(status):
@@ -92,12 +100,21 @@ class Runner:
             self._own_processes.remember()
 
 
-def start_shell(line: str, *, stdin: int | None, output: int) -> int:
+Fence = Callable[[Sequence[str]], Sequence[str]]
+"""Returns the argv that runs another one in a sandbox."""
+
+
+def shell_argv(line: str) -> tuple[str, ...]:
+    """Return the argv that runs a command line."""
+    return (SHELL, "-c", line)
+
+
+def start_shell(argv: Sequence[str], *, stdin: int | None, output: int) -> int:
     """Start a shell on open files, or on no input, and return its pid. Raises OSError."""
     silence = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     return os.posix_spawn(
-        SHELL,
-        [SHELL, "-c", line],
+        argv[0],
+        list(argv),
         caller_environment(os.environ),
         file_actions=[
             silence if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),

@@ -32,6 +32,8 @@ class CheckOrders(msgspec.Struct, frozen=True, kw_only=True):
     """The task's clone, where they run in it."""
     commands: tuple[CheckCommand, ...]
     base: BaseOrders | None = None
+    root: str = ""
+    """The root of the workspace."""
     whole: str = ""
     """The workspace, where the check is one of the project as a whole."""
     packages: str | None = None

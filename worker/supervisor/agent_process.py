@@ -45,8 +45,13 @@ def wait_for_signal(signals: "frozenset[signal.Signals]", seconds: float | None)
 class Agent:
     """The agent's process: its pid, then how it ended."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, counts_all: bool = False) -> None:
+        """`counts_all`: what it uses is that of all children that we collect.
+
+        bubblewrap ends before it has collected the process in which its agent was (measured).
+        """
         self.pid = pid
+        self.counts_all = counts_all
         self.status: int | None = None
         self.cpu_seconds = 0.0
         self.peak_memory = 0
@@ -63,5 +68,6 @@ class Agent:
                 return True
             if pid == self.pid:
                 self.status = status
-                self.cpu_seconds = usage.ru_utime + usage.ru_stime
-                self.peak_memory = usage.ru_maxrss
+            if pid == self.pid or self.counts_all:
+                self.cpu_seconds += usage.ru_utime + usage.ru_stime
+                self.peak_memory = max(self.peak_memory, usage.ru_maxrss)

@@ -43,7 +43,11 @@ class Left:
 class OwnProcesses:
     """The processes below one supervisor, this one."""
 
-    def __init__(self, folder: str, tree: "ModuleType", attempt_id: str) -> None:
+    def __init__(
+        self, folder: str, tree: "ModuleType", attempt_id: str, *, in_sandbox: bool = False
+    ) -> None:
+        self.in_sandbox = in_sandbox
+        """Whether bubblewrap is between us and the agent."""
         self.tree = tree
         self.folder = folder
         self.attempt_id = attempt_id

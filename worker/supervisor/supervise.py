@@ -34,6 +34,7 @@ from worker.supervisor.exit_file import (
 from worker.supervisor.foreign_processes import read_small
 from worker.supervisor.instructions import Orders, await_orders
 from worker.supervisor.own_processes import OwnProcesses
+from worker.supervisor.sandboxed import agents_status, is_in_sandbox
 from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
@@ -105,7 +106,7 @@ def main(tree: "ModuleType", start: "Start" = start_agent) -> int:
     if was_begun(folder, attempt):
         sys.stderr.write("this attempt ran before; nothing is started\n")
         return 1
-    own = OwnProcesses(folder, tree, attempt)
+    own = OwnProcesses(folder, tree, attempt, in_sandbox=is_in_sandbox(orders.environ))
     supervise(folder, orders, argv, own, lock, fence, attempt, start)
     os.close(lock)
     return 0
@@ -150,7 +151,8 @@ def supervise(
     started_at = time.time()
     try:
         os.chdir(orders.cwd)
-        agent = Agent(start_when_possible(start, folder, argv, orders.environ))
+        pid = start_when_possible(start, folder, argv, orders.environ)
+        agent = Agent(pid, counts_all=own.in_sandbox)
     except OSError as error:
         failure = failure_of(folder, argv, error, started_at)
         put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
@@ -161,7 +163,8 @@ def supervise(
     by_request = wait_for_end(agent, own)
     ended_at = time.time()
     end_tree(agent, own, LEFTOVER_GRACES)
-    record = exit_of(agent.status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
+    status = agents_status(agent.status) if own.in_sandbox else agent.status
+    record = exit_of(status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
     times = {"started_at": started_at, "ended_at": ended_at}
     put_in_place(folder, "exit.json", {KEY: attempt, **record, **times}, lock)
 

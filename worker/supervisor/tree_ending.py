@@ -9,6 +9,7 @@ import time
 
 from worker.supervisor.agent_process import CHILD_ENDED, Agent, wait_for_signal
 from worker.supervisor.exit_file import say
+from worker.supervisor.sandboxed import keepers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def end_tree(agent: Agent, own: "OwnProcesses", graces: Graces) -> None:
         elif signum == signal.SIGKILL:
             kill_all(agent, own, grace)
         else:
-            send(signum, left.targets)
+            send(signum, without_keepers(agent, own, left.targets))
             await_none(agent, own, grace)
 
 
@@ -64,13 +65,30 @@ def what_is_left(agent: Agent, own: "OwnProcesses") -> "Left | None":
 def interrupt(agent: Agent, own: "OwnProcesses", left: "Left", grace: float) -> None:
     """Do as a terminal does on ^C, and wait for the agent: its CLI ends its own tools."""
     deadline = time.monotonic() + grace
-    group = {pid: process for pid, process in left.targets.items() if process.group == agent.pid}
+    keepers = keepers_of(agent.pid, left.targets) if own.in_sandbox else None
+    leader = agent.pid if keepers is None else keepers.group
+    kept = frozenset() if keepers is None else keepers.pids
+    group = {
+        pid: process
+        for pid, process in left.targets.items()
+        if process.group == leader and pid not in kept
+    }
     send(signal.SIGINT, group)
     while agent.status is None and (seconds := deadline - time.monotonic()) > 0:
         pause = own.seconds_to_next_look()
         wait_for_signal(CHILD_ENDED, seconds if pause is None else min(pause, seconds))
         own.remember()
         agent.reap()
+
+
+def without_keepers(
+    agent: Agent, own: "OwnProcesses", targets: "dict[int, Stat]"
+) -> "dict[int, Stat]":
+    """Return whom a kind signal is for: not bubblewrap, which would take the agent along."""
+    keepers = keepers_of(agent.pid, targets) if own.in_sandbox else None
+    if keepers is None:
+        return targets
+    return {pid: process for pid, process in targets.items() if pid not in keepers.pids}
 
 
 def await_none(agent: Agent, own: "OwnProcesses", grace: float) -> None:

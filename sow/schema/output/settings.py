@@ -72,6 +72,7 @@ class TrustedLine(msgspec.Struct, frozen=True, kw_only=True):
 
     key: Annotated[str, about("its key in .sow/config.yaml")]
     run: Annotated[str, about("the command line")]
+    fence: Annotated[str, about("the sandbox that it runs in; empty without one")] = ""
 
 
 class Trusted(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,13 @@ from sow.schema.project import ProjectCheck
 from sow.schema.step_result import StepResult
 from sow.state.lifecycle import record_check
 from worker.context import WorkerContext, tell
-from worker.kinds.step import Place, StepKind, is_text, refuse_untrusted_commands
+from worker.kinds.step import (
+    Place,
+    StepKind,
+    is_text,
+    refuse_untrusted_commands,
+    refuse_without_sandbox,
+)
 from worker.steps.judged import ClonePlace
 from worker.steps.program_input import BaseOrders, CheckOrders
 
@@ -45,6 +51,7 @@ class CheckKind(StepKind):
         refuse_untrusted_commands(context, job, source)
         packages = process_facts.packages()
         commands = tuple(checks.commands[name] for name in meant)
+        refuse_without_sandbox(commands)
         base = _base_of(context, job, source)
         return CheckOrders(
             folder=str(paths.folder),
@@ -52,6 +59,7 @@ class CheckKind(StepKind):
             clone=_with_copied(place.clone, source.content),
             commands=(*setup_commands(clone_settings(source)[0]), *commands) if base else commands,
             base=base,
+            root=str(context.workspace.root),
             whole="" if job.task_id else str(context.workspace.root),
             packages=str(packages) if packages is not None else None,
         )

@@ -13,7 +13,12 @@ from sow.schema.job import Job
 from sow.schema.job_terms import MergeTerms
 from sow.state.tasks import read_task
 from worker.context import WorkerContext
-from worker.kinds.step import Place, StepKind, refuse_untrusted_commands
+from worker.kinds.step import (
+    Place,
+    StepKind,
+    refuse_untrusted_commands,
+    refuse_without_sandbox,
+)
 from worker.steps.program_input import MergeOrders
 
 
@@ -31,6 +36,7 @@ class MergeKind(StepKind):
         commands = merge_commands(source, settings, path)
         if commands:
             refuse_untrusted_commands(context, job, source)
+            refuse_without_sandbox(commands)
         packages = process_facts.packages()
         return MergeOrders(
             folder=str(paths.folder),

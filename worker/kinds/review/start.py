@@ -13,17 +13,19 @@ from msgspec import UNSET
 
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import since_left
-from sow.attempts.launch import environment_of, task_folder
+from sow.attempts.launch import environment_of, executor_variables, task_folder
 from sow.attempts.plan import begins
+from sow.attempts.references import readable_references
 from sow.attempts.review import as_session, launch_review, plan_review, with_own_session
 from sow.attempts.review_brief import brief_of
+from sow.attempts.sandbox import sandbox_of_agent
 from sow.attempts.session_command import create_session
 from sow.attempts.sessions import lacks_session
 from sow.clones.main_checkout import main_checkout
 from sow.clones.throw_away_clone import review_place
 from sow.config.checks import read_repository
 from sow.config.clones import CloneSettings, clone_settings
-from sow.environment import own_process
+from sow.environment import agent_environment, own_process
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import AttemptId, TaskId
@@ -50,11 +52,16 @@ class Seat(NamedTuple):
 
     folder: Path
     """What it works in; a throw-away clone need not be there yet."""
-    is_apart: bool
-    """Whether that is a throw-away clone."""
+    top: Path | None
+    """The throw-away clone that it is a part of; None without one."""
     brief: ReviewBrief
     orders: ReviewOrders
     """What is to be done before it can start."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the reviewer works in a throw-away clone."""
+        return self.top is not None
 
 
 def prepare_review(
@@ -90,7 +97,7 @@ def prepare_review(
 
     prepare_home(context, job, launch, anew=begins(plan))
     if AGENT_CLIS[executor.config.type].warm_up is not None:
-        warm_home(context, job, launch)
+        warm_home(context, job, launch, anew=begins(plan))
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(
@@ -109,6 +116,15 @@ def prepare_review(
         state_file=folder / "state.yaml",
         session_id=plan.session.id if plan.session else None,
         wrapper=own_process("worker.steps", "review", str(paths.clone_orders)),
+        sandbox=sandbox_of_agent(
+            context.workspace,
+            executor.config,
+            launch,
+            {**agent_environment(context.environ), **executor_variables(job, context.environ)},
+            clone=seat.top,
+            readable=readable_references(context.workspace, task),
+            borrows=True,
+        ),
         files={
             **{name: text.encode() for name, text in launch.files.items()},
             paths.clone_orders.name: msgspec.json.encode(seat.orders),
@@ -154,7 +170,7 @@ def _seat(
     brief = brief_of(context.workspace, job, task, executor)
     if brief.commit is None:
         orders = _orders(context, job, paths, CloneSettings(), is_first=is_first)
-        return Seat(context.workspace.root / job.cwd, False, brief, orders)
+        return Seat(context.workspace.root / job.cwd, None, brief, orders)
     source = read_repository(context.workspace.repository_config)
     settings, _ = clone_settings(source)
     place = review_place(main_checkout(context.workspace, settings).place(task), job.id)
@@ -164,7 +180,7 @@ def _seat(
     in_background(lambda: sweep_reviews_of(context, place.path.parent))
     orders = _orders(context, job, paths, settings, is_first=is_first)
     orders = msgspec.structs.replace(orders, commit=brief.commit, without=tuple(brief.left_out))
-    return Seat(place.root, True, brief, orders)
+    return Seat(place.root, place.path, brief, orders)
 
 
 def _orders(

@@ -23,11 +23,13 @@ from sow.attempts.launch import (
     folder_of,
     launch_of,
     location_for,
+    readable_to,
     task_folder,
 )
 from sow.attempts.plan import begins, plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
 from sow.attempts.retry import Next
+from sow.attempts.sandbox import sandbox_of_agent
 from sow.attempts.session_command import create_session
 from sow.attempts.sessions import lacks_session, lost_attempts
 from sow.clock import format_time
@@ -70,6 +72,7 @@ from worker.task_state import change_under_lease, mark_again, session_fields_of
 class CloneOfAttempt:
     """The clone of one attempt."""
 
+    top: Path
     root: Path
     """What stands for the workspace's root in it."""
     brief: CloneBrief
@@ -105,7 +108,9 @@ def clone_of_attempt(
     place = main.place(task)
     brief = brief_of_clone(place, main.settings)
     if _is_ready(place, task):
-        return CloneOfAttempt(place.root, brief, None)  # whatever the settings say by now
+        return CloneOfAttempt(
+            place.path, place.root, brief, None
+        )  # whatever the settings say by now
     source = read_repository(context.workspace.repository_config)
     settings, _ = clone_settings(source)
     if settings.setup is not None:
@@ -126,7 +131,7 @@ def clone_of_attempt(
         is_begun=task.session_started and task.clone is not UNSET,
         packages=str(packages) if packages is not None else None,
     )
-    return CloneOfAttempt(place.root, brief, orders)
+    return CloneOfAttempt(place.path, place.root, brief, orders)
 
 
 def _is_ready(place: Place, task: Task) -> bool:
@@ -273,6 +278,7 @@ class WorkKind(AgentKind):
             is_untold=is_untold(job, earlier),
         )
         inherited = agent_environment(context.environ)
+        users = {**inherited, **executor_variables(job, context.environ)}
         launch = launch_of(
             context.workspace,
             job,
@@ -281,12 +287,12 @@ class WorkKind(AgentKind):
             executor,
             paths.prompt,
             clone=root,
-            environ={**inherited, **executor_variables(job, context.environ)},
+            environ=users,
         )
 
         prepare_home(context, job, launch, anew=begins(plan))
         if AGENT_CLIS[executor.config.type].warm_up is not None:
-            warm_home(context, job, launch)
+            warm_home(context, job, launch, anew=begins(plan))
 
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
@@ -306,6 +312,14 @@ class WorkKind(AgentKind):
             state_file=folder / "state.yaml",
             session_id=plan.session.id if plan.session else None,
             wrapper=clone.wrapper(paths) if clone is not None else (),
+            sandbox=sandbox_of_agent(
+                context.workspace,
+                executor.config,
+                launch,
+                users,
+                clone=clone.top if clone is not None else None,
+                readable=readable_to(context.workspace, task, is_apart=clone is not None),
+            ),
             files={
                 **{name: text.encode() for name, text in launch.files.items()},
                 **(clone.files(paths) if clone is not None else {}),

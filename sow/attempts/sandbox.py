@@ -1,0 +1,76 @@
+"""What the sandbox of an agent shows besides its folder: its session's home, its login, references.
+
+Owns that choice, and the argv of an agent in its sandbox. What a sandbox hides and how it is made
+is `sow.sandbox`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from sow import env_vars
+from sow.attempts.homes import folder_in, home_of
+from sow.executors.base import Launch
+from sow.paths import Workspace
+from sow.sandbox.fenced import fenced_argv
+from sow.sandbox.machine import Wanted
+from sow.sandbox.seat import seat_in_clone, seat_in_root, with_parts
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import NetworkUse, SandboxUse
+
+
+def sandbox_of_agent(
+    workspace: Workspace,
+    executor: ExecutorConfig,
+    launch: Launch,
+    environ: Mapping[str, str],
+    *,
+    clone: Path | None,
+    readable: Iterable[Path],
+    borrows: bool = False,
+) -> Wanted | None:
+    """Return what an agent is to see; None for an executor without a sandbox.
+
+    `clone` is the top of the clone that it works in, `readable` are the folders that it is given to
+    read. `environ` is the user's, by which the login is found. `borrows` is as for `seat_in_clone`.
+    """
+    if not executor.is_sandboxed:
+        return None
+    if clone is None:
+        seat = seat_in_root(workspace, launch.cwd)
+    else:
+        seat = seat_in_clone(workspace, clone, launch.cwd, borrows=borrows)
+    seat = replace(seat, has_network=executor.network is not NetworkUse.LOOPBACK)
+    return with_parts(
+        seat,
+        readable=tuple(map(str, readable)),
+        writable=() if launch.home is None else (str(launch.home),),
+        optional=tuple(map(str, logins_of(executor, environ))),
+    )
+
+
+def logins_of(executor: ExecutorConfig, environ: Mapping[str, str]) -> list[Path]:
+    """Return the user's files to which a session's home has links, as far as they are there.
+
+    Its CLI may renew a login, so they are writable: a read-only one would be lost by that.
+    """
+    home = home_of(executor)
+    parts = home.parts if home is not None else ()
+    found = [folder_in(part, environ) / name for part in parts for name in part.linked]
+    return [path for path in found if path.is_file()]
+
+
+def in_sandbox(
+    name: str, wanted: Wanted, argv: Sequence[str], environ: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the argv of an agent in its sandbox, and its environment.
+
+    `name` is its executor's. `argv[0]` is a path. Raises SandboxUnavailable, TooWide.
+    """
+    seen = with_parts(wanted, programs=(os.path.abspath(argv[0]),))  # noqa: PTH100 - links count
+    if socket := environ.get(env_vars.REPORT_SOCKET):
+        seen = with_parts(seen, writable=(os.path.dirname(socket),))  # noqa: PTH120
+    inside = {**environ, env_vars.SANDBOX: SandboxUse.BWRAP.value}
+    return fenced_argv(f"executor {name}", seen, argv, inside), inside

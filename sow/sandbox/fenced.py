@@ -1,0 +1,26 @@
+"""The argv of a process in its sandbox, from what it wants to see on this machine.
+
+Owns the one order: bubblewrap is there, the folder may be written, then the argv. The variables
+that lead to what is hidden are taken away inside.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from sow.sandbox.machine import Wanted, inside_words, view_of_machine
+from sow.sandbox.probe import usable
+from sow.sandbox.seat import checked_seat
+from sow.sandbox.view import bwrap_argv
+
+
+def fenced_argv(
+    whose: str, wanted: Wanted, argv: Sequence[str], environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the argv that runs `argv` in a sandbox.
+
+    `whose` names what asks for it, `environ` is the process's environment. Raises
+    SandboxUnavailable, TooWide.
+    """
+    program = usable(whose)
+    view = view_of_machine(checked_seat(wanted), environ, as_root=os.geteuid() == 0)
+    return bwrap_argv(program, view, argv, inside_words(environ))

@@ -1,0 +1,103 @@
+"""Whether bubblewrap works here: found, new enough, and allowed to make its namespaces.
+
+Owns the one trial, `bwrap … true`, which is noted for the life of this process: what it depends on
+(the program, the kernel's settings) seldom changes, and a worker starts many agents.
+"""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+
+from sow.errors import ExecutorError
+from sow.sandbox.view import BASE, FLAGS, PROGRAM
+
+OLDEST = (0, 4, 0)
+"""The first version with all flags that are used; measured were 0.8.0 and no older ones."""
+SECONDS = 20.0
+PLACES = "/usr/local/bin:/usr/bin:/bin"
+"""Where it is looked for: not on PATH, which may begin with a folder that an agent writes."""
+VERSION = re.compile(r"bubblewrap (\d+)\.(\d+)(?:\.(\d+))?")
+INSTALL = "Install it (Debian, Ubuntu: apt-get install bubblewrap)"
+LONGEST = 300
+
+
+class SandboxUnavailable(ExecutorError):
+    """There can be no sandbox here, and without one nothing is started that asks for it."""
+
+    def __init__(self, whose: str, reason: str, remedy: str) -> None:
+        self.reason = reason
+        super().__init__(f"{whose} asks for sandbox: bwrap, but {reason}", hint=remedy)
+
+
+class Fault(Exception):
+    """Why there can be no sandbox, and what to do about it."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def usable(whose: str, places: str = PLACES) -> str:
+    """Return the path of a bubblewrap that works. Raises SandboxUnavailable, in words for `whose`.
+
+    `whose` is what asks for a sandbox: an executor, or a check.
+    """
+    found = _tried(places)
+    if isinstance(found, Fault):
+        raise SandboxUnavailable(whose, found.reason, found.remedy)
+    return found
+
+
+def version_of(program: str) -> str:
+    """Return what a bubblewrap says of its version; empty where it says nothing."""
+    done = _run([program, "--version"])
+    return done.stdout.strip() if isinstance(done, subprocess.CompletedProcess) else ""
+
+
+@cache
+def _tried(places: str) -> str | Fault:
+    """Return a bubblewrap that works, or why there is none. It is tried once."""
+    program = shutil.which(PROGRAM, path=places)
+    if program is None:
+        return Fault(f"there is no {PROGRAM} in {places.replace(':', ', ')}", f"{INSTALL}.")
+    text = version_of(program)
+    number = VERSION.match(text)
+    if number is None or tuple(int(part or 0) for part in number.groups()) < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        return Fault(
+            f"{program} is {text or 'of no known version'}, and {needed} is needed", INSTALL
+        )
+    done = _run([program, *BASE, "--tmpfs", "/tmp", *FLAGS, "--", "/bin/true"])  # noqa: S108
+    if isinstance(done, str):
+        return Fault(f"{program} cannot be tried: {done}", "Run `bwrap --version` yourself.")
+    if done.returncode != 0:
+        words = " ".join(done.stderr.split())[:LONGEST] or f"exit code {done.returncode}"
+        return Fault(
+            f"it cannot make its namespaces here: {words}",
+            "User namespaces may be forbidden (sysctl kernel.unprivileged_userns_clone,"
+            " kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces), or sow runs"
+            " in a container that allows none. Allow them, or set sandbox: none.",
+        )
+    return program
+
+
+def _run(argv: list[str]) -> "subprocess.CompletedProcess[str] | str":
+    """Run a short command; return how it ended, or why it could not be run."""
+    try:
+        return subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={"PATH": PLACES, "LC_ALL": "C"},
+            cwd="/",
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {SECONDS:.0f} s"
+    except OSError as error:
+        return str(error.strerror)

@@ -1,0 +1,248 @@
+"""A hostile agent inside of a sandbox and outside: what it manages is what the table says."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from capabilities import skip_or_fail
+from journeys.gitsite import commit, make_repository
+from journeys.hostile_deeds import DEEDS, script_of
+from journeys.hostile_page import committed, rendered
+from journeys.site import SOW, Site, wait_until
+
+from sow.processes import procfs
+from sow.sandbox.probe import SandboxUnavailable, usable
+
+
+@pytest.fixture(autouse=True)
+def _bubblewrap() -> None:
+    try:
+        usable("this test")
+    except SandboxUnavailable as error:
+        skip_or_fail(error.message)
+
+
+@contextmanager
+def surroundings(site: Site) -> Iterator[dict[str, str]]:
+    """Make what a hostile agent is after: keys, sockets, another process, a service."""
+    home, around = site.base / "home", site.base / "machine"
+    around.mkdir()
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id_test").write_text("key\n")
+    (home / ".profile").write_text("# mine\n")
+    (home / ".gitconfig").write_text("[user]\nname = A\nemail = a@example.invalid\n")
+    (around / "temporary").write_text("mine\n")
+    with ExitStack() as opened:
+        agent = opened.enter_context(socket.socket(socket.AF_UNIX))
+        here = os.open(around, os.O_RDONLY)
+        agent.bind(f"/proc/self/fd/{here}/agent.sock")  # the path may be longer than a socket's
+        os.close(here)
+        agent.listen(9)
+        service = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        victim = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import signal; signal.signal(10, lambda *_: 0);"
+                " print(flush=True)\nwhile True: signal.pause()",
+            ],
+            env={"SECRET": "x"},
+            stdout=subprocess.PIPE,
+        )
+        opened.callback(victim.wait)
+        opened.callback(victim.kill)
+        assert victim.stdout is not None
+        victim.stdout.readline()
+        yield {
+            "H": str(home),
+            "R": str(site.root),
+            "B": str(around),
+            "VICTIM": str(victim.pid),
+            "PORT": str(service.getsockname()[1]),
+            "SSH_AUTH_SOCK": str(around / "agent.sock"),
+        }
+        victim.stdout.close()
+
+
+def begin(site: Site, **executor: Any) -> None:
+    """Make a repository with two tasks in clones, whose agents run `author.sh`."""
+    make_repository(site)
+    site.project("010", "020")
+    program = site.base / "author.sh"
+    program.write_text(script_of(DEEDS))
+    program.chmod(0o755)
+    configure(site, **executor)
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"clones": {"use": "always"}}))
+    commit(site, "a project")
+
+
+def configure(site: Site, *, command: list[str] | None = None, **executor: Any) -> None:
+    settings = {"command": command or [str(site.base / "author.sh")]}
+    author = {"type": "command", "settings": settings, "retries": 0, **executor}
+    bindings = {"implementer": "author"}
+    site.configure({"agents": {"executors": {"author": author}, "bindings": bindings}})
+
+
+def output(site: Site, job: int, attempt: int = 1) -> str:
+    return (site.root / f".sow/run/jobs/{job}/{attempt}/output.jsonl").read_text()
+
+
+def managed(site: Site, job: int) -> dict[str, bool]:
+    lines = [line.split() for line in output(site, job).splitlines()]
+    return {words[1]: words[2] == "0" for words in lines if words[:1] == ["deed"]}
+
+
+def left(site: Site) -> list[str]:
+    """Return what runs of any attempt of the site."""
+    root = f"SOW_ROOT={site.root}".encode()
+    lines = (
+        Path(f"/proc/{pid}/cmdline")
+        for pid in procfs.all_pids()
+        if root in procfs.variables(pid).split(b"\0")
+    )
+    return [line.read_text() for line in lines if "sleep\x00600" in line.read_text()]
+
+
+@pytest.mark.parametrize("sandbox", ["none", "bwrap"])
+def test_a_hostile_agent_manages_what_the_table_says(site: Site, sandbox: str) -> None:
+    with surroundings(site) as variables:
+        begin(site, sandbox=sandbox, env=variables)
+        site.sow("agent", "spawn", "implementer", "020", expect=None)
+        site.sow("agent", "spawn", "implementer", "010", expect=None)
+        wait_until(lambda: left(site) == [], "nothing is left behind")
+    inside = sandbox == "bwrap"
+    expected = {deed.name: deed.inside if inside else deed.outside for deed in DEEDS}
+    assert managed(site, 2) == expected, (site.worker_logs(), output(site, 2))
+
+
+def test_the_page_is_of_these_deeds() -> None:
+    assert committed() == rendered(), "run python tests/journeys/hostile_page.py"
+
+
+LOOPBACK = """#!/bin/sh
+cat >/dev/null
+python3 -c "import socket; socket.create_connection(('127.0.0.1', $PORT), 5)" 2>/dev/null
+echo "deed network $?"
+python3 -c "
+import socket
+here = socket.create_server(('127.0.0.1', 0))
+socket.create_connection(here.getsockname(), 5)
+"
+echo "deed own-loopback $?"
+"""
+
+
+def test_a_loopback_of_its_own_reaches_nobody(site: Site) -> None:
+    with surroundings(site) as variables:
+        begin(site)
+        (site.base / "author.sh").write_text(LOOPBACK)
+        configure(site, sandbox="bwrap", network="loopback", env=variables)
+        site.sow("agent", "spawn", "implementer", "010", expect=None)
+    assert managed(site, 1) == {"network": False, "own-loopback": True}
+
+
+IN_ROOT = """#!/bin/sh
+cat >/dev/null
+( echo x >>code.txt ); echo "deed write $?"
+( echo x >.git/hooks/pre-commit ) 2>/dev/null; echo "deed hook $?"
+( git config alias.x '!true' ) 2>/dev/null; echo "deed config $?"
+( echo x >>.sow/project/state.yaml ) 2>/dev/null; echo "deed state $?"
+cat .sow/run/jobs/*/*/prompt.md >/dev/null 2>&1; echo "deed prompts $?"
+( rm -rf .git || mv .git .away || mv .sow .away ) 2>/dev/null; echo "deed move $?"
+git status --short >/dev/null; echo "deed status $?"
+"""
+
+
+def test_in_the_main_checkout_neither_git_nor_sow_is_writable(site: Site) -> None:
+    begin(site)
+    (site.base / "author.sh").write_text(IN_ROOT)
+    (site.root / ".sow/config.yaml").write_text("")
+    configure(site, sandbox="bwrap")
+    site.sow("agent", "spawn", "implementer", "010", expect=None)
+    done = managed(site, 1)
+    assert {name for name, is_done in done.items() if is_done} == {"write", "status"}
+    assert len(done) == 7
+
+
+CHECK = "test -w . && ! cat {home}/.ssh/id_test && ! echo x >>{home}/.profile && touch /tmp/x"
+
+
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_a_check_has_a_sandbox_as_well(site: Site, is_fenced: bool) -> None:
+    with surroundings(site) as variables:
+        begin(site)
+        check: dict[str, Any] = {"run": CHECK.format(home=variables["H"])}
+        check |= {"sandbox": "bwrap", "network": "loopback"} if is_fenced else {}
+        settings = {"checks": {"unit": check}}
+        (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+        shown = site.sow("trust", "--yes").out
+        assert ("(sandbox: bwrap, network: loopback)" in shown) == is_fenced
+        site.sow("project", "check", "unit", expect=0 if is_fenced else 1)
+        (site.root / ".sow/config.yaml").write_text(
+            yaml.safe_dump({"checks": {"unit": {"run": check["run"]}}})
+        )
+        if is_fenced:  # without its sandbox it is another command line
+            site.sow("project", "check", "unit", "--wait", "1s", expect=75)
+
+
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_the_setup_of_a_clone_has_one_too(site: Site, is_fenced: bool) -> None:
+    with surroundings(site) as variables:
+        begin(site)
+        (site.base / "author.sh").write_text("#!/bin/sh\nls >&2\ncat made\n")
+        clones: dict[str, Any] = {"use": "always", "setup": f"echo done >made; {CHECK}"}
+        clones["setup"] = clones["setup"].format(home=variables["H"])
+        clones |= {"setup_sandbox": "bwrap"} if is_fenced else {}
+        (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"clones": clones}))
+        site.sow("trust", "--yes")
+        configure(site, sandbox="bwrap")
+        site.sow("agent", "spawn", "implementer", "010", expect=None)
+        assert (output(site, 1) == "done\n") == is_fenced
+        assert (site.job(1)["cause"] == "setup_failed") != is_fenced
+
+
+WITHOUT_NAMESPACES = (
+    *("unshare", "--user", "--map-root-user", "/bin/sh", "-c"),
+    'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"',
+    "sh",
+)
+"""Runs a command where nobody can make another user namespace."""
+
+
+def test_nothing_is_started_where_there_can_be_no_sandbox(site: Site) -> None:
+    begin(site, sandbox="bwrap")
+    (site.base / "author.sh").write_text(f"#!/bin/sh\ntouch {site.base}/ran\n")
+
+    def sow(*words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*WITHOUT_NAMESPACES, str(SOW), *words],
+            cwd=site.root,
+            env=site.environment(),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+
+    done = sow("agent", "spawn", "implementer", "010")
+    words = "asks for sandbox: bwrap, but it cannot make its namespaces here: bwrap: "
+    assert done.returncode == 5, done
+    assert f"executor author {words}" in done.stdout + done.stderr
+    assert site.job(1)["cause"] == "sandbox_failed"
+    assert site.task("010")["status"] == "failed"
+    assert not (site.base / "ran").exists()
+    examined = sow("doctor", "author")
+    assert examined.returncode == 1
+    assert "author: sandbox: bwrap cannot be made here: it cannot make its" in examined.stdout
+    site.sow("worker", "stop")
+    site.sow("agent", "spawn", "implementer", "020", expect=None)
+    assert (site.base / "ran").exists() is False  # it lies outside of its sandbox
+    assert site.job(2)["cause"] == "no_status"
+    assert "author: /usr/bin/bwrap works" in site.sow("doctor", "author").out
