@@ -11,6 +11,8 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
+from sow import env_vars
+
 NAME = "sow"
 
 
@@ -34,7 +36,9 @@ def user_folder(base: BaseFolder) -> str:
 
         folders = Windows(NAME, appauthor=False, roaming=base is BaseFolder.CONFIG)
         return str(getattr(folders, attribute))
-    return _unix_folder(base, os.environ.get(variable, ""), os.environ.get("HOME"))
+    # In a session with a home of its own, whose CLI finds it by that very variable.
+    users = os.environ.get(f"{env_vars.USERS_PREFIX}{variable}", os.environ.get(variable, ""))
+    return _unix_folder(base, users, os.environ.get("HOME"))
 
 
 @cache

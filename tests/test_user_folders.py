@@ -65,3 +65,18 @@ def test_whom_the_system_does_not_know_has_no_home(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     assert home_in({}) == Path("/")
     assert home_in({"HOME": "/home/ada"}) == Path("/home/ada")
+
+
+@pytest.mark.parametrize("base", BaseFolder)
+def test_in_a_session_with_a_home_of_its_own_they_are_the_user_s(
+    base: BaseFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenCode finds the home of a session by the very variables by which sow finds its folders."""
+    variable = base.value[0]
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv(variable, "/session")
+    assert user_folder(base) == "/session/sow"
+    monkeypatch.setenv(f"SOW_USERS_{variable}", "/users")
+    assert user_folder(base) == "/users/sow"
+    monkeypatch.setenv(f"SOW_USERS_{variable}", "")
+    assert user_folder(base) == f"/home/ada/{base.value[1]}/sow"

@@ -114,6 +114,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     """All such folders of a CLI."""
 
     parts: tuple[HomePart, ...]
+    fenced: tuple[HomePart, ...] = ()
+    """What belongs to it besides in a sandbox: settings of the user's that the CLI writes to."""
     use: HomeUse = HomeUse.SHARED
     """What holds where the configuration says nothing."""
     why: str = ""

@@ -83,6 +83,18 @@ CLI = AgentCli(
             HomePart(variable="XDG_STATE_HOME", folder=".local/state", inside="opencode"),
             HomePart(variable="XDG_CACHE_HOME", folder=".cache", inside="opencode"),
         ),
+        fenced=(  # it writes a .gitignore there, or ends (measured)
+            HomePart(
+                variable="XDG_CONFIG_HOME",
+                folder=".config",
+                inside="opencode",
+                copied=(
+                    *("opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "tui.json"),
+                    *("agent", "agents", "command", "commands", "mode", "modes", "plugin"),
+                    *("plugins", "skill", "skills", "tool", "tools", "themes"),
+                ),
+            ),
+        ),
     ),
     warm_up=WarmUp(arguments=("db", "path"), makes="opencode.db"),
     questions=Questions(

@@ -22,9 +22,9 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.digest import sha256
 from sow.errors import ExecutorError
 from sow.executors.base import Launch
-from sow.files import read_regular, write_atomically
+from sow.files import read_regular, write_atomically, write_in
 from sow.files.flock import lock_file_held
-from sow.jobs.private_folders import make_private
+from sow.jobs.private_folders import make_private, opened_private
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import HomeUse
@@ -47,6 +47,14 @@ def home_of(executor: ExecutorConfig) -> Home | None:
         return home  # the user's own is not in the sandbox
     use = executor.home or (home.use if home is not None else HomeUse.SHARED)
     return home if use is HomeUse.PER_SESSION else None
+
+
+def parts_of(executor: ExecutorConfig) -> tuple[HomePart, ...]:
+    """Return the parts of a session's home; none where its CLI can have no home of its own."""
+    home = AGENT_CLIS[executor.type].home
+    if home is None:
+        return ()
+    return (*home.parts, *home.fenced) if executor.is_sandboxed else home.parts
 
 
 def all_homes() -> str:
@@ -93,6 +101,8 @@ def home_used(folder: Path | None, executor: ExecutorConfig, *, begins: bool) ->
     home = AGENT_CLIS[executor.type].home
     if folder is None or home is None:
         return None
+    if executor.is_sandboxed:
+        return folder  # the user's own is not in the sandbox, whatever the session was begun in
     if begins:
         return folder if home_of(executor) is not None else None
     return folder if _inner(folder, home.parts[0]).is_dir() else None
@@ -105,12 +115,12 @@ def in_home(
 
     `environ` is the agent's environment before.
     """
-    home = AGENT_CLIS[executor.type].home
-    if folder is None or home is None:
+    parts = parts_of(executor)
+    if folder is None or not parts:
         return launch
-    named = {part.variable: str(place_in(folder, part)) for part in home.parts}
-    for part in home.parts:
-        if part.login_variable:
+    named = {part.variable: str(place_in(folder, part)) for part in parts}
+    for part in parts:
+        if part.login_variable and not executor.is_sandboxed:  # it names what is not there
             users = environ.get(part.login_variable, environ.get(part.variable, ""))
             named[part.login_variable] = users
     had = {f"{env_vars.USERS_PREFIX}{name}": environ.get(name, "") for name in named}
@@ -135,21 +145,22 @@ def make_home(
     `environ` is the agent's environment, by which the user's own folder is found. The files go into
     the first part, by their paths there. Raises ExecutorError where it cannot be made.
     """
-    home = AGENT_CLIS[executor.type].home
-    if home is None:
+    parts = parts_of(executor)
+    if not parts:
         return
     try:
-        for part in home.parts:
+        for part in parts:
             mine = _inner(folder, part)
             if not mine.is_dir():
                 state = Path(user_folder(BaseFolder.STATE))
                 state.mkdir(mode=0o700, parents=True, exist_ok=True)
                 make_private(mine.parent, below=state)
                 _fill(mine, part, environ)
-        first = _inner(folder, home.parts[0])
-        for name, text in files.items():
-            (first / name).parent.mkdir(mode=0o700, exist_ok=True)
-            (first / name).write_text(text, encoding="utf-8")
+        first = _inner(folder, parts[0])
+        for name, text in files.items():  # an agent may have laid links there
+            path = first / name
+            with opened_private(path.parent, below=folder) as place:
+                write_in(place, path, text.encode(), mode=0o600, durable=False)
     except OSError as error:
         raise ExecutorError(
             f"the session's own configuration folder cannot be made: {error}",
@@ -196,14 +207,23 @@ def bring_login_back(
 
     `environ` is as for `make_home`. Returns the user's files that were written. Raises OSError.
     """
-    home, written = AGENT_CLIS[executor.type].home, []
-    for part in home.parts if home is not None else ():
+    written = []
+    for part in parts_of(executor):
         mine, users = _inner(folder, part), folder_in(part, environ)
+        if not _is_without_links(folder, mine):
+            continue  # an agent has put a link to another folder of the user's there
         for name in part.linked:
             if (mine / name).is_file() and not (mine / name).is_symlink():
                 _bring_back(mine / name, users / name)
                 written.append(users / name)
     return written
+
+
+def _is_without_links(folder: Path, inner: Path) -> bool:
+    """Whether a path leads from a folder to one inside of it, and nowhere else."""
+    return os.path.realpath(inner) == os.path.join(  # noqa: PTH118
+        os.path.realpath(folder), inner.relative_to(folder)
+    )
 
 
 def _bring_back(renewed: Path, users: Path) -> None:

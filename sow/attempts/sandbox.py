@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.attempts.homes import folder_in, home_of
+from sow.attempts.homes import folder_in, parts_of
 from sow.executors.base import Launch
 from sow.paths import Workspace
 from sow.sandbox.fenced import fenced_argv
@@ -45,21 +45,18 @@ def sandbox_of_agent(
     seat = replace(seat, has_network=executor.network is not NetworkUse.LOOPBACK)
     return with_parts(
         seat,
-        readable=tuple(map(str, readable)),
+        readable=tuple(map(str, (*readable, *_linked(executor, environ, "mirrored")))),
         writable=() if launch.home is None else (str(launch.home),),
-        optional=tuple(map(str, logins_of(executor, environ))),
+        # A CLI may renew its login: a read-only one would be lost by that.
+        optional=tuple(map(str, _linked(executor, environ, "linked"))),
     )
 
 
-def logins_of(executor: ExecutorConfig, environ: Mapping[str, str]) -> list[Path]:
-    """Return the user's files to which a session's home has links, as far as they are there.
-
-    Its CLI may renew a login, so they are writable: a read-only one would be lost by that.
-    """
-    home = home_of(executor)
-    parts = home.parts if home is not None else ()
-    found = [folder_in(part, environ) / name for part in parts for name in part.linked]
-    return [path for path in found if path.is_file()]
+def _linked(executor: ExecutorConfig, environ: Mapping[str, str], kind: str) -> list[Path]:
+    """Return what of the user's a session's home has links to, as far as it is there."""
+    parts = parts_of(executor)
+    found = [folder_in(part, environ) / name for part in parts for name in getattr(part, kind)]
+    return [path for path in found if path.exists()]
 
 
 def in_sandbox(

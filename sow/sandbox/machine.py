@@ -24,8 +24,8 @@ KEYS_OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 """What only root can read, and an agent that runs as root would."""
 ALSO_READ = ("/etc/resolv.conf",)
 """Links into hidden folders without which the network does not work."""
-GIT_FILES = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
-"""Below the home: who commits. Of the user's other files none is there."""
+GIT_FILES = ("git/config", "git/ignore", "git/attributes")
+"""In the folder of settings, besides `~/.gitconfig`: who commits."""
 SESSION_VARIABLES = (
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL"),
     *("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
@@ -65,14 +65,15 @@ def view_of_machine(wanted: Wanted, environ: Mapping[str, str], *, as_root: bool
     path = environ.get("PATH", "")
     installed = [installation_of(each, path) for each in (*wanted.programs, *own_programs())]
     plain = (home, wanted.folder, wanted.cwd, *wanted.writable, *wanted.readable, *wanted.optional)
-    git_files = [f"{home}/{name}" for name in GIT_FILES]
+    settings = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    git_files = [f"{home}/.gitconfig", *(f"{settings}/{name}" for name in GIT_FILES)]
     readable = [*wanted.readable, *git_files, *ALSO_READ, *packages_folders()]
     readable += [part for parts, _ in installed for part in parts]
     links = [
         *(link for each in (*plain, *git_files, *ALSO_READ) for link in way_to(each).links),
         *(link for _, each in installed for link in each),
     ]
-    hidden = (home, *HOMES, *SOCKETS, *own_folders(environ), *wanted.hidden)
+    hidden = (home, *HOMES, *SOCKETS, *own_folders(), *wanted.hidden)
     return View(
         hidden=_folders((*hidden, *OF_ROOT) if as_root else hidden),
         scratch=_folders(SCRATCH),
@@ -94,17 +95,20 @@ def own_programs() -> tuple[str, ...]:
     return (sys.executable, str(Path(sys.executable).with_name("sow")))
 
 
-def own_folders(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the user's folders that may lie outside of the home, sow's own among them."""
-    named = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "GNUPGHOME")
-    users = (environ.get(name, "") for name in named)
+def own_folders() -> tuple[str, ...]:
+    """Return the user's folders that may lie outside of the home, sow's own among them.
+
+    Those of this process: an agent's variables may name the home of its session.
+    """
+    named = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "GNUPGHOME")
+    users = (os.environ.get(name, "") for name in named)
     return (*(each for each in users if each.startswith("/")), *map(user_folder, BaseFolder))
 
 
 def too_wide(folder: str, environ: Mapping[str, str]) -> str:
     """Return why nobody may write a whole folder; empty where an agent may have it."""
     real = _real(folder)
-    for kept in (_real(str(home_in(environ))), *own_folders(environ), *HOMES, "/etc", "/usr"):
+    for kept in (_real(str(home_in(environ))), *own_folders(), *HOMES, "/etc", "/usr"):
         if covers(real, _real(kept)):
             return f"it is or holds {kept}"
     return ""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,12 @@ from sow.attempts.homes import (
 )
 from sow.attempts.launch import environment_of
 from sow.environment import agent_environment, worker_environment
-from sow.errors import ExecutorError
+from sow.errors import ExecutorError, SowError
 from sow.executors.base import Launch
 from sow.ids import AttemptId
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType, HomeUse
+from sow.schema.executor_type import ExecutorType, HomeUse, SandboxUse
 from sow.schema.job import Verb
 
 CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
@@ -280,3 +281,51 @@ def test_what_a_cli_replaces_for_its_commands_is_passed_on(tmp_path: Path) -> No
         found = environment({**around, **replaced})
         assert found["GIT_CONFIG_COUNT"] == "1"
         assert "GIT_CONFIG_GLOBAL" not in found
+
+
+SANDBOXED = replace(CODEX, sandbox=SandboxUse.BWRAP)
+
+
+def test_in_a_sandbox_no_session_has_the_user_s_own(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    """Nor does one that was begun there; and the variable of a login names what is not there."""
+    assert home_of(replace(CODEX, sandbox=SandboxUse.BWRAP, home=None)) is not None
+    assert home_used(folder, SANDBOXED, begins=False) == folder
+    claude = replace(CLAUDE, home=None, sandbox=SandboxUse.BWRAP)
+    launch = Launch(argv=("claude",), stdin="", cwd=Path("/"))
+    named = in_home(launch, claude, folder, environ).env
+    assert "CLAUDE_CONFIG_DIR" in named
+    assert "CLAUDE_SECURESTORAGE_CONFIG_DIR" not in named
+
+
+@pytest.mark.parametrize("part", ["rules", "rules/sow.rules", ""])
+def test_what_is_written_into_a_home_follows_no_link_of_an_agent(
+    folder: Path, environ: Mapping[str, str], tmp_path: Path, part: str
+) -> None:
+    files = {"rules/sow.rules": "rules\n"}
+    make_home(folder, SANDBOXED, environ, files)
+    outside = tmp_path / "home/outside"
+    (outside / "rules").mkdir(parents=True)
+    place = place_in(folder, PART) / part
+    place.rename(tmp_path / "away")
+    place.symlink_to(outside / "victim" if part.endswith("sow.rules") else outside)
+    with suppress(SowError):
+        make_home(folder, SANDBOXED, environ, files)
+    assert [path.name for path in outside.rglob("*")] == ["rules"]
+
+
+def test_no_login_is_brought_back_from_another_folder_of_the_user_s(
+    folder: Path, environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    make_home(folder, SANDBOXED, environ, {})
+    other = tmp_path / "home/.other"
+    other.mkdir()
+    (other / "auth.json").write_text("another secret")
+    os.utime(other / "auth.json", (2**31, 2**31))
+    place = place_in(folder, PART)
+    place.rename(tmp_path / "away")
+    place.symlink_to(other)
+    assert bring_login_back(folder, SANDBOXED, environ) == []
+    assert (tmp_path / "home/.codex/auth.json").read_text() == "the login"
+    assert (other / "auth.json").read_text() == "another secret"

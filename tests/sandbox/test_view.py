@@ -110,10 +110,10 @@ def test_the_mounts_say_of_each_path_what_the_innermost_word_says(
     hidden: tuple[str, ...], readable: tuple[str, ...], writable: tuple[str, ...], path: str
 ) -> None:
     view = View(hidden=hidden, readable=readable, writable=writable)
-    said = {**dict.fromkeys(hidden, "--tmpfs"), **dict.fromkeys(readable, "--ro-bind")}
-    said |= dict.fromkeys(writable, "--bind")
-    around = [each for each in said if covers(each, path)]
-    expected = said[max(around, key=len)] if around else "--ro-bind"
+    words_of = {**dict.fromkeys(hidden, "--tmpfs"), **dict.fromkeys(readable, "--ro-bind")}
+    words_of |= dict.fromkeys(writable, "--bind")
+    around = [each for each in words_of if covers(each, path)]
+    expected = words_of[max(around, key=len)] if around else "--ro-bind"
     done = "--ro-bind"  # of `/`
     for word, place in mounts_of(argv_of(view)):
         done = word if covers(place, path) else done
