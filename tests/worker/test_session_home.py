@@ -11,7 +11,7 @@ from sow.attempts.homes import folder_of_job, place_in
 from sow.executors.base import Launch
 from sow.jobs import jobs
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, SandboxUse
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
 from worker.session_home import prepare_home, return_login, sweep_homes, warm_home
@@ -127,5 +127,23 @@ def test_a_cli_that_makes_a_store_is_asked_to_before_its_first_run(
     job = replace(site.job(executor=config), path_variable=f"{program.parent}:/usr/bin:/bin")
     launch = Launch(("opencode", "run"), "", site.workspace.root)
     for _ in range(2):
-        warm_home(site.context, job, launch)
+        warm_home(site.context, job, launch, anew=True)
     assert store.read_text() == "db path\n"
+
+
+def test_it_is_not_asked_in_a_home_in_which_a_sandboxed_agent_has_been(
+    site: WatchSite, tmp_path: Path
+) -> None:
+    """It would run outside of the sandbox, with what that agent has left there."""
+    program = tmp_path / "bin/opencode"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    sandbox = SandboxUse.BWRAP
+    config = ExecutorConfig(name="opencode", type=ExecutorType.OPENCODE, sandbox=sandbox)
+    job = replace(site.job(executor=config), path_variable=f"{program.parent}:/usr/bin:/bin")
+    launch = Launch(("opencode", "run"), "", site.workspace.root)
+    warm_home(site.context, job, launch, anew=False)
+    assert not (tmp_path / "ran").exists()
+    warm_home(site.context, job, launch, anew=True)
+    assert (tmp_path / "ran").exists()
