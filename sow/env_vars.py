@@ -24,7 +24,12 @@ SANDBOX = "SOW_SANDBOX"
 REVIEW = "SOW_REVIEW"
 """Set for an agent whose run ends with a verdict: `1` on its task, `project` on the whole."""
 REVIEWS_WHOLE = "project"
-OF_AGENTS = frozenset({ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX})
+SECRETS = "SOW_SECRETS"
+"""The names of the variables, with commas between them, whose values sow keeps out of all that it
+writes: they come from `env_files` and `env_commands`."""
+OF_AGENTS = frozenset(
+    {ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX, SECRETS}
+)
 """What sow tells its agents, and no configuration may change."""
 
 EVENT = "SOW_EVENT"

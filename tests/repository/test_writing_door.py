@@ -85,6 +85,7 @@ IN_WORKING_TREE = {
 }
 """Modules that write in a working tree, with what keeps them from following a link."""
 IN_RUN = {
+    "sow/blanking.py",
     "sow/acp/agent_process.py",
     "sow/calls/declare_gone.py",
     "sow/calls/wait.py",

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 from worker.supervisor.foreign_processes import NO_ATTEMPT
 from worker.supervisor.instructions import pack
+from worker.supervisor.secret_orders import pack_secrets
 
 PROJECT = Path(__file__).parents[2]
 ONE_SUPERVISOR = f"""
@@ -137,10 +138,23 @@ class AttemptSite:
         self.started.append(process)
         return process
 
-    def orders(self, *argv: str, env: Mapping[str, str] | None = None) -> bytes:
-        """Return orders to run `argv` in the workspace."""
+    def orders(
+        self,
+        *argv: str,
+        env: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        commands: Mapping[str, str] | None = None,
+        scan: Sequence[str] = (),
+    ) -> bytes:
+        """Return orders to run `argv` in the workspace, with these secrets for the agent."""
         environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
-        return pack(str(self.paths.folder), str(self.root), argv, env or environ)
+        fields: Sequence[str] = ()
+        if secrets or commands:
+            names = ",".join((*(secrets or {}), *(commands or {})))
+            users = {**environ, "HOME": str(self.root)}
+            fields = pack_secrets(scan, commands or {}, users)
+            environ |= {**(secrets or {}), "SOW_SECRETS": names}
+        return pack(str(self.paths.folder), str(self.root), argv, env or environ, fields)
 
     def order(self, process: subprocess.Popen[bytes], orders: bytes) -> None:
         """Give a supervisor what it waits for."""

@@ -23,19 +23,22 @@ PROGRAM_WORDS = 4
 """How many words of an argv come before the program's name (`sow.environment.own_process`)."""
 
 
-def start(folder: str, argv: list[str], environ: Mapping[bytes, bytes]) -> int:
+def start(
+    folder: str, argv: list[str], environ: Mapping[bytes, bytes], outputs: Sequence[int] = ()
+) -> int:
     """Fork the program that `argv` names, on its attempt's files, and return its pid.
 
-    Raises OSError.
+    It has `outputs` for its standard output and error, where there are any. Raises OSError.
     """
     block = environment_block.block_for(environ)
     if block is None:
-        return start_agent(folder, argv, environ)
+        return start_agent(folder, argv, environ, outputs)
     with ExitStack() as opened:
         files = []
-        for name, flags in FILES:
+        for name, flags in FILES[:1] if outputs else FILES:
             files.append(os.open(folder + name, flags, 0o600))
             opened.callback(os.close, files[-1])
+        files += outputs
         pid = os.fork()
         if pid == 0:
             _become(files, argv, environ, block)

@@ -56,6 +56,9 @@ class Agent:
         self.cpu_seconds = 0.0
         self.peak_memory = 0
         """In the unit of wait4(2), which differs between systems."""
+        self.helper = 0
+        """The pid of the process that writes its output, where there is one."""
+        self.helper_status: int | None = None
 
     def reap(self) -> bool:
         """Collect every child that has ended, orphans we inherited too; tell if any is left."""
@@ -68,6 +71,9 @@ class Agent:
                 return True
             if pid == self.pid:
                 self.status = status
+            elif pid == self.helper:
+                self.helper_status = status
+                continue
             if pid == self.pid or self.counts_all:
                 self.cpu_seconds += usage.ru_utime + usage.ru_stime
                 self.peak_memory = max(self.peak_memory, usage.ru_maxrss)

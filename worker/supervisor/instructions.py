@@ -21,23 +21,37 @@ CHUNK_BYTES = 65_536
 class Orders:
     """What one supervisor is to run; all as bytes, as the system takes it."""
 
-    __slots__ = ("argv", "cwd", "environ", "folder")
+    __slots__ = ("argv", "cwd", "environ", "folder", "secrets")
 
     def __init__(
-        self, folder: bytes, cwd: bytes, argv: "Sequence[bytes]", environ: "Mapping[bytes, bytes]"
+        self,
+        folder: bytes,
+        cwd: bytes,
+        argv: "Sequence[bytes]",
+        environ: "Mapping[bytes, bytes]",
+        secrets: "Sequence[bytes]" = (),
     ) -> None:
         self.folder = folder
         """The attempt's folder."""
         self.cwd = cwd
         self.argv = argv
         self.environ = environ
-        """The agent's whole environment."""
+        """The agent's whole environment, but for what a command has still to print."""
+        self.secrets = secrets
+        """What `secret_orders` reads; empty for an agent without secrets."""
 
 
-def pack(folder: str, cwd: str, argv: "Sequence[str]", environ: "Mapping[str, str]") -> bytes:
+def pack(
+    folder: str,
+    cwd: str,
+    argv: "Sequence[str]",
+    environ: "Mapping[str, str]",
+    secrets: "Sequence[str]" = (),
+) -> bytes:
     """Return orders as they are written. Raises ValueError where a word holds a NUL."""
     variables = [f"{name}={value}" for name, value in environ.items()]
-    fields = [os.fsencode(field) for field in (folder, cwd, str(len(argv)), *argv, *variables)]
+    words = (str(len(argv)), *argv, str(len(secrets)), *secrets, *variables)
+    fields = [os.fsencode(field) for field in (folder, cwd, *words)]
     if any(NUL in field for field in fields):
         raise ValueError("embedded null byte")
     return b"".join(field + NUL for field in (str(len(fields)).encode(), *fields))
@@ -48,10 +62,17 @@ def unpack(data: bytes) -> Orders | None:
     number, *fields = data.split(NUL)
     if not number or len(fields) != int(number) + 1:
         return None
-    folder, cwd, words, *rest = fields[:-1]
-    argv, variables = rest[: int(words)], rest[int(words) :]
+    folder, cwd, *rest = fields[:-1]
+    argv, rest = _counted(rest)
+    secrets, variables = _counted(rest)
     pairs = (variable.partition(b"=") for variable in variables)
-    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs})
+    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs}, secrets)
+
+
+def _counted(fields: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return the fields whose number stands before them, and those behind them."""
+    end = 1 + int(fields[0])
+    return fields[1:end], fields[end:]
 
 
 def await_orders(fd: int) -> Orders | None:

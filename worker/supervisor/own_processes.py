@@ -51,6 +51,8 @@ class OwnProcesses:
         self.tree = tree
         self.folder = folder
         self.attempt_id = attempt_id
+        self.helper = 0
+        """The pid of a process of ours that is no part of the agent's tree; 0 for none."""
         self._known: dict[int, str] = {}
         self._pause = FIRST_LOOK_SECONDS
 
@@ -83,7 +85,7 @@ class OwnProcesses:
 
     def _look(self, carriers: list[int]) -> Left:
         roots = [os.getpid(), *self.tree.still_running(self._known), *carriers]
-        left = left_of(self.tree, roots, self.folder)
+        left = left_of(self.tree, roots, self.folder, self.helper)
         if not self.tree.INHERITS_ORPHANS:
             self._known = {pid: process.start_ticks for pid, process in left.targets.items()}
         return left
@@ -108,10 +110,10 @@ def load_tree(packages: str | None) -> "ModuleType":
     return tree_portable
 
 
-def left_of(tree: "ModuleType", roots: list[int], folder: str) -> Left:
+def left_of(tree: "ModuleType", roots: list[int], folder: str, helper: int = 0) -> Left:
     """Return what is left of the attempt in `folder`: all at and below `roots`, save strangers.
 
-    We ourselves are never among what is left.
+    We ourselves are never among what is left, nor is a `helper` of ours.
     """
     me = os.getpid()
     family: dict[int, Stat] = tree.family(roots)
@@ -119,7 +121,7 @@ def left_of(tree: "ModuleType", roots: list[int], folder: str) -> Left:
     own = {
         pid: process
         for pid, process in family.items()
-        if pid != me and not spared & lineage(pid, family)
+        if pid not in (me, helper) and not spared & lineage(pid, family)
     }
     return Left(
         {pid: process for pid, process in own.items() if not process.is_dead},

@@ -8,7 +8,8 @@ rename. SIGINT, SIGTERM and SIGHUP ask it to end the whole tree: interrupt, term
 grace after each.
 
 Owns the order of the steps. The agent's own process is `agent_process`; what is below
-it and whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`.
+it and whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`. An
+agent with secrets has pipes for its output instead (`secret_orders`).
 Runs inside the supervisor alone (`forking`), which must stay small: no module that it imports may
 be heavy.
 """
@@ -40,12 +41,15 @@ from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
-    Start = Callable[[str, list[str], Mapping[bytes, bytes]], int]
+    from worker.supervisor.secret_orders import Keeper
+
+    Start = Callable[[str, list[str], Mapping[bytes, bytes], Sequence[int]], int]
     """Starts the process of the attempt in a folder, with an argv and an environment, and returns
-    its pid. Raises OSError."""
+    its pid. The last are the descriptors of its standard output and error; without them, it has
+    its files. Raises OSError."""
 else:
     import _signal as signal
 
@@ -68,15 +72,27 @@ PASSING = frozenset(
 """Faults of a start that pass: no room on the machine, or a program that is just being replaced."""
 
 
-def start_agent(folder: str, argv: list[str], environ: "Mapping[bytes, bytes]") -> int:
+def start_agent(
+    folder: str,
+    argv: list[str],
+    environ: "Mapping[bytes, bytes]",
+    outputs: "Sequence[int]" = (),
+) -> int:
     """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
+    files = FILES[:1] if outputs else FILES
     return os.posix_spawnp(
         argv[0],
         argv,
         environ,
         file_actions=[
-            (os.POSIX_SPAWN_OPEN, number, folder + name, flags, 0o600)
-            for number, (name, flags) in enumerate(FILES)
+            *(
+                (os.POSIX_SPAWN_OPEN, number, folder + name, flags, 0o600)
+                for number, (name, flags) in enumerate(files)
+            ),
+            *(
+                (os.POSIX_SPAWN_DUP2, output, STDOUT + place)
+                for place, output in enumerate(outputs)
+            ),
         ],
         setsigmask=(),
         setsigdef=(*REQUESTS, signal.SIGPIPE),
@@ -150,23 +166,66 @@ def supervise(
     """
     started_at = time.time()
     try:
+        keeper = keeper_of(folder, attempt, orders, own, lock, started_at)
+    except CannotBegin:
+        return
+    environ = orders.environ if keeper is None else keeper.environ
+    outputs = () if keeper is None else keeper.relay.writing
+    try:
         os.chdir(orders.cwd)
-        pid = start_when_possible(start, folder, argv, orders.environ)
+        pid = start_when_possible(start, folder, argv, environ, outputs)
         agent = Agent(pid, counts_all=own.in_sandbox)
     except OSError as error:
+        if keeper is not None:
+            keeper.give_up()
         failure = failure_of(folder, argv, error, started_at)
         put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
         return
     started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
     started[KEY] = attempt
+    if keeper is not None:
+        keeper.begun(agent)
+        started["relay_pid"] = agent.helper
     try_to_put_in_place(folder, "started.json", started)
-    by_request = wait_for_end(agent, own)
+    by_request = wait_for_end(agent, own, keeper)
     ended_at = time.time()
     end_tree(agent, own, LEFTOVER_GRACES)
+    if keeper is not None:
+        keeper.finish(agent)
     status = agents_status(agent.status) if own.in_sandbox else agent.status
     record = exit_of(status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
     times = {"started_at": started_at, "ended_at": ended_at}
     put_in_place(folder, "exit.json", {KEY: attempt, **record, **times}, lock)
+
+
+class CannotBegin(Exception):
+    """An agent was not started; why is on record."""
+
+
+def keeper_of(
+    folder: str, attempt: str, orders: Orders, own: OwnProcesses, lock: int, started_at: float
+) -> "Keeper | None":
+    """Return who keeps the agent's secrets, once it has them; None for an agent without any.
+
+    Raises CannotBegin.
+    """
+    if not orders.secrets:
+        return None
+    # Few agents have any.
+    from worker.supervisor import secret_orders
+
+    record: dict[str, object] = {KEY: attempt, "code": 126, "signal": None}
+    try:
+        return secret_orders.Keeper(folder, attempt, orders, own, lock)
+    except secret_orders.EndAsked:
+        record["by_request"] = True
+    except secret_orders.NoSecret as error:
+        secret_orders.leave_failure(folder, attempt, error)
+    except OSError as error:
+        record |= failure_of(folder, ["a relay"], error, started_at)
+    times = {"started_at": started_at, "ended_at": time.time()}
+    put_in_place(folder, "exit.json", {**record, **times}, lock)
+    raise CannotBegin
 
 
 def hold_alive_lock(folder: str) -> int:
@@ -209,7 +268,11 @@ def _is_there(path: str, attempt: str) -> bool:
 
 
 def start_when_possible(
-    start: "Start", folder: str, argv: list[str], environ: "Mapping[bytes, bytes]"
+    start: "Start",
+    folder: str,
+    argv: list[str],
+    environ: "Mapping[bytes, bytes]",
+    outputs: "Sequence[int]" = (),
 ) -> int:
     """Start the agent, again and again while the machine has no room for it; return its pid.
 
@@ -218,7 +281,7 @@ def start_when_possible(
     pause = FIRST_RETRY_SECONDS
     while True:
         try:
-            return start(folder, argv, environ)
+            return start(folder, argv, environ, outputs)
         except OSError as error:
             if error.errno not in PASSING:
                 raise
@@ -228,13 +291,15 @@ def start_when_possible(
         pause = min(pause * 2, LONGEST_RETRY_SECONDS)
 
 
-def wait_for_end(agent: Agent, own: OwnProcesses) -> bool:
+def wait_for_end(agent: Agent, own: OwnProcesses, keeper: "Keeper | None" = None) -> bool:
     """Wait until the agent has ended; return whether its end was asked for."""
     asked = False
     while True:
         agent.reap()
         if agent.status is not None:
             return asked
+        if keeper is not None:
+            keeper.watch(agent)
         requested = wait_for_signal(WATCHED, own.seconds_to_next_look()) in REQUESTS
         own.remember()
         agent.reap()
