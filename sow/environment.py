@@ -1,16 +1,22 @@
 """The environments of the processes that sow starts.
 
-Owns four rules: our own processes never see the caller's PYTHONPATH, agents
-get it back, an agent never learns that its parent was an agent too, and nobody
+Owns five rules: our own processes never see the caller's PYTHONPATH, agents
+get it back, an agent never learns that its parent was an agent too, nobody
 sees what a program around the caller (git, make, npm) has set for its own child
-(`surrounding_programs`). Knows nothing of configuration, queue or state.
+(`surrounding_programs`), and of a list of names the basis always passes. Knows nothing of
+configuration, queue or state.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sow import env_vars
 from sow.surrounding_programs import users_environment
+
+BASIS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"})
+"""What every program needs: an agent gets it whatever its executor's `env_inherit` lists."""
+OF_BASIS = "LC_"
+"""How the names of the others begin."""
 
 
 def own_process(module: str, *arguments: str) -> list[str]:
@@ -51,28 +57,39 @@ def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def agent_environment(
+    environ: Mapping[str, str], only: Collection[str] | None = None
+) -> dict[str, str]:
     """Return `environ` as an agent, a check or a user's command should see it: the user's own.
 
-    `environ` is the worker's, or that of a command which runs an agent at the terminal.
+    `environ` is the worker's, or that of a command which runs an agent at the terminal. `only`
+    names what passes besides the basis; None: all.
     """
     result = _users_own(environ)
     if env_vars.CALLER_PYTHONPATH in environ:
         result["PYTHONPATH"] = environ[env_vars.CALLER_PYTHONPATH]
-    return result
+    if only is None:
+        return result
+    return {name: value for name, value in result.items() if name in only or is_of_basis(name)}
+
+
+def is_of_basis(name: str) -> bool:
+    """Whether an agent gets a variable of that name whatever is listed."""
+    return name in BASIS or name.startswith(OF_BASIS)
 
 
 def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
     """Return `environ` less what is sow's, a program's around us, or an agent's CLI's.
 
-    What a session had in the place of the user's configuration folder is the user's again.
+    What a session had in the place of the user's configuration folder is the user's again. The
+    secrets that an agent was given are its own: no worker, and no agent that it starts, gets them.
     A variable without a name goes too: the system may hand one over, but refuses to set or to
     remove it (setenv(3)), and a supervisor does both.
     """
     # The descriptions are heavy, and short commands need the rest of this module only.
     from sow.agent_clis.known import nesting_markers
 
-    markers = nesting_markers()
+    markers = nesting_markers() | {*environ.get(env_vars.SECRETS, "").split(",")}
 
     own = {
         name: value

@@ -130,6 +130,21 @@ class AttemptPaths:
         return self.folder / "setup.log"
 
     @cached_property
+    def scan_orders(self) -> Path:
+        """What is asked of the program that looks for the agent's secrets in its work."""
+        return self.folder / "scan.json"
+
+    @cached_property
+    def found(self) -> Path:
+        """In which files that program has found which of them."""
+        return self.folder / "found.json"
+
+    @cached_property
+    def blanked(self) -> Path:
+        """Which of them were found in what the agent has printed or reported."""
+        return self.folder / "blanked"
+
+    @cached_property
     def started(self) -> Path:
         """When the supervisor has started the process, and which it is."""
         return self.folder / "started.json"

@@ -9,7 +9,7 @@ import random
 import time
 from contextlib import suppress
 
-from sow.attempts.launch import executor_variables
+from sow.attempts.launch import executor_variables, inherited_by
 from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
 from sow.errors import SowError, StateError
@@ -78,9 +78,9 @@ def _task(context: WorkerContext, task_id: TaskId) -> Task | None:
 
 def _environment(context: WorkerContext, job: Job) -> dict[str, str]:
     """Return what tells where the agent's CLI keeps its sessions; `env` may have gone meanwhile."""
-    environ = agent_environment(context.environ)
     if job.executor is None:
-        return environ
+        return agent_environment(context.environ)
+    environ = inherited_by(job, context.environ)
     with suppress(SowError):
         environ |= executor_variables(job, context.environ)
     return environ

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sow.attempts.launch import secrets_of
 from sow.attempts.own_executor import with_own_executor
 from sow.attempts.sandbox import in_sandbox
 from sow.environment import own_environment
@@ -263,6 +264,7 @@ def _start_attempt(
     number = history[-1].number + 1 if history else 1
     paths = context.workspace.attempt(job.id, number)
     share = smallest_share(context, job)
+    secrets = secrets_of(job)
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = _within(prepared, share)
     server = servers.server_for(prepared.wrapper or prepared.argv)
@@ -276,9 +278,17 @@ def _start_attempt(
             words, environ = in_sandbox(job.executor_name, prepared.sandbox, words, environ)
         if prepared.wrapper:
             environ = own_environment(environ)
+        fields: Sequence[str] = ()
+        if secrets is not None:
+            # Few executors have any.
+            from worker.secret_start import with_secrets
+
+            prepared, environ, fields = with_secrets(
+                context, job, paths, attempt.id, prepared, environ, secrets
+            )
         _write_files(context, paths, prepared)
         argv = [*prepared.wrapper, *words]
-        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ)
+        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields)
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()
         waiting.give(orders)

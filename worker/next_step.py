@@ -44,8 +44,9 @@ from worker.running import Exit, Running, read_record
 
 BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
 """Causes that count whatever a program of ours has left."""
-BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED})
-"""What a program of ours leaves that has not become the agent's CLI."""
+BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED, Cause.CONFIGURATION})
+"""What a program of ours leaves that has not become the agent's CLI, or a supervisor without a
+secret that it was to give."""
 PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
@@ -226,6 +227,12 @@ def spent_by(job: Job, running: Running, verdict: Verdict, next_step: Next) -> d
     if result is not None:
         warnings = spent.get("warnings", job.warnings)
         spent["warnings"] = with_gathered(warnings, result.warnings)
+    if job.executor is not None and job.executor.secret_names:
+        # Few executors have any.
+        from worker.secret_findings import findings_of
+
+        warnings = (*spent.get("warnings", job.warnings), *findings_of(running))
+        spent["warnings"] = tuple(dict.fromkeys(warnings))
     return spent
 
 

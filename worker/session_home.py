@@ -17,8 +17,7 @@ from sow.attempts.homes import (
     make_home,
     remove_home,
 )
-from sow.attempts.launch import executor_variables
-from sow.environment import agent_environment
+from sow.attempts.launch import variables_of
 from sow.errors import SowError, StateError
 from sow.executors.base import Launch
 from sow.ids import JobId, TaskId
@@ -98,4 +97,4 @@ def _is_over(context: WorkerContext, whose: str) -> bool:
 
 
 def _environment(context: WorkerContext, job: Job) -> Mapping[str, str]:
-    return {**agent_environment(context.environ), **executor_variables(job, context.environ)}
+    return variables_of(job, context.environ)

@@ -52,6 +52,11 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     ):
         _keep_for_later(context, running, kind, exit_facts)
         return
+    if running.job.executor is not None and running.job.executor.secret_names:
+        # Few executors have any.
+        from worker.secret_findings import log_findings
+
+        log_findings(context, running)
     concluded = running.verdict or recorded(running)
     for _ in range(MOST_JUDGEMENTS):
         verdict = concluded or kind.judge(context, running, job, exit_facts)

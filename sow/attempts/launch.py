@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
@@ -24,6 +25,9 @@ from sow.ids import AttemptId, PhaseName, TaskId
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import Task
+
+if TYPE_CHECKING:
+    from sow.config.secrets import Secrets
 
 
 def task_folder(workspace: Workspace, task: Task) -> Path:
@@ -130,11 +134,11 @@ def environment_of(
 ) -> dict[str, str]:
     """Return the agent's whole environment; later sources win.
 
-    The worker's own (`environ`), the executor's `env` from the user's file,
+    What it inherits of the worker's own (`environ`), the executor's `env` from the user's file,
     the caller's PATH, what the CLI needs, and who the agent is. `review` is set where
     its run ends with a verdict (`env_vars.REVIEW`).
     """
-    users = {**agent_environment(environ), **executor_variables(job, environ)}
+    users = variables_of(job, environ)
     replaced = AGENT_CLIS[job.agents_executor.type].replaced_variables
     return {
         **users,
@@ -149,6 +153,19 @@ def environment_of(
         env_vars.EXECUTOR: job.agents_executor.name,
         **({env_vars.REVIEW: review} if review else {}),
     }
+
+
+def variables_of(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the agent of a job gets of the user's, and its executor's `env` on top of that.
+
+    No secret is among it. Raises ConfigurationError as `executor_variables`.
+    """
+    return {**inherited_by(job, environ), **executor_variables(job, environ)}
+
+
+def inherited_by(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the agent of a job gets of this process's environment (`env_inherit`)."""
+    return agent_environment(environ, job.agents_executor.env_inherit)
 
 
 def executor_variables(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
@@ -166,6 +183,19 @@ def executor_variables(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
             hint="Put it back under agents.executors, or spawn the task again.",
         )
     return values
+
+
+def secrets_of(job: Job) -> "Secrets | None":
+    """Return the secrets of a job's agent as its file names them now; None where it has none.
+
+    Raises ConfigurationError where one cannot be read.
+    """
+    if job.executor is None or not job.executor.secret_names or not job.config_file:
+        return None
+    # Few executors have any.
+    from sow.config.secrets import read_secrets
+
+    return read_secrets(Path(job.config_file), job.executor.name)
 
 
 def path_with_sow(path: str) -> str:

@@ -58,7 +58,8 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
             reason=f"it is {found.type} now; the job was placed for {recorded.type}",
             remedy="Put it back, or spawn the task again.",
         )
-    if missing := sorted(set(recorded.env_names) - set(found.env_names)):
+    given = {*found.env_names, *found.secret_names}
+    if missing := sorted({*recorded.env_names, *recorded.secret_names} - given):
         raise InvalidConfiguration(
             path=path,
             key=f"{key}.env",

@@ -13,11 +13,10 @@ import msgspec
 from msgspec import UNSET
 
 from sow.attempts.homes import folder_of_job, home_used, in_home
-from sow.attempts.launch import commands_of_role, denied_to_role, executor_variables, task_folder
+from sow.attempts.launch import commands_of_role, denied_to_role, task_folder, variables_of
 from sow.attempts.plan import Plan, begins, choose_verb, session_of, why_of
 from sow.attempts.references import readable_references, unwritable_links
 from sow.attempts.role_template import review_template
-from sow.environment import agent_environment
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.paths import Workspace
 from sow.prompts import compose
@@ -76,7 +75,7 @@ def launch_review(
         task_dir=folder,
         cwd=cwd,
         as_root=os.geteuid() == 0,
-        environ={**agent_environment(environ), **executor_variables(job, environ)},
+        environ=variables_of(job, environ),
         readable=((folder,) if is_apart else ()) + readable_references(workspace, task),
         unwritable=unwritable_links(workspace, task),
         commands=commands_of_role(job.agent, reviews=True),

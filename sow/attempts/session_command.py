@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sow.attempts.launch import executor_variables, path_with_sow
-from sow.environment import agent_environment
+from sow import env_vars
+from sow.attempts.launch import executor_variables, inherited_by, path_with_sow
+from sow.blanking import Blanker, values_in
 from sow.errors import ConfigurationError, ExecutorError
 from sow.executors.base import Ending, Executor
 from sow.executors.session import Session, SessionSource
@@ -52,7 +53,8 @@ def run_session_command(
     """Run a short command of the CLI of a job's agent and return what it printed.
 
     It gets what the agent will get. A `${NAME}` in the executor's `env` may be set for the worker
-    alone; then the command goes without. Raises ExecutorError when it fails or takes longer than a
+    alone; then the command goes without, as it does without a secret that a command would print.
+    Raises ExecutorError when it fails or takes longer than a
     minute.
     """
     return run_short(argv, root / job.cwd, environment_of_short(job, environ), CREATE_SECONDS)
@@ -60,11 +62,23 @@ def run_session_command(
 
 def environment_of_short(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a short command of the CLI of a job's agent gets, likewise."""
-    environment = agent_environment(environ)
+    environment = inherited_by(job, environ)
     with suppress(ConfigurationError):
         environment |= executor_variables(job, environ)
+        environment |= _secrets_in_files(job)
     environment["PATH"] = path_with_sow(job.path_variable)
     return environment
+
+
+def _secrets_in_files(job: Job) -> dict[str, str]:
+    """Return the secrets of an agent that lie in files. No command is run for another one."""
+    if not job.agents_executor.env_file_names:
+        return {}
+    # Few executors have any.
+    from sow.config.secrets import read_secrets
+
+    values = read_secrets(Path(job.config_file), job.agents_executor.name).values
+    return {**values, env_vars.SECRETS: ",".join(values)}
 
 
 def run_short(
@@ -88,6 +102,9 @@ def run_short(
         raise ExecutorError(
             f"`{' '.join(argv)}` did not answer: {error}", hint="Run it yourself to see why."
         ) from error
+    if names := environment.get(env_vars.SECRETS):
+        blanker = Blanker(values_in(environment, names))
+        done.stdout, done.stderr = map(blanker.whole, (done.stdout, done.stderr))
     if done.returncode != 0:
         raise SessionNotMade(argv, done)
     return done.stdout.decode("utf-8", "replace")

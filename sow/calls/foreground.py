@@ -1,16 +1,30 @@
-"""An agents' CLI on this process's own terminal, until it ends: signals are left to it."""
+"""An agents' CLI on this process's own terminal, until it ends: signals are left to it.
 
+Owns also how such a session gets its secrets: the commands that print them run on the terminal
+first. What the CLI shows there is for the person who sits at it, and nothing is kept of it.
+"""
+
+import os
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from sow import env_vars
+from sow.blanking import fault_of
+from sow.environment import agent_environment
+from sow.errors import ConfigurationError
 from sow.executors.base import Launch
+from sow.schema.executor import ExecutorConfig
+from sow.user_folders import home_in
 
 FROM_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 LOOK_SECONDS = 0.5
+SECRET_SECONDS = 60.0
+"""How long a command that prints a secret may take. The person may have to type a passphrase."""
 
 
 def run_in_foreground(
@@ -38,6 +52,49 @@ def _wait_for(process: subprocess.Popen[bytes]) -> int:
             return process.wait(timeout=LOOK_SECONDS)
         except subprocess.TimeoutExpired:
             continue
+
+
+def secrets_for_session(
+    executor: ExecutorConfig, config_file: Path, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the secrets of an executor as variables, and the one that names them.
+
+    `environ` is this process's own. Raises ConfigurationError, which quotes no value.
+    """
+    if not executor.secret_names:
+        return {}
+    # Few executors have any.
+    from sow.config.secrets import read_secrets
+
+    secrets = read_secrets(config_file, executor.name)
+    users = agent_environment(environ)
+    printed = {name: _printed(name, line, users) for name, line in secrets.commands.items()}
+    return {**secrets.values, **printed, env_vars.SECRETS: ",".join(secrets.names)}
+
+
+def _printed(name: str, line: str, environ: Mapping[str, str]) -> str:
+    """Return what a command line of `env_commands` prints, less its last newline."""
+    try:
+        done = subprocess.run(
+            ["sh", "-c", line],
+            cwd=home_in(environ),
+            env=dict(environ),
+            stdout=subprocess.PIPE,
+            timeout=SECRET_SECONDS,
+            check=False,
+        )
+        value = done.stdout.removesuffix(b"\n")
+        how = f"ended with {done.returncode}" if done.returncode else fault_of(value)
+    except subprocess.TimeoutExpired:
+        value, how = b"", f"took longer than {SECRET_SECONDS:.0f} s"
+    except OSError as error:
+        value, how = b"", f"could not be run: {error.strerror}"
+    if how:
+        raise ConfigurationError(
+            f"the command of env_commands.{name} gives no secret: {how}",
+            hint="Run it yourself to see why.",
+        )
+    return os.fsdecode(value)
 
 
 @contextmanager

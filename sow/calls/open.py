@@ -6,6 +6,7 @@ The CLI runs in the foreground, as the caller's own child: no worker has a part 
 """
 
 import os
+from pathlib import Path
 from uuid import uuid4
 
 import msgspec
@@ -23,7 +24,7 @@ from sow.attempts.plan import session_of
 from sow.attempts.references import unwritable_links
 from sow.calls.admission import ENDED, RefusedCall, refusal
 from sow.calls.caller import Caller
-from sow.calls.foreground import run_in_foreground
+from sow.calls.foreground import run_in_foreground, secrets_for_session
 from sow.calls.idempotency import refuse_other_job
 from sow.calls.job_end import release
 from sow.calls.kinds import finish_abandoned
@@ -104,7 +105,7 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
     if resolved.task.clone is not UNSET:
         clone = existing_clone(caller.workspace, config, resolved.task)
     folder = task_folder(caller.workspace, resolved.task)
-    environ = agent_environment(caller.environ)
+    environ = agent_environment(caller.environ, resolved.executor.config.env_inherit)
     own = session_folder(
         caller.workspace, resolved.project_id, resolved.task.id, resolved.executor.config
     )
@@ -166,9 +167,10 @@ def _mark_task(caller: Caller, database: Database, job: Job, resolved: Resolved)
 
 
 def _run(caller: Caller, job: Job, attempt: Attempt, launch: Launch) -> int:
-    """Run the CLI on our terminal and return its exit code."""
+    """Run the CLI on our terminal and return its exit code. Raises ConfigurationError."""
     paths = caller.workspace.attempt(job.id, attempt.number)
     environ = environment_of(caller.workspace, job, attempt.id, launch, caller.environ)
+    environ |= secrets_for_session(job.agents_executor, Path(job.config_file), caller.environ)
     make_private(paths.folder, below=caller.workspace.run)
     with lock_file_held(paths.alive_lock) as lock:  # the CLI inherits it
         return run_in_foreground(launch, environ, pass_fds=[lock])

@@ -6,6 +6,7 @@ the orchestrator's caller, and the project's files are all that it leaves.
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from sow import env_vars
 from sow.attempts.launch import commands_of_role, path_with_sow
 from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
-from sow.calls.foreground import run_in_foreground
+from sow.calls.foreground import run_in_foreground, secrets_for_session
 from sow.config.configuration import Configuration
 from sow.config.environment import read_executor_env
 from sow.environment import agent_environment
@@ -37,6 +38,10 @@ class Opening(Struct, frozen=True):
     """None where its CLI makes one by itself."""
     launch: Launch
     environ: Mapping[str, str]
+    """Without the secrets, which are read when it begins."""
+    config_file: Path
+    users: Mapping[str, str]
+    """The environment of the person."""
 
 
 def prepare_opening(
@@ -67,12 +72,13 @@ def prepare_opening(
             task_dir=root,
             cwd=root,
             as_root=os.geteuid() == 0,
-            environ=agent_environment(caller.environ),
+            environ=agent_environment(caller.environ, executor.config.env_inherit),
             commands=commands_of_role(ORCHESTRATOR),
         )
     )
     executor.validate_availability(caller.path_variable)
-    return Opening(executor, session, launch, _environment(caller, configuration, executor, launch))
+    environ = _environment(caller, configuration, executor, launch)
+    return Opening(executor, session, launch, environ, configuration.path, caller.environ)
 
 
 def _executor(caller: Caller, configuration: Configuration) -> Executor:
@@ -85,8 +91,13 @@ def _executor(caller: Caller, configuration: Configuration) -> Executor:
 
 
 def run_opening(opening: Opening) -> int:
-    """Run the CLI until it ends, and return its exit code, minus a signal that killed it."""
-    return run_in_foreground(opening.launch, opening.environ)
+    """Run the CLI until it ends, and return its exit code, minus a signal that killed it.
+
+    Raises ConfigurationError where a secret cannot be had.
+    """
+    config = opening.executor.config
+    secrets = secrets_for_session(config, opening.config_file, opening.users)
+    return run_in_foreground(opening.launch, {**opening.environ, **secrets})
 
 
 def _session(executor: Executor) -> Session | None:
@@ -117,7 +128,7 @@ def _environment(
     if configuration.exists:
         variables = read_executor_env(configuration.path, executor.name, caller.environ)
     return {
-        **agent_environment(caller.environ),
+        **agent_environment(caller.environ, executor.config.env_inherit),
         **own,
         **variables,
         "PATH": path_with_sow(caller.path_variable),

@@ -196,6 +196,11 @@ def read_given(file: Path | None, option: str) -> bytes:
             f"{name} holds more than {GIVEN_LIMIT >> 20} MiB",
             hint="Put it into a file of the repository, and give its path instead.",
         )
+    if env_vars.SECRETS in os.environ:
+        # Only commands of an agent that was given secrets need it.
+        from sow.cli.own_secrets import text_without_secrets
+
+        return text_without_secrets(data, os.environ)
     return data
 
 

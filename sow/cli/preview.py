@@ -13,7 +13,14 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
-from sow.attempts.launch import environment_of, folder_of, launch_of, location_for, task_folder
+from sow.attempts.launch import (
+    environment_of,
+    folder_of,
+    inherited_by,
+    launch_of,
+    location_for,
+    task_folder,
+)
 from sow.attempts.plan import plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
 from sow.attempts.review import as_session, launch_review, plan_review
@@ -31,7 +38,6 @@ from sow.clones.throw_away_clone import PREFIX
 from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
 from sow.config.origin import SESSION, OriginKind, Setting, Value
-from sow.environment import agent_environment
 from sow.executors.base import Executor, Launch
 from sow.executors.registry import make_executor
 from sow.executors.session import Session, SessionSource
@@ -163,7 +169,7 @@ def _of_work(caller: Caller, config: Configuration, job: Job, resolved: Resolved
         executor,
         _prompt_file(caller),
         clone=clone,
-        environ=agent_environment(caller.environ),
+        environ=inherited_by(job, caller.environ),
     )
     more = [env_vars.REVIEW] if task.judges_whole else []
     return _preview(caller, job, task, launch, more)
@@ -214,8 +220,12 @@ def _preview(caller: Caller, job: Job, task: Task, launch: Launch, more: Sequenc
 
 
 def _variables_of(caller: Caller, job: Job, launch: Launch) -> set[str]:
-    """Return the names of the agent's variables; no value of the executor's `env` is read."""
-    names = job.agents_executor.env_names
+    """Return the names of the agent's variables.
+
+    No value of the executor's `env` is read, and no secret: no command is run for one.
+    """
+    secrets = job.agents_executor.secret_names
+    names = {*job.agents_executor.env_names, *secrets, *([env_vars.SECRETS] if secrets else [])}
     without = msgspec.structs.replace(job.agents_executor, env_names=())
     job = msgspec.structs.replace(job, executor=without)
     environ = environment_of(caller.workspace, job, AttemptId("<attempt>"), launch, caller.environ)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from sow import env_vars
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.failure import show_failure, wants_json
@@ -34,6 +35,11 @@ def run(line: Sequence[str]) -> int:
 
 
 def _run(line: Sequence[str]) -> int:
+    if env_vars.SECRETS in os.environ:
+        # Only commands of an agent that was given secrets need it.
+        from sow.cli.own_secrets import without_secrets
+
+        line = without_secrets(line, os.environ)
     as_json = wants_json(line)
     about: set[str] = set()
     try:

@@ -143,7 +143,9 @@ def _on_terminal(opening: Opening, *, as_json: bool) -> int:
 
 
 def _show(opening: Opening, *, as_json: bool) -> None:
-    launch, names = opening.launch, tuple(sorted(opening.environ))
+    launch, secrets = opening.launch, opening.executor.config.secret_names
+    more = (*secrets, env_vars.SECRETS) if secrets else ()
+    names = tuple(sorted({*opening.environ, *more}))
     if as_json:
         view = StartPreview(
             executor=opening.executor.name,

@@ -19,12 +19,14 @@ from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
 from sow.config.units import write_duration, write_duration_or_never, write_size
-from sow.schema.config import FallbackResume
+from sow.schema.config import FallbackResume, InheritAll
 from sow.schema.executor import ExecutorConfig
 
 HIDDEN = "***"
 """Stands for the value of a variable."""
 
+NAMES_ONLY = frozenset({"env_names", "env_file_names", "env_command_names"})
+"""The fields of an executor that hold the names of variables."""
 SIZES = frozenset({"keep_size", "min_free_disk", "min_free_memory"})
 """The settings that are amounts of bytes."""
 
@@ -84,7 +86,7 @@ def executor_settings(configuration: Configuration, name: str) -> Iterator[Setti
         value = getattr(executor, field)
         if not _says_something(executor, key, value, configuration.origin(*place, *key)):
             continue
-        if field == "env_names":
+        if field in NAMES_ONLY:
             origin = configuration.origin(*place, *key)
             yield from (Setting((*place, *key, each), HIDDEN, origin) for each in value)
         else:
@@ -102,6 +104,8 @@ def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
         value = write_duration_or_never(value)
     elif key[-1] in ("timeout", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)
+    elif key[-1] == "env_inherit" and value is None:
+        value = InheritAll.ALL.value
     elif key[-1] in SIZES:
         value = write_size(value)
     elif isinstance(value, tuple):

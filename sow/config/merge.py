@@ -11,7 +11,7 @@ from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
 from sow.config.source import given
-from sow.schema.config import ExecutorSection, SettingsSection, WorkerSection
+from sow.schema.config import ExecutorSection, InheritAll, SettingsSection, WorkerSection
 from sow.schema.executor import ExecutorConfig
 
 EXECUTOR_KEYS: dict[str, Key] = {
@@ -19,6 +19,9 @@ EXECUTOR_KEYS: dict[str, Key] = {
     **{name: ("settings", name) for name in SettingsSection.__struct_fields__},
     "custom_args": ("custom_args",),
     "env_names": ("env",),
+    "env_inherit": ("env_inherit",),
+    "env_file_names": ("env_files",),
+    "env_command_names": ("env_commands",),
     "max_parallel": ("max_parallel",),
     "timeout_seconds": ("timeout",),
     "stall_timeout_seconds": ("stall_timeout",),
@@ -57,6 +60,8 @@ def merge_executor(
     origins = {
         (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }
+    if found.get("env_inherit") == InheritAll.ALL:
+        found["env_inherit"] = None
     merged = msgspec.structs.replace(default, **found)
     if merged.is_sandboxed and "yolo_mode" not in found:
         # The sandbox says what its agents may do; a CLI that asks would end their runs.

@@ -12,6 +12,7 @@ from sow.agent_clis.description import Refusal
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.environment import env_fault
+from sow.config.secrets import SECRET_KEYS, path_fault
 from sow.config.source import Source
 from sow.config.units import NEVER, parse_duration
 from sow.schema.config import (
@@ -57,10 +58,23 @@ def check_executor(
             remedy=f"Remove it. Only {with_home} can have a configuration folder for each session.",
         )
     _check_sandbox(source, place, section, kind)
-    for variable, value in (section.env or {}).items():
-        reason = env_fault(variable, value)
-        if reason:
-            raise source.fault(*place, "env", variable, reason=reason)
+    _check_variables(source, place, section)
+
+
+def _check_variables(
+    source: Source[UserConfigFile], place: tuple[str, ...], section: ExecutorSection
+) -> None:
+    seen: dict[str, str] = {}
+    for key in ("env", *SECRET_KEYS):
+        for variable, value in (getattr(section, key) or {}).items():
+            reason = env_fault(variable, value if key == "env" else "")
+            if not reason and key == "env_files":
+                reason = path_fault(value)
+            if not reason and variable in seen:
+                reason = f"{seen[variable]} sets this variable already"
+            if reason:
+                raise source.fault(*place, key, variable, reason=reason)
+            seen[variable] = key
 
 
 def _check_sandbox(

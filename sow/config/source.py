@@ -162,6 +162,9 @@ REMEDIES = {
     "resume": "Write a list of strings, one for each argument: ['my-agent', '--continue'].",
     "allowed_tools": "Write a list of strings, one for each tool: ['Bash(npm test:*)'].",
     "env": "Write names and strings: {API_KEY: '${API_KEY}', LEVEL: '3'}.",
+    "env_inherit": "Write all, or a list of names: [ANTHROPIC_API_KEY].",
+    "env_files": "Write names and paths: {API_KEY: ~/.secrets/api-key}.",
+    "env_commands": "Write names and command lines: {API_KEY: 'pass show api-key'}.",
 }
 """What to write instead, by the name of the setting that has a wrong value."""
 
@@ -181,11 +184,13 @@ def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
     """Return the user's form of what the schema says, without the value of a variable."""
     names = re.split(r"[.\[]", problem.key)
     if problem.reason.startswith("unknown key"):
-        return _error(problem, text, reason=problem.reason, remedy=_other_place(names))
+        remedy = _other_place(names)
+        reason = problem.reason.partition("; did you mean")[0] if remedy else problem.reason
+        return _error(problem, text, reason=reason, remedy=remedy)
     below = names[3:] if names[0] == "agents" else names[1:]
     setting = next((name for name in below if name in REMEDIES), "")
     reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish
-    if setting == "env":
+    if setting in ("env", "env_files", "env_commands"):
         reason = "must be names of variables with strings as values"
     elif setting in REMEDIES:
         reason = reason.partition("; quote it")[0]

@@ -14,6 +14,7 @@ from sow.doctor.filesystem import examine_filesystem
 from sow.doctor.inheritance import examine_inheritance
 from sow.doctor.mcp_package import examine_mcp
 from sow.doctor.queue import examine_queue, live_workers
+from sow.doctor.secrets import examine_secrets
 from sow.errors import QueueError, SowError, StateError
 from sow.findings import Finding, Level
 from sow.git.identity import FALLBACK, is_unknown
@@ -161,6 +162,8 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         yield Section("Executors", list(found))
     if only:
         return
+    if configuration is not None and (of_agents := [*examine_secrets(configuration, here.environ)]):
+        yield Section("Environment of agents", of_agents)
     yield Section("MCP", list(examine_mcp()))
     yield Section("Plugin", list(examine_installed(here.agents_folder, here.environ)))
     if here.workspace is None:

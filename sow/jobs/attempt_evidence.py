@@ -30,6 +30,8 @@ EVIDENCE = (
     "void",
     "alive.lock",
     "supervisor.log",
+    "found.json",
+    "blanked",
 )
 """What nobody leaves in an attempt's folder before the attempt is on record."""
 

@@ -61,6 +61,17 @@ class BudgetSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     time: Duration | UnsetType | None = UNSET
 
 
+VariableName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", description="the name of a variable")
+]
+
+
+class InheritAll(StrEnum):
+    """`env_inherit` without a list."""
+
+    ALL = "all"
+
+
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents.executors.<name>`. `type` may be left out under the name of a built-in executor."""
 
@@ -68,6 +79,9 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     settings: SettingsSection | None = None
     custom_args: list[Argument] | UnsetType | None = UNSET
     env: dict[str, str] | UnsetType | None = UNSET
+    env_inherit: InheritAll | list[VariableName] | UnsetType | None = UNSET
+    env_files: dict[str, NonEmptyText] | UnsetType | None = UNSET
+    env_commands: dict[str, NonEmptyText] | UnsetType | None = UNSET
     max_parallel: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
     timeout: Duration | UnsetType | None = UNSET
     stall_timeout: DurationOrNever | UnsetType | None = UNSET

@@ -26,6 +26,10 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent it is that speaks ACP; None: one that sow does not know."""
     custom_args: tuple[str, ...] = ()
     env_names: tuple[str, ...] = ()
+    env_inherit: tuple[str, ...] | None = None
+    """What its agents get of the worker's environment besides the basis; None: all."""
+    env_file_names: tuple[str, ...] = ()
+    env_command_names: tuple[str, ...] = ()
     max_parallel: int | None = None
     """How many of its agents may run at once; None: only the project's own limit."""
     timeout_seconds: float | None = None
@@ -47,3 +51,8 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     def is_sandboxed(self) -> bool:
         """Whether its agents run in a sandbox."""
         return self.sandbox is SandboxUse.BWRAP
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The variables whose values sow blanks wherever it writes anything."""
+        return (*self.env_file_names, *self.env_command_names)

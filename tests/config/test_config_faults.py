@@ -48,7 +48,7 @@ FAULTS = {
         executor("command", "command: [x]"),
         5,
         "agents.executors.x.command",
-        "unknown key 'command'; known here: type, settings,",
+        "unknown key 'command'",
         "Write it below settings: `settings: {command: …}`.",
     ),
     "a key of an executor below settings": (

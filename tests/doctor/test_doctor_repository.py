@@ -153,10 +153,10 @@ def test_a_variable_that_the_configuration_needs_and_the_worker_lacks_is_an_erro
     clinic.run_once()
     section = {"env": {"API_KEY": "${TOKEN}"}}
     clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
-    ended = clinic.examine(TOKEN="secret")
+    ended = clinic.examine(TOKEN="sk-0815")
     assert ended.code == 1
     assert "lacks TOKEN, which agents.executors.claude-code.env.API_KEY needs" in ended.out
-    assert "secret" not in ended.out
+    assert "sk-0815" not in ended.out
 
 
 @pytest.mark.slow

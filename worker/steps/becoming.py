@@ -73,12 +73,15 @@ def set_up(
 
     `seat` says what it sees in its sandbox, if it has one.
 
-    It is the repository's, which agents may edit: to `sow` it has no rights.
+    It is the repository's, which agents may edit: to `sow` it has no rights, and it gets none of
+    the agent's secrets, for its log is not blanked.
     """
     line = settings.setup or ""
     seconds = settings.setup_timeout_seconds
     agent = os.environ.get(env_vars.AGENT, "")
     os.environ[env_vars.AGENT] = env_vars.STEP_ROLE
+    names = os.environ.get(env_vars.SECRETS, "").split(",")
+    secrets = {name: os.environ.pop(name) for name in names if name in os.environ}
     os.chdir(root)
     runner = Runner(str(paths.folder), packages)
     try:
@@ -88,6 +91,7 @@ def set_up(
     finally:
         runner.close()
         os.environ[env_vars.AGENT] = agent
+        os.environ.update(secrets)
     if ended.code != 0:
         how = f"exit code {ended.code}" if ended.signal is None else f"signal {ended.signal}"
         if ended.timed_out:

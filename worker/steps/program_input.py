@@ -90,6 +90,20 @@ class ReviewOrders(msgspec.Struct, frozen=True, kw_only=True):
     packages: str | None = None
 
 
+class ScanOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose work is to be searched for secrets."""
+
+    folder: str
+    """The attempt's folder: what is found goes there."""
+    attempt: str
+    """The attempt's id."""
+    workspace: str
+    task: str
+    commit: str | None
+    """The commit of the checkout when the agent began; None without git. In a clone, that is where
+    the task's branch began."""
+
+
 class UpdateOrders(msgspec.Struct, frozen=True, kw_only=True):
     """The clone that the project's branch is to be brought into."""
 

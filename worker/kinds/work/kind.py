@@ -19,12 +19,12 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import is_handed_over, is_untold, since_left
 from sow.attempts.launch import (
     environment_of,
-    executor_variables,
     folder_of,
     launch_of,
     location_for,
     readable_to,
     task_folder,
+    variables_of,
 )
 from sow.attempts.plan import begins, plan_attempt
 from sow.attempts.prompt_facts import brief_of_clone
@@ -38,7 +38,7 @@ from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
-from sow.environment import agent_environment, own_process
+from sow.environment import own_process
 from sow.errors import SowError, StateError
 from sow.executors.base import Executor, Verdict
 from sow.executors.registry import make_executor
@@ -277,8 +277,7 @@ class WorkKind(AgentKind):
             handover=_handover(context, job, task, earlier),
             is_untold=is_untold(job, earlier),
         )
-        inherited = agent_environment(context.environ)
-        users = {**inherited, **executor_variables(job, context.environ)}
+        users = variables_of(job, context.environ)
         launch = launch_of(
             context.workspace,
             job,

@@ -1,0 +1,72 @@
+"""Secrets of real agent CLIs, and what these export to the commands that their agents run."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from capabilities import skip_or_fail
+from claude_install import ClaudeUnavailable
+from namespace import NamespaceUnavailable
+from native_trial import Trial, open_trial
+from natives import NATIVES, install_native
+from started_with import STARTED_WITH
+
+from sow.environment import agent_environment
+
+pytestmark = [pytest.mark.real]
+
+SECRET = "sk-trial-0815-4711-ö"
+SHELLS_OWN = {"PWD", "SHLVL", "OLDPWD", "_"}
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
+    """Return a trial of the CLI that the test names."""
+    native = NATIVES[request.param]
+    with ExitStack() as stack:
+        try:
+            program = install_native(native, STARTED_WITH)
+            found = stack.enter_context(open_trial(tmp_path, native, program, STARTED_WITH))
+        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
+            skip_or_fail(f"{native.name} cannot be run: {missing}")
+        yield found
+
+
+CASES = [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in NATIVES]
+
+
+@pytest.mark.parametrize("trial", CASES, indirect=True)
+def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(trial: Trial) -> None:
+    """The model has `env` run: all that the CLI has put in is to be known as its own."""
+    secret = trial.home / "secret"
+    secret.write_text(f"{SECRET}\n", encoding="utf-8")
+    secret.chmod(0o600)
+    trial.configure(settings={"yolo_mode": True}, env_files={"TRIAL_SECRET": str(secret)})
+    names = trial.sow("agent", "spawn", "implementer", "010", "--dry-run", "--json")
+    given = {*json.loads(names.stdout)["env_names"], *SHELLS_OWN}
+    command = 'env -0 >"$SOW_ROOT/exported"; echo "it is $TRIAL_SECRET"'
+    trial.tell(
+        {"run": command},
+        {"run": 'sow agent log "the secret is $TRIAL_SECRET"'},
+        {"run": "sow task set status needs_review"},
+    )
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    assert trial.task()["status"] == "needs_review"
+    text = trial.output()
+    assert SECRET not in text
+    assert "[TRIAL_SECRET]" in text
+    data = (trial.repository / "exported").read_bytes().decode().split("\0")
+    exported = dict(line.partition("=")[::2] for line in data if line)
+    assert exported["TRIAL_SECRET"] == SECRET
+    inherited = set(agent_environment(exported))
+    assert inherited - given == set(), f"{trial.native.name} exports what nobody else sets"
+    assert "TRIAL_SECRET" not in inherited
+    (trial.repository / "exported").unlink()
+    files = [path for path in (trial.repository / ".sow").rglob("*") if path.is_file()]
+    assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
+    told = " ".join(trial.job()["warnings"])
+    assert "the value of TRIAL_SECRET; sow wrote [TRIAL_SECRET] instead" in told
+    assert "the value of TRIAL_SECRET is in its work: exported" in told
