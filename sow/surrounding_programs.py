@@ -171,6 +171,14 @@ SURROUNDINGS = (
         shown_by=("GEMINI_CLI",),
     ),
     Surrounding(
+        "Codex",
+        "NO_COLOR=1 COLORTERM= PAGER=cat GIT_PAGER=cat GH_PAGER=cat LC_ALL=C.UTF-8"
+        " LC_CTYPE=C.UTF-8",
+        "They keep the output of its agents' commands plain (measured with 0.171.0). LANG and TERM,"
+        " which it sets too, stay: every program needs some value.",
+        shown_by=("CODEX_CI",),
+    ),
+    Surrounding(
         "a shell",
         "_ PWD OLDPWD SHLVL",
         "They describe the caller's shell and folder; each shell sets its own.",

@@ -60,10 +60,10 @@ def test_it_is_found_as_json_writes_it_once_and_twice() -> None:
 
 
 def test_each_name_is_told_once() -> None:
-    told: list[bytes] = []
-    blanker = Blanker({b"A": b"first-value", b"B": b"other-value"}, told.append)
+    noted: list[bytes] = []
+    blanker = Blanker({b"A": b"first-value", b"B": b"other-value"}, noted.append)
     blanker.feed(b"other-value first-value other-value ")
-    assert told == [b"B", b"A"]
+    assert noted == [b"B", b"A"]
     assert blanker.found == {b"A", b"B"}
     assert blanker.names_in(b"a first-value") == {b"A"}
 

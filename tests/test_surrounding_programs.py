@@ -222,3 +222,16 @@ def test_a_variable_is_named_with_its_program() -> None:
     assert setter_of("CI_JOB_TOKEN", {"CI_JOB_TOKEN": ""}) == "GitLab CI"
     assert setter_of("MAKEFLAGS", {"MAKEFLAGS": "-j8"}) is None
     assert setter_of("HOME", os.environ) is None
+
+
+def test_what_codex_sets_for_its_agents_commands_is_not_the_users() -> None:
+    """As measured with 0.171.0 (`tests/real/test_real_secrets.py`)."""
+    plain = dict.fromkeys(("PAGER", "GIT_PAGER", "GH_PAGER"), "cat")
+    plain |= {"NO_COLOR": "1", "COLORTERM": "", "LC_ALL": "C.UTF-8", "LC_CTYPE": "C.UTF-8"}
+    around = {**plain, "TERM": "dumb", "LANG": "C.UTF-8", "HOME": "/home/me"}
+    users = {"TERM": "dumb", "LANG": "C.UTF-8", "HOME": "/home/me"}
+    of_codex = {"CODEX_CI": "1", "CODEX_MANAGED_BY_NPM": "1", "CODEX_MANAGED_PACKAGE_ROOT": "/x"}
+    assert agent_environment({**around, **of_codex}) == users
+    assert agent_environment(around) == around
+    mine = {**around, "PAGER": "less"}
+    assert agent_environment({**mine, **of_codex}) == {**users, "PAGER": "less"}

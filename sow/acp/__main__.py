@@ -32,7 +32,7 @@ def main() -> int:
         wait_for_minute(session, os.environ, time.time, time.sleep)
     teller = Teller()
     try:
-        agent = AgentProcess(orders.command, orders.folder, orders.record)
+        agent = AgentProcess(orders.command, orders.folder, orders.record, orders.secrets)
     except OSError as error:
         print(f"{orders.command[0]}: {error.strerror}", file=sys.stderr)
         return MISSING

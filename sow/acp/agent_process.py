@@ -30,9 +30,11 @@ FROM_AGENT, TO_AGENT = "from", "to"
 class AgentProcess:
     """A running agent."""
 
-    def __init__(self, command: Sequence[str], folder: str, record: Path) -> None:
-        """Start it. Raises OSError."""
-        self._record = _Record(record)
+    def __init__(
+        self, command: Sequence[str], folder: str, record: Path, secrets: Sequence[str] = ()
+    ) -> None:
+        """Start it; the record has the names of `secrets`, not their values. Raises OSError."""
+        self._record = _Record(record, secrets)
         self._process = subprocess.Popen(
             command,
             cwd=folder,
@@ -119,7 +121,13 @@ class AgentProcess:
 class _Record:
     """The file of the wire; a disk that is full ends nothing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secrets: Sequence[str]) -> None:
+        self._cleaned: Callable[[bytes], bytes] | None = None
+        if secrets:
+            # Few agents have any.
+            from sow.blanking import Blanker, values_in
+
+            self._cleaned = Blanker(values_in(os.environ, ",".join(secrets))).whole
         self._file: int | None = None
         self._left = MOST_RECORD
         with suppress(OSError):
@@ -135,6 +143,8 @@ class _Record:
         self._write(json.dumps({"at": round(time.time(), 3), **fields}).encode())
 
     def _write(self, line: bytes) -> None:
+        if self._cleaned is not None:
+            line = self._cleaned(line)
         self._left -= len(line)
         if self._file is not None and self._left > 0:
             with suppress(OSError):

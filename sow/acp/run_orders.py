@@ -25,6 +25,8 @@ class Orders(NamedTuple):
     preset: Preset
     rights: Rights
     record: Path
+    secrets: tuple[str, ...] = ()
+    """The variables whose values do not get into the record."""
 
 
 def read_orders(path: Path) -> Orders:
@@ -53,4 +55,5 @@ def _orders(found: dict[str, Any], path: Path) -> Orders:
         preset=preset,
         rights=rights,
         record=path.with_name(RECORD),
+        secrets=tuple(found.get("secrets", ())),
     )

@@ -64,7 +64,8 @@ CLI = AgentCli(
     nesting_markers=(
         *("CODEX_CI", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_VERSION"),
         *("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID"),
-        "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+        *("CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS", "CODEX_MANAGED_BY_NPM"),
+        "CODEX_MANAGED_PACKAGE_ROOT",
     ),
     words=(
         (r"no rollout found for thread id", Cause.SESSION_UNKNOWN),

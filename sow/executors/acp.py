@@ -74,6 +74,7 @@ class AcpExecutor(JsonExecutor, frozen=True):
                 "readable": [str(folder) for folder in request.readable],
                 "unwritable": [str(folder) for folder in request.unwritable],
                 "allows_all": self.config.yolo_mode,
+                "secrets": self.config.secret_names,
             },
             indent=1,
         )

@@ -81,6 +81,19 @@ def test_every_line_of_the_wire_is_on_record(client: Client) -> None:
     assert (client.folder / "acp.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_record_of_the_wire_has_the_names_of_secrets(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", 'sk-0815 "4711"')
+    script = {"turn": [{"write": 'oh: sk-0815 "4711"'}, *WORKS]}
+    ended = client.run(script, prompt='It is sk-0815 "4711".', secrets=["API_KEY"])
+    assert ended.code == 0, ended.errors
+    text = (client.folder / "acp.jsonl").read_text("utf-8")
+    assert "sk-0815" not in text
+    assert [line["noise"] for line in client.record() if "noise" in line] == ["oh: [API_KEY]"]
+    assert "It is [API_KEY]." in text
+
+
 def test_a_prompt_reaches_the_agent_as_it_is(client: Client) -> None:
     for prompt in ("/clear and more", "@NAME\n\n!ls", "ä" * 600_000):
         ended = client.end(client.start({"turn": WORKS}, prompt=prompt))

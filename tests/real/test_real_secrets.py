@@ -67,6 +67,6 @@ def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(trial
     (trial.repository / "exported").unlink()
     files = [path for path in (trial.repository / ".sow").rglob("*") if path.is_file()]
     assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
-    told = " ".join(trial.job()["warnings"])
-    assert "the value of TRIAL_SECRET; sow wrote [TRIAL_SECRET] instead" in told
-    assert "the value of TRIAL_SECRET is in its work: exported" in told
+    warnings = " ".join(trial.job()["warnings"])
+    assert "the value of TRIAL_SECRET; sow wrote [TRIAL_SECRET] instead" in warnings
+    assert "the value of TRIAL_SECRET is in its work: exported" in warnings

@@ -34,6 +34,7 @@ from worker.supervisor.own_processes import load_tree
 sys.exit(supervise.main(load_tree(*sys.argv[1:] or [None])))
 """
 """A program that is what the fork server forks: a supervisor with its orders on standard input."""
+FEW_RELAYS = "from worker.supervisor import relay\nrelay.MOST_RELAYS = 2\nsys.exit("
 PSUTIL = str(Path(psutil.__file__).parents[1])
 """The folder by which a supervisor is told to use the portable back end."""
 SECONDS = 240.0
@@ -123,10 +124,14 @@ class AttemptSite:
         self.order(process, self.orders(*argv, env=env))
         return process
 
-    def wait_for_orders(self, *, impatient: bool = False) -> subprocess.Popen[bytes]:
-        """Start a supervisor that has no orders yet."""
+    def wait_for_orders(
+        self, *, impatient: bool = False, few_relays: bool = False
+    ) -> subprocess.Popen[bytes]:
+        """Start a supervisor that has no orders yet; `few_relays`: it gives up after two."""
         packages = [] if self.packages is None else [self.packages]
         program = IMPATIENT if impatient else ONE_SUPERVISOR
+        if few_relays:
+            program = program.replace("sys.exit(", FEW_RELAYS)
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", program, *packages],
             env={"SOW_ATTEMPT_ID": NO_ATTEMPT},

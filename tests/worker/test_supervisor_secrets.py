@@ -176,6 +176,29 @@ def test_a_relay_that_is_killed_is_replaced(attempt: AttemptSite) -> None:
     assert attempt.paths.output.read_text() == "a [API_KEY]\nb [API_KEY]\n"
 
 
+def test_an_agent_whose_relays_are_all_killed_cannot_print(attempt: AttemptSite) -> None:
+    script = "trap '' PIPE; touch began; while [ ! -e go ]; do sleep 0.02; done; echo x || exit 9"
+    attempt.prepare()
+    process = attempt.wait_for_orders(few_relays=True)
+    attempt.order(process, attempt.orders("/bin/sh", "-c", script, secrets=SECRETS))
+    wait_until(attempt.file("began").exists, "the agent runs")
+    for number in (1, 2):
+        wait_until(lambda: len(relays_of(process.pid)) == 1, "a relay runs")
+        os.kill(relays_of(process.pid)[0], signal.SIGKILL)
+        wait_until(lambda n=number: attempt.log().count("was killed;") == n, "it is noticed")  # type: ignore[misc]
+    wait_until(lambda: "2 of them were killed" in attempt.log(), "no other one is started")
+    attempt.file("go").touch()
+    assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 9
+
+
+def relays_of(supervisor: int) -> list[int]:
+    """Return the children of a supervisor that are its forks."""
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    ours = Path(f"/proc/{supervisor}/cmdline").read_bytes()
+    return [int(pid) for pid in children if Path(f"/proc/{pid}/cmdline").read_bytes() == ours]
+
+
 def test_no_half_of_a_value_comes_out_where_a_relay_is_killed(attempt: AttemptSite) -> None:
     script = (
         'printf %s "${API_KEY%815}"; touch half; while [ ! -e go ]; do sleep 0.02; done;'

@@ -16,6 +16,7 @@ import mmap
 import os
 import select
 import sys
+import time
 
 from sow.blanking import LOST, Blanker, note_blanked, open_output, write_all
 from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, wait_for_signal
@@ -73,23 +74,28 @@ class Relay:
 
     def replace(self, agent: Agent) -> None:
         """Fork another relay where it was killed, and have the agent's supervisor know its pid."""
-        if agent.helper_status is None or self._started > MOST_RELAYS:
+        if agent.helper_status is None or not self._reading:
             return
         say("the relay was killed; another one takes its place")
         if any(self._busy):
             note_blanked(self._folder, self._attempt, LOST)
         agent.helper_status = None
         try:
+            if self._started >= MOST_RELAYS:
+                raise OSError(0, f"{MOST_RELAYS} of them were killed")
             self.start()
         except OSError as error:
-            say(f"no relay can be started: {error.strerror}")
-            self._started = MOST_RELAYS + 1
+            say(f"no relay can be started any more: {error.strerror}")
+            for reading in self._reading:  # what the agent writes from now on fails
+                os.close(reading)
+            self._reading = []
+            self.pid = 0
         agent.helper = self.pid
 
     def finish(self, agent: Agent) -> None:
         """Wait until all output is written; the agent's tree has ended."""
         seconds = END_SECONDS
-        while self._started <= MOST_RELAYS:
+        while self._reading:
             if not self._await_end(agent, seconds):
                 os.kill(self.pid, signal.SIGTERM)  # a child of ours: the pid is its own
                 if not self._await_end(agent, DRAIN_SECONDS):
@@ -101,8 +107,6 @@ class Relay:
             self.replace(agent)
 
     def _await_end(self, agent: Agent, seconds: float) -> bool:
-        import time
-
         deadline = time.monotonic() + seconds
         agent.reap()
         while agent.helper_status is None and (left := deadline - time.monotonic()) > 0:
