@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
-BEGIN, END = "<!-- deeds -->\n", "<!-- end of deeds -->\n"
+BEGIN, END = "<!-- actions -->\n", "<!-- end of actions -->\n"
 HEAD = """\
 | the agent tries to | without a sandbox | in a sandbox |
 |---|---|---|
@@ -17,9 +17,12 @@ WORDS = {True: "it can", False: "it cannot"}
 
 def rendered() -> str:
     """Return the table."""
-    from journeys.hostile_deeds import DEEDS
+    from journeys.hostile_actions import ACTIONS
 
-    rows = (f"| {deed.what} | {WORDS[deed.outside]} | {WORDS[deed.inside]} |\n" for deed in DEEDS)
+    rows = (
+        f"| {action.what} | {WORDS[action.outside]} | {WORDS[action.inside]} |\n"
+        for action in ACTIONS
+    )
     return HEAD + "".join(rows)
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from capabilities import skip_or_fail
 from journeys.gitsite import commit, make_repository
-from journeys.hostile_deeds import DEEDS, script_of
+from journeys.hostile_actions import ACTIONS, script_of
 from journeys.hostile_page import committed, rendered
 from journeys.site import SOW, Site, wait_until
 
@@ -76,7 +76,7 @@ def begin(site: Site, **executor: Any) -> None:
     make_repository(site)
     site.project("010", "020")
     program = site.base / "author.sh"
-    program.write_text(script_of(DEEDS))
+    program.write_text(script_of(ACTIONS))
     program.chmod(0o755)
     configure(site, **executor)
     (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"clones": {"use": "always"}}))
@@ -96,7 +96,7 @@ def output(site: Site, job: int, attempt: int = 1) -> str:
 
 def managed(site: Site, job: int) -> dict[str, bool]:
     lines = [line.split() for line in output(site, job).splitlines()]
-    return {words[1]: words[2] == "0" for words in lines if words[:1] == ["deed"]}
+    return {words[1]: words[2] == "0" for words in lines if words[:1] == ["action"]}
 
 
 def left(site: Site) -> list[str]:
@@ -118,24 +118,24 @@ def test_a_hostile_agent_manages_what_the_table_says(site: Site, sandbox: str) -
         site.sow("agent", "spawn", "implementer", "010", expect=None)
         wait_until(lambda: left(site) == [], "nothing is left behind")
     inside = sandbox == "bwrap"
-    expected = {deed.name: deed.inside if inside else deed.outside for deed in DEEDS}
+    expected = {action.name: action.inside if inside else action.outside for action in ACTIONS}
     assert managed(site, 2) == expected, (site.worker_logs(), output(site, 2))
 
 
-def test_the_page_is_of_these_deeds() -> None:
+def test_the_page_is_of_these_actions() -> None:
     assert committed() == rendered(), "run python tests/journeys/hostile_page.py"
 
 
 LOOPBACK = """#!/bin/sh
 cat >/dev/null
 python3 -c "import socket; socket.create_connection(('127.0.0.1', $PORT), 5)" 2>/dev/null
-echo "deed network $?"
+echo "action network $?"
 python3 -c "
 import socket
 here = socket.create_server(('127.0.0.1', 0))
 socket.create_connection(here.getsockname(), 5)
 "
-echo "deed own-loopback $?"
+echo "action own-loopback $?"
 """
 
 
@@ -150,13 +150,13 @@ def test_a_loopback_of_its_own_reaches_nobody(site: Site) -> None:
 
 IN_ROOT = """#!/bin/sh
 cat >/dev/null
-( echo x >>code.txt ); echo "deed write $?"
-( echo x >.git/hooks/pre-commit ) 2>/dev/null; echo "deed hook $?"
-( git config alias.x '!true' ) 2>/dev/null; echo "deed config $?"
-( echo x >>.sow/project/state.yaml ) 2>/dev/null; echo "deed state $?"
-cat .sow/run/jobs/*/*/prompt.md >/dev/null 2>&1; echo "deed prompts $?"
-( rm -rf .git || mv .git .away || mv .sow .away ) 2>/dev/null; echo "deed move $?"
-git status --short >/dev/null; echo "deed status $?"
+( echo x >>code.txt ); echo "action write $?"
+( echo x >.git/hooks/pre-commit ) 2>/dev/null; echo "action hook $?"
+( git config alias.x '!true' ) 2>/dev/null; echo "action config $?"
+( echo x >>.sow/project/state.yaml ) 2>/dev/null; echo "action state $?"
+cat .sow/run/jobs/*/*/prompt.md >/dev/null 2>&1; echo "action prompts $?"
+( rm -rf .git || mv .git .away || mv .sow .away ) 2>/dev/null; echo "action move $?"
+git status --short >/dev/null; echo "action status $?"
 """
 
 
@@ -246,3 +246,48 @@ def test_nothing_is_started_where_there_can_be_no_sandbox(site: Site) -> None:
     assert (site.base / "ran").exists() is False  # it lies outside of its sandbox
     assert site.job(2)["cause"] == "no_status"
     assert "author: /usr/bin/bwrap works" in site.sow("doctor", "author").out
+
+
+PATIENT = """#!/bin/sh
+cat >/dev/null
+trap 'echo interrupted; exit 0' INT
+echo up
+while :; do sleep 0.05; done
+"""
+
+
+def test_it_outlives_its_worker_and_is_cancelled_kindly_by_the_next(site: Site) -> None:
+    begin(site, sandbox="bwrap")
+    (site.base / "author.sh").write_text(PATIENT)
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    path = site.root / ".sow/run/jobs/1/1/output.jsonl"
+    wait_until(lambda: path.exists() and "up" in path.read_text(), "the agent is up")
+    (worker,) = site.workers()
+    site.kill(worker["pid"])
+    wait_until(lambda: not procfs.variables(worker["pid"]), "the worker is dead")
+    assert output(site, 1) == "up\n"
+    next_worker = site.start("worker", "--drain")
+    site.sow("agent", "cancel", "010", expect=None)
+    next_worker.communicate(timeout=240)
+    assert output(site, 1) == "up\ninterrupted\n"
+    assert site.job(1)["state"] == "cancelled"
+    assert len(site.job(1)["attempts"]) == 1
+
+
+def test_a_killed_supervisor_takes_it_along_and_it_is_run_again(site: Site) -> None:
+    begin(site, sandbox="bwrap")
+    ran = "test -e ran && exit 0; touch ran; echo up; while :; do sleep 0.05; done"
+    (site.base / "author.sh").write_text(f"#!/bin/sh\ncat >/dev/null\n{ran}\n")
+    configure(site, sandbox="bwrap", retries=2)
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    path = site.root / ".sow/run/jobs/1/1/output.jsonl"
+    wait_until(lambda: path.exists() and "up" in path.read_text(), "the agent is up")
+    attempt = site.job(1)["attempts"][0]
+    inside = procfs.carriers("SOW_ATTEMPT_ID", attempt["id"])
+    assert len(inside) >= 3
+    site.kill(attempt["pid"])
+    wait_until(lambda: not procfs.carriers("SOW_ATTEMPT_ID", attempt["id"]), "all have gone")
+    site.sow("agent", "wait", "010", expect=None)
+    causes = [each["cause"] for each in site.job(1)["attempts"]]
+    assert causes[0] == "worker_died"
+    assert "no_status" in causes
