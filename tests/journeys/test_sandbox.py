@@ -291,3 +291,34 @@ def test_a_killed_supervisor_takes_it_along_and_it_is_run_again(site: Site) -> N
     causes = [each["cause"] for each in site.job(1)["attempts"]]
     assert causes[0] == "worker_died"
     assert "no_status" in causes
+
+
+def test_a_reviewer_in_a_sandbox_sees_the_change_and_writes_its_own_clone_alone(
+    site: Site,
+) -> None:
+    """Its throw-away clone borrows the objects of the main repository, which is hidden."""
+    begin(site)
+    author, reviewer = site.base / "author.sh", site.base / "reviewer.sh"
+    author.write_text(
+        "#!/bin/sh\ncat >/dev/null\necho new >>code.txt\nsow task set status needs_review\n"
+    )
+    reviewer.write_text(
+        "#!/bin/sh\ncat >/dev/null\ngit show --format=%s HEAD:code.txt\ngit log --format=%an -1\n"
+        f"cat {site.root}/code.txt 2>/dev/null\ntouch {site.root}/made 2>/dev/null\n"
+        "git status --short && echo clean\n"
+    )
+    reviewer.chmod(0o755)
+    executors = {
+        name: {"type": "command", "settings": {"command": [str(program)]}, "retries": 0}
+        for name, program in (("author", author), ("critic", reviewer))
+    }
+    executors["critic"]["sandbox"] = "bwrap"
+    bindings = {"implementer": "author", "reviewer": "critic"}
+    site.configure({"agents": {"executors": executors, "bindings": bindings}})
+    site.sow("agent", "spawn", "implementer", "010")
+    site.sow("agent", "review", "010", expect=None)
+    lines = output(site, 2).splitlines()
+    assert lines[:2] == ["code", "new"], (lines, site.worker_logs())
+    assert lines[-1] == "clean"
+    assert len(lines) == 4
+    assert not (site.root / "made").exists()
