@@ -322,3 +322,20 @@ def test_a_reviewer_in_a_sandbox_sees_the_change_and_writes_its_own_clone_alone(
     assert lines[-1] == "clean"
     assert len(lines) == 4
     assert not (site.root / "made").exists()
+
+
+def test_a_secret_of_a_file_reaches_it_though_the_file_does_not(site: Site) -> None:
+    begin(site)
+    secret = site.base / "home/secret"
+    secret.write_text("a-secret-of-the-users\n")
+    secret.chmod(0o600)
+    (site.base / "author.sh").write_text(
+        f"#!/bin/sh\ncat >/dev/null\ncat {secret} 2>/dev/null\n"
+        'test "$KEY" = a-secret-of-the-users && echo given\necho "$KEY"\n'
+    )
+    configure(site, sandbox="bwrap", env_files={"KEY": str(secret)})
+    site.sow("agent", "spawn", "implementer", "010", expect=None)
+    lines = output(site, 1).splitlines()
+    assert lines[0] == "given", (lines, site.worker_logs())
+    assert len(lines) == 2
+    assert "a-secret-of-the-users" not in lines[1]
