@@ -9,6 +9,7 @@ ended is decided in `worker.next_step`, by the same table (`sow.attempts.fallbac
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET
@@ -138,8 +139,14 @@ def log_move(context: WorkerContext, job: Job, changes: Mapping[str, Any]) -> No
     log_moves(folder, job, left[-1], len(left) - 1, changes["executor_name"], context.now())
 
 
-def without_session(job: Job, task: Task) -> Mapping[str, Any]:
-    """Return what takes the session of an executor that was left from its task."""
+def without_session(
+    job: Job, task: Task, changes: Mapping[str, Any] = MappingProxyType({})
+) -> Mapping[str, Any]:
+    """Return changes of a task, and with them what takes the session of a left executor from it.
+
+    That session may stand in `changes` alone: a run may tell of it and fail within a moment.
+    """
     if not kind_of(job).makes_work or task.status in transitions.TERMINAL:
-        return {}
-    return transitions.clear_session(task)
+        return changes
+    others = {name: value for name, value in changes.items() if name not in transitions.OF_SESSION}
+    return {**others, **transitions.clear_session(task)}

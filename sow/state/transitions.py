@@ -86,14 +86,13 @@ def enter(
     return changes
 
 
+OF_SESSION = ("session_id", "session")
+"""The fields of a task that tell of its session."""
+
+
 def clear_session(task: Task) -> FieldChanges:
     """Return what takes the task's session away; nothing if it has none."""
-    changes: FieldChanges = {}
-    if task.session_id is not UNSET:
-        changes["session_id"] = REMOVE
-    if task.session is not UNSET:
-        changes["session"] = REMOVE
-    return changes
+    return {name: REMOVE for name in OF_SESSION if getattr(task, name) is not UNSET}
 
 
 def begin_resume(task: Task, now: float) -> FieldChanges:

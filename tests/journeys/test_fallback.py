@@ -72,6 +72,16 @@ def test_a_spawn_goes_on_with_the_next_executor_when_the_first_reaches_a_limit(s
     assert log_of(site).count("Goes on with cursor: claude-code has reached a usage limit") == 1
 
 
+def test_the_session_of_one_that_fails_at_once_is_not_that_of_the_next(site: Site) -> None:
+    """Codex tells its id and fails within a moment; Gemini would take that id for its own."""
+    begin(site, LIMITED, good(), names=("codex", "gemini"))
+    site.sow(*SPAWN)
+    first, second = read_runs(site.root)
+    assert [first.cli, second.cli] == ["codex", "gemini"]
+    assert first.session_id != second.session_id
+    assert site.task("010")["session_id"] == second.session_id
+
+
 @pytest.mark.parametrize(
     ("runs", "cause", "words"),
     [((NO_LOGIN, good()), "auth", "claude-code is not logged in, or its key was refused")],

@@ -162,7 +162,7 @@ def _follow(
                 return {**session(counted), **addressed(counted), **word}
             case _ if next_step.way is not Way.STAY:
                 log_move(context, job, spent)
-                return {**session(task), **without_session(job, task)}
+                return without_session(job, task, session(task))
             case _:
                 return session(task)
 
