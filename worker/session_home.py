@@ -13,6 +13,7 @@ from sow.attempts.homes import (
     all_homes,
     bring_login_back,
     folder_of_job,
+    homes_in,
     homes_of,
     make_home,
     remove_home,
@@ -36,8 +37,8 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
     one's. Raises ExecutorError.
     """
     own = folder_of_job(context.workspace, job)
-    if anew and own is not None and own.is_dir():
-        return_login(context, job)
+    return_login(context, job)  # whoever should have done so may have been killed
+    if anew and own is not None:
         remove_home(own)
     if launch.home is not None:
         make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
@@ -64,7 +65,8 @@ def return_login(context: WorkerContext, job: Job) -> None:
     if folder is None or not folder.is_dir():
         return
     try:
-        for path in bring_login_back(folder, job.agents_executor, _environment(context, job)):
+        environ, now = _environment(context, job), context.now()
+        for path in bring_login_back(folder, job.agents_executor, environ, now):
             tell(job, f"its CLI has renewed its login; {path} has it now")
     except (OSError, SowError) as error:
         tell(job, f"a renewed login cannot be brought back now: {error}")
@@ -78,10 +80,9 @@ def sweep_homes(context: WorkerContext) -> None:
         homes = homes_of(context.workspace, read_project(context.workspace).id)
     except SowError:  # no project is checked out: nothing is known of its tasks
         return
-    for whose in homes.glob("*"):
+    for whose in homes_in(homes) if homes.is_dir() else ():
         if _is_over(context, whose.name):
-            for folder in whose.glob("*"):
-                remove_home(folder)
+            remove_home(whose)
 
 
 def _is_over(context: WorkerContext, whose: str) -> bool:

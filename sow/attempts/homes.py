@@ -4,16 +4,18 @@ Owns where it lies, how a CLI is told of it, and how it is made: with links to t
 that no key is copied and a renewed one is everybody's, and with copies of settings. A CLI may put a
 new file in the place of a link; what is in it is brought back to the user's folder. It lies in the
 user's folder of state and not in the repository: a sandboxed agent that writes there must not
-rewrite its own rules.
+rewrite its own rules. An agent may write in its home all the same, so nothing that it has put there
+is followed, and each attempt begins with the user's settings.
 """
 
 import errno
 import os
-import shutil
+import stat
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from sow import env_vars
@@ -22,9 +24,10 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.digest import sha256
 from sow.errors import ExecutorError
 from sow.executors.base import Launch
-from sow.files import read_regular, write_atomically, write_in
+from sow.files import NotAFile, NotWritten, read_if_there, read_regular_in, write_atomically
 from sow.files.flock import lock_file_held
-from sow.jobs.private_folders import make_private, opened_private
+from sow.files.own_folders import copy_following, kind_in, opened_below, write_file
+from sow.files.trees import remove_tree
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import HomeUse
@@ -64,9 +67,23 @@ def all_homes() -> str:
 
 def homes_of(workspace: Workspace, project_id: str) -> Path:
     """Return the folder of all homes of a project in a checkout."""
+    return Path(all_homes(), f"{_mark_of(workspace)}-{project_id[:PROJECT_DIGITS]}")
+
+
+def homes_of_checkout(workspace: Workspace) -> Mapping[str, Path]:
+    """Return the folders of the homes of each project in a checkout, by its id's first digits."""
+    if not os.path.isdir(all_homes()):  # noqa: PTH112 - asked for at each rest
+        return {}
+    mark = f"{_mark_of(workspace)}-"
+    found = homes_in(Path(all_homes()))
+    return {each.name.removeprefix(mark): each for each in found if each.name.startswith(mark)}
+
+
+def _mark_of(workspace: Workspace) -> str:
+    """Return what stands for a checkout in the names of its homes."""
     root = os.path.realpath(workspace.root)
-    mark = sha256(os.fsencode(root)).hexdigest()[:ROOT_DIGITS]
-    return Path(all_homes(), f"{mark}-{project_id[:PROJECT_DIGITS]}")
+    mark: str = sha256(os.fsencode(root)).hexdigest()[:ROOT_DIGITS]
+    return mark
 
 
 def session_folder(
@@ -140,58 +157,69 @@ def _inner(folder: Path, part: HomePart) -> Path:
 def make_home(
     folder: Path, executor: ExecutorConfig, environ: Mapping[str, str], files: Mapping[str, str]
 ) -> None:
-    """Make a session's folder as far as it is not there, and write `files` into it.
+    """Make a session's folder, or make it right again, and write `files` into it.
 
-    `environ` is the agent's environment, by which the user's own folder is found. The files go into
-    the first part, by their paths there. Raises ExecutorError where it cannot be made.
+    Settings are the user's at each attempt, and logins are links to the user's, whatever an agent
+    has made of them meanwhile. `environ` is the agent's environment, by which the user's own folder
+    is found. The files go into the first part, by their paths there. Raises ExecutorError where it
+    cannot be made.
     """
-    parts = parts_of(executor)
-    if not parts:
-        return
+    written = files
     try:
-        for part in parts:
-            mine = _inner(folder, part)
-            if not mine.is_dir():
-                state = Path(user_folder(BaseFolder.STATE))
-                state.mkdir(mode=0o700, parents=True, exist_ok=True)
-                make_private(mine.parent, below=state)
+        for part in parts_of(executor):
+            with _opened(_inner(folder, part), makes=True) as mine:
                 _fill(mine, part, environ)
-        first = _inner(folder, parts[0])
-        for name, text in files.items():  # an agent may have laid links there
-            path = first / name
-            with opened_private(path.parent, below=folder) as place:
-                write_in(place, path, text.encode(), mode=0o600, durable=False)
-    except OSError as error:
+                for name, text in written.items():
+                    write_file(mine, Path(name).parts, text.encode())
+                written = {}
+    except (OSError, NotWritten) as error:
         raise ExecutorError(
             f"the session's own configuration folder cannot be made: {error}",
             hint=f"Check {folder.parent}, or set agents.executors.{executor.name}.home: shared.",
         ) from error
 
 
-def _fill(mine: Path, part: HomePart, environ: Mapping[str, str]) -> None:
-    """Make a part from the user's; under another name first, so that a half one is never used."""
+def _opened(folder: Path, *, makes: bool = False) -> AbstractContextManager[int]:
+    """Give a folder of a home, open. No link below the folder of all homes is followed."""
+    homes = Path(all_homes())
+    return opened_below(homes, folder.relative_to(homes).parts, makes=makes)
+
+
+def _fill(mine: int, part: HomePart, environ: Mapping[str, str]) -> None:
+    """Give an open part the user's settings, and links to the user's logins."""
     users = folder_in(part, environ)
     outer = users if environ.get(part.variable) else home_in(environ)
-    draft = mine.with_name(f"{mine.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700)
     for name in part.copied:
-        _copy(users / name, draft / name)
+        copy_following(users / name, mine, Path(name).parts)
     for name in part.beside:
-        _copy(outer / name, draft / name)
-    for name in (*part.linked, *(each for each in part.mirrored if (users / each).exists())):
-        (draft / name).symlink_to(users / name)
-    draft.rename(mine)
+        copy_following(outer / name, mine, Path(name).parts)
+    for name in part.linked:
+        _link_login(mine, name, users / name)
+    for name in part.mirrored:
+        if (users / name).exists():
+            _put_link(mine, name, users / name)
+        else:
+            remove_tree(mine, name)
 
 
-def _copy(source: Path, copy: Path) -> None:
-    """Copy a file or a folder, if it is there."""
-    if source.is_dir():
-        shutil.copytree(source, copy, symlinks=False, ignore_dangling_symlinks=True)
-    elif source.is_file():
-        copy.parent.mkdir(mode=0o700, exist_ok=True)
-        shutil.copy(source, copy)
-        copy.chmod(0o600)
+def _link_login(mine: int, name: str, users: Path) -> None:
+    """Put a link to a login of the user's into an open part; a file there is a renewed one."""
+    match kind_in(mine, name):
+        case stat.S_IFREG:
+            return
+        case stat.S_IFLNK if os.readlink(name, dir_fd=mine) == str(users):
+            return
+        case stat.S_IFDIR:
+            remove_tree(mine, name)
+    _put_link(mine, name, users)
+
+
+def _put_link(mine: int, name: str, users: Path) -> None:
+    """Put a link into an open part, in the place of any file: whoever is killed leaves either."""
+    draft = f".{name}.link"
+    remove_tree(mine, draft)
+    os.symlink(users, draft, dir_fd=mine)
+    os.rename(draft, name, src_dir_fd=mine, dst_dir_fd=mine)
 
 
 def folder_in(part: HomePart, environ: Mapping[str, str]) -> Path:
@@ -201,49 +229,88 @@ def folder_in(part: HomePart, environ: Mapping[str, str]) -> Path:
 
 
 def bring_login_back(
-    folder: Path, executor: ExecutorConfig, environ: Mapping[str, str]
+    folder: Path, executor: ExecutorConfig, environ: Mapping[str, str], now: float
 ) -> list[Path]:
     """Bring a login that a CLI has renewed by a new file back to the user's folder.
 
-    `environ` is as for `make_home`. Returns the user's files that were written. Raises OSError.
+    `environ` is as for `make_home`; `now` is the time by the clock. Returns the user's
+    files that were written. Raises OSError, NotAFile, NotWritten.
     """
     written = []
     for part in parts_of(executor):
-        mine, users = _inner(folder, part), folder_in(part, environ)
-        if not _is_without_links(folder, mine):
-            continue  # an agent has put a link to another folder of the user's there
-        for name in part.linked:
-            if (mine / name).is_file() and not (mine / name).is_symlink():
-                _bring_back(mine / name, users / name)
-                written.append(users / name)
+        users = folder_in(part, environ)
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            _opened(_inner(folder, part)) as mine,
+        ):
+            for name in part.linked:
+                is_file = kind_in(mine, name) == stat.S_IFREG
+                if is_file and _bring_back(mine, name, users / name, int(now * 1e9)):
+                    written.append(users / name)
     return written
 
 
-def _is_without_links(folder: Path, inner: Path) -> bool:
-    """Whether a path leads from a folder to one inside of it, and nowhere else."""
-    return os.path.realpath(inner) == os.path.join(  # noqa: PTH118
-        os.path.realpath(folder), inner.relative_to(folder)
-    )
+def _bring_back(mine: int, name: str, users: Path, now_ns: int) -> bool:
+    """Put a renewed file in the place of the user's, and a link to it again in its own.
 
-
-def _bring_back(renewed: Path, users: Path) -> None:
-    """Put a renewed file in the place of the user's, unless that is newer; link to it again."""
+    The user's is then as old as the renewed one: another session may have renewed it later, and
+    may end later. Returns whether it was taken. It is not where the user's is newer, or where it
+    can be no login: one that its CLI was writing when it was killed is cut off.
+    """
     users.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock_file_held(users.parent / LOCK):
         if users.exists() and not users.is_file():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(users))
-        is_newer = True
+        renewed = os.stat(name, dir_fd=mine, follow_symlinks=False).st_mtime_ns
+        renewed, before = min(renewed, now_ns), 0
         with suppress(FileNotFoundError):
-            is_newer = renewed.stat().st_mtime_ns > users.stat().st_mtime_ns
-        if is_newer and renewed.stat().st_size <= LOGIN_LIMIT:
-            data = read_regular(renewed, LOGIN_LIMIT)
-            write_atomically(Path(os.path.realpath(users)), data, mode=0o600)
-        renewed.unlink()
-        renewed.symlink_to(users)
+            before = users.stat().st_mtime_ns
+        is_newer = renewed > before or before > now_ns  # nothing is of the future
+        data = b""
+        with suppress(NotAFile):
+            data = read_regular_in(mine, Path(name), LOGIN_LIMIT)
+        is_taken = is_newer and _may_replace(data, users)
+        if is_taken:
+            write_atomically(
+                Path(os.path.realpath(users)), data, mode=0o600, modified_at_ns=renewed
+            )
+        _put_link(mine, name, users)
+    return is_taken
+
+
+def _may_replace(data: bytes, users: Path) -> bool:
+    """Whether what an attempt has left can be a login: not empty, and JSON where the user's is."""
+    before = read_if_there(users, LOGIN_LIMIT)
+    return bool(data.strip()) and (_is_json(data) or before is None or not _is_json(before))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(data), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 def remove_home(folder: Path) -> None:
-    """Remove a session's folder; what it links to is the user's and stays."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):
-        folder.parent.rmdir()
+    """Remove the folder of a session, or one of several; what it links to is the user's and stays.
+
+    The folder above goes with its last one.
+    """
+    with suppress(OSError), _opened(folder.parent) as above:
+        remove_tree(above, folder.name)
+    if folder.parent == Path(all_homes()):
+        return
+    with suppress(OSError), _opened(folder.parent.parent) as above:
+        os.rmdir(folder.parent.name, dir_fd=above)
+
+
+def homes_in(folder: Path) -> list[Path]:
+    """Return the folders in one of homes; a link that somebody has put there is removed."""
+    found = []
+    with suppress(OSError), _opened(folder) as opened:
+        for name in sorted(os.listdir(opened)):  # noqa: PTH208 - of an open folder
+            if kind_in(opened, name) == stat.S_IFDIR:
+                found.append(folder / name)
+            else:
+                remove_tree(opened, name)
+    return found

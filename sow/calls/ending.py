@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import UNSET
 
+from sow.attempts.homes import homes_of, homes_of_checkout, remove_home
 from sow.calls.admission import is_end_recorded
 from sow.calls.caller import Caller
 from sow.calls.job_end import give_back
@@ -156,17 +157,23 @@ def carry_out_recorded(workspace: Workspace, database: Database, *, now: float) 
 def sweep_ended(workspace: Workspace, database: Database, *, now: float) -> None:
     """Complete the ends of projects that were cut short after their folder had moved.
 
-    Their batches are cancelled, and what is left of those that were to be removed goes.
+    Their batches are cancelled, and what is left of those that were to be removed goes, and of all
+    of them the configuration folders of their sessions.
     """
     for folder in workspace.sow.glob(REMOVED.format("*")):
         project_id = ProjectId(folder.name.split(".")[2])
         _cancel_batches(database, project_id, now=now, made_until=now)
+        remove_home(homes_of(workspace, project_id))
         discard_tree(folder)
     here = project_id_at(workspace.root)
     for project_id in batches.projects_going_on(database) - {here}:
         ended_at = _ended_at(workspace, project_id)
         if ended_at is not None:
             _cancel_batches(database, project_id, now=now, made_until=ended_at)
+    for digits, homes in homes_of_checkout(workspace).items():
+        others = not (here or "").startswith(digits)
+        if others and any(digits in folder.name for folder in archived_folders(workspace)):
+            remove_home(homes)
 
 
 def _ended_at(workspace: Workspace, project_id: ProjectId) -> float | None:
@@ -219,6 +226,7 @@ def _carry_out(
             forget_project(kept)
     for batch_id in cancelled:
         doorbell.ring_batch(workspace, batch_id)
+    remove_home(homes_of(workspace, project_id))
     sweep_ended(workspace, database, now=now)
     return archive
 

@@ -7,7 +7,6 @@ of the caller's environment, and its end: agents are cancelled and workers stopp
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from sow import env_vars
-from sow.attempts.homes import homes_of
+from sow.attempts.homes import homes_of, remove_home
 from sow.config.load import variable_for
 from sow.environment import own_process, worker_environment
 from sow.errors import SowError, UsageError
@@ -123,7 +122,7 @@ def remove_homes(repository: OwnRepository) -> None:
     """Remove the configuration folders that the sessions of its project had of their own."""
     workspace = Workspace(repository.folder)
     if workspace.project_state.is_file():
-        shutil.rmtree(homes_of(workspace, read_project(workspace).id), ignore_errors=True)
+        remove_home(homes_of(workspace, read_project(workspace).id))
 
 
 def own_folder(keep: Path | None, purpose: str) -> Path:

@@ -52,7 +52,7 @@ def _is_there(folder: int, name: str) -> bool:
 def _remove(folder: int, name: str, shown: str, top: _Top, depth: int = 0) -> None:
     """Remove `name` in an open folder; what lies too deep is moved up into the top."""
     try:
-        opened = _opened(folder, name)
+        opened = open_own(folder, name)
         if opened is None:
             os.unlink(name, dir_fd=folder)
             return
@@ -81,15 +81,18 @@ def _remove(folder: int, name: str, shown: str, top: _Top, depth: int = 0) -> No
         raise NotRemoved(error.errno, error.strerror, shown) from error
 
 
-def _opened(folder: int, name: str, *, is_allowed: bool = False) -> int | None:
-    """Return a folder, open; None for anything else that lies there."""
+def open_own(folder: int, name: str, *, is_allowed: bool = False) -> int | None:
+    """Return a folder of ours, open, whatever its rights; None for anything else that lies there.
+
+    Raises OSError.
+    """
     try:
         return os.open(name, FLAGS, dir_fd=folder)
     except PermissionError:
         if is_allowed:
             raise
         _allow(folder, name)
-        return _opened(folder, name, is_allowed=True)
+        return open_own(folder, name, is_allowed=True)
     except OSError as error:
         if error.errno not in NO_FOLDER:
             raise

@@ -25,19 +25,22 @@ def write_atomically(
     mode: int = 0o644,
     durable: bool = True,
     still: Callable[[], bool] | None = None,
+    modified_at_ns: int | None = None,
 ) -> bool:
     """Replace the whole of `path` by `data`, or leave it as it is; return whether it was replaced.
 
     A reader, and a machine that loses power, sees the old bytes or the new
     ones; the machine only with `durable`. An existing file keeps its mode;
     `mode` is for a new one. `still` is asked last, when all but the rename is done, and a no leaves
-    the file as it is: for a file that others write without our lock. Raises NotWritten, LeadsOut.
+    the file as it is: for a file that others write without our lock. `modified_at_ns` is when it is
+    to have been changed, in nanoseconds; else it is now. Raises NotWritten, LeadsOut.
     """
     try:
         with opened_folder(path.parent) as folder:
             if is_held(path.parent):  # nobody else writes here now
                 _sweep(folder, path.name)
-            return _replace(folder, path, data, mode, durable=durable, still=still)
+            when = modified_at_ns
+            return _replace(folder, path, data, mode, durable=durable, still=still, when=when)
     except OSError as error:
         raise NotWritten(path, error) from error
 
@@ -50,11 +53,14 @@ def _replace(
     *,
     durable: bool = True,
     still: Callable[[], bool] | None = None,
+    when: int | None = None,
 ) -> bool:
     """Replace a file in an open folder, unless `still` says no. Raises OSError, LeadsOut."""
     temporary = _draft_of(path)
     try:
         _write_new(temporary, data, _mode_in(folder, path, mode), durable=durable, folder=folder)
+        if when is not None:
+            os.utime(temporary, ns=(when, when), dir_fd=folder)
         if still is not None and not still():
             os.unlink(temporary, dir_fd=folder)
             return False

@@ -37,6 +37,7 @@ CODEX = ExecutorConfig(name="codex", type=ExecutorType.CODEX)
 CLAUDE = ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, home=HomeUse.PER_SESSION)
 SHARED = replace(CODEX, home=HomeUse.SHARED)
 [PART] = AGENT_CLIS[ExecutorType.CODEX].home.parts  # type: ignore[union-attr]
+NOW = 3e9
 WITH_HOMES = [kind for kind, cli in AGENT_CLIS.items() if cli.home is not None]
 
 
@@ -76,7 +77,7 @@ def test_a_session_has_the_user_s_settings_and_a_link_to_the_login(
         assert each.stat().st_mode & 0o077 == 0
 
 
-def test_one_that_is_there_keeps_what_the_cli_has_made_of_it(
+def test_one_that_is_there_keeps_its_sessions_and_has_the_user_s_settings_again(
     folder: Path, environ: Mapping[str, str]
 ) -> None:
     make_home(folder, CODEX, environ, {})
@@ -85,16 +86,22 @@ def test_one_that_is_there_keeps_what_the_cli_has_made_of_it(
     (mine / "config.toml").write_text("changed")
     make_home(folder, CODEX, environ, {"rules/sow.rules": "ours\n"})
     assert (mine / "sessions").is_dir()
-    assert (mine / "config.toml").read_text() == "changed"
+    assert (mine / "config.toml").read_text() == 'model = "m"\n'
+    (Path(environ["HOME"]) / ".codex/config.toml").unlink()
+    make_home(folder, CODEX, environ, {"rules/sow.rules": "ours\n"})
+    assert not (mine / "config.toml").exists()
     assert (mine / "rules/sow.rules").read_text() == "ours\n"
 
 
-def test_a_half_made_one_is_never_used(folder: Path, environ: Mapping[str, str]) -> None:
-    draft = place_in(folder, PART).with_name(f"{PART.variable.lower()}.new")
-    draft.mkdir(parents=True)
-    (draft / "half").touch()
+def test_a_half_made_one_is_made_whole(folder: Path, environ: Mapping[str, str]) -> None:
+    mine = place_in(folder, PART)
+    (mine / ".rules.new").mkdir(parents=True)
+    (mine / ".rules.new/half").touch()
+    (mine / ".auth.json.link").symlink_to("half")
     make_home(folder, CODEX, environ, {})
-    assert not (place_in(folder, PART) / "half").exists()
+    assert sorted(each.name for each in mine.iterdir()) == ["auth.json", "config.toml", "rules"]
+    assert [each.name for each in (mine / "rules").iterdir()] == ["own.rules"]
+    assert (mine / "auth.json").read_text() == "the login"
 
 
 def test_a_user_without_any_settings_has_a_home_all_the_same(folder: Path, tmp_path: Path) -> None:
@@ -120,12 +127,12 @@ def test_a_login_that_was_renewed_by_a_new_file_goes_back(
     new.write_text("renewed")
     new.replace(mine)
     os.utime(mine, (2e9, 2e9))
-    assert bring_login_back(folder, CODEX, environ) == [users]
+    assert bring_login_back(folder, CODEX, environ, NOW) == [users]
     assert users.read_text() == "renewed"
     assert not users.is_symlink()
     assert users.stat().st_mode & 0o077 == 0
     assert mine.is_symlink()
-    assert bring_login_back(folder, CODEX, environ) == []
+    assert bring_login_back(folder, CODEX, environ, NOW) == []
 
 
 def test_an_older_one_does_not_replace_what_the_user_has_renewed(
@@ -136,9 +143,49 @@ def test_an_older_one_does_not_replace_what_the_user_has_renewed(
     mine.unlink()
     mine.write_text("old")
     os.utime(mine, (1e9, 1e9))
-    bring_login_back(folder, CODEX, environ)
+    bring_login_back(folder, CODEX, environ, NOW)
     assert users.read_text() == "the login"
     assert mine.read_text() == "the login"
+
+
+def test_of_two_renewed_ones_the_later_stays_whichever_session_ends_first(
+    folder: Path, environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    other = session_home(Workspace(tmp_path / "repository"), PROJECT, "020", CODEX)
+    assert other is not None
+    users = Path(environ["HOME"]) / ".codex/auth.json"
+    os.utime(users, (1e9, 1e9))
+    for home, at in ((folder, 1.1e9), (other, 1.2e9)):
+        make_home(home, CODEX, environ, {})
+        mine = place_in(home, PART) / "auth.json"
+        mine.unlink()
+        mine.write_text(f"renewed at {at}")
+        os.utime(mine, (at, at))
+    for home in (folder, other):
+        bring_login_back(home, CODEX, environ, NOW)
+    assert users.read_text() == f"renewed at {1.2e9}"
+    assert users.stat().st_mtime == 1.2e9
+
+
+def test_one_of_the_future_keeps_no_later_one_away(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    users = Path(environ["HOME"]) / ".codex/auth.json"
+    for words, at in (("of the future", NOW + 1e6), ("of now", NOW - 1)):
+        make_home(folder, CODEX, environ, {})
+        mine = place_in(folder, PART) / "auth.json"
+        mine.unlink()
+        mine.write_text(words)
+        os.utime(mine, (at, at))
+        bring_login_back(folder, CODEX, environ, NOW + (words == "of now"))
+        assert users.stat().st_mtime <= NOW
+    os.utime(users, (NOW + 1e6, NOW + 1e6))
+    make_home(folder, CODEX, environ, {})
+    mine.unlink()
+    mine.write_text("of now again")
+    os.utime(mine, (NOW, NOW))
+    bring_login_back(folder, CODEX, environ, NOW)
+    assert users.read_text() == "of now again"
 
 
 def test_the_first_login_of_all_goes_to_the_user_s_folder(folder: Path, tmp_path: Path) -> None:
@@ -147,7 +194,7 @@ def test_the_first_login_of_all_goes_to_the_user_s_folder(folder: Path, tmp_path
     mine = place_in(folder, PART) / "auth.json"
     mine.unlink()
     mine.write_text("first")
-    bring_login_back(folder, CODEX, environ)
+    bring_login_back(folder, CODEX, environ, NOW)
     assert (tmp_path / "empty/.codex/auth.json").read_text() == "first"
 
 

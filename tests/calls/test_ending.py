@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from reports.job_cases import NOW
 
+from sow.attempts.homes import homes_of
 from sow.calls.admission import ProjectIsEnding, is_end_recorded
 from sow.calls.batch_making import Wanted, make_or_attach
 from sow.calls.caller import Caller
@@ -26,6 +28,7 @@ from sow.calls.request import Request
 from sow.errors import SowError
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs
+from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchState, Selection
 from sow.schema.batch_policy import BatchPolicy
 from sow.schema.job import JobState, Verb
@@ -182,6 +185,19 @@ def test_a_removal_leaves_nothing_and_one_cut_short_is_swept(desk: Desk) -> None
     sweep_ended(desk.workspace, desk.database, now=NOW)
     assert not left.exists()
     assert not desk.workspace.archive.exists()
+
+
+def test_the_configuration_folders_of_its_sessions_go_with_it(desk: Desk, tmp_path: Path) -> None:
+    other = Workspace(tmp_path / "other")
+    homes = [homes_of(desk.workspace, PROJECT), homes_of(desk.workspace, AN_ID.replace("3f", "4f"))]
+    homes.append(homes_of(other, PROJECT))
+    for each in homes:
+        (each / "task-010/codex/codex_home").mkdir(parents=True)
+    end(desk)
+    assert [each.exists() for each in homes] == [False, True, True]
+    (homes[0] / "task-010").mkdir(parents=True)  # whoever ended it was killed before
+    sweep_ended(desk.workspace, desk.database, now=NOW)
+    assert [each.exists() for each in homes] == [False, True, True]
 
 
 def test_the_same_project_ended_on_another_branch_takes_another_folder(desk: Desk) -> None:
