@@ -21,7 +21,7 @@ from sow.executors.stream import (
     clean_session_id,
     decode_line,
     excerpt,
-    finite,
+    http_status,
     money,
     parse_time,
     plausible_time,
@@ -81,7 +81,9 @@ def message_usage(message: Any, model: Any, usage: Any) -> Iterator[Event]:
     """Yield what a message has used, where it tells that."""
     tokens = api_tokens(usage)
     if tokens.total and isinstance(message, str):
-        yield Event(EventKind.USAGE, message=message[:200], model=model_name(model), tokens=tokens)
+        yield Event(
+            EventKind.USAGE, message=excerpt(message, 200), model=model_name(model), tokens=tokens
+        )
 
 
 def api_tokens(usage: Any) -> Tokens:
@@ -222,7 +224,7 @@ def _events(line: Line) -> Iterator[Event]:
             yield Event(
                 EventKind.API_RETRY,
                 text=excerpt(words),
-                status=line.error_status,
+                status=http_status(line.error_status),
                 count=_count(line.attempt),
             )
         case SystemLine(subtype="background_tasks_changed"):
@@ -314,8 +316,8 @@ def _result_events(line: ResultLine) -> Iterator[Event]:
         text=excerpt(words),
         session_id=clean_session_id(line.session_id) if began else None,
         is_error=line.is_error,
-        status=line.api_error_status,
-        cost_usd=finite(line.total_cost_usd),
+        status=http_status(line.api_error_status),
+        cost_usd=money(line.total_cost_usd),
         tokens=api_tokens(line.usage),
         totals=totals_of(money(line.total_cost_usd), line.modelUsage, line.usage),
     )

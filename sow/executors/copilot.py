@@ -40,7 +40,14 @@ from sow.executors.endings import classify_ending
 from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import SessionSource
-from sow.executors.stream import clean_session_id, decode_line, excerpt, parse_time, target_of
+from sow.executors.stream import (
+    clean_session_id,
+    decode_line,
+    excerpt,
+    http_status,
+    parse_time,
+    target_of,
+)
 from sow.schema.causes import Cause
 
 SKIPS = ("--allow-all",)
@@ -282,8 +289,8 @@ def _abort_in(output: str) -> str:
 
 
 def _status(data: dict[str, Any]) -> int | None:
-    found, kind = data.get("statusCode"), data.get("errorType") or data.get("reason")
-    return found if isinstance(found, int) else STATUSES.get(_words(kind))
+    kind = data.get("errorType") or data.get("reason")
+    return http_status(data.get("statusCode")) or STATUSES.get(_words(kind))
 
 
 def _dict(found: Any) -> dict[str, Any]:

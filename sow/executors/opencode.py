@@ -39,7 +39,15 @@ from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.metering import Span, token_count
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import SessionSource
-from sow.executors.stream import clean_session_id, decode_line, excerpt, money, target_of
+from sow.executors.stream import (
+    clean_session_id,
+    decode_line,
+    excerpt,
+    http_status,
+    money,
+    plausible_time,
+    target_of,
+)
 from sow.schema.usage import Tokens
 
 SKIPS = ("--auto",)
@@ -64,6 +72,8 @@ KEPT_OUTPUT = "*/opencode/tool-output/*"
 DENIALS = ("rejected permission", "rule which prevents you from using")
 TARGETS = ("command", "filePath", "path", "pattern", "url", "query")
 ANSWER_LIMIT = 2_000
+LATEST_MILLISECONDS = 1 << 50
+"""A whole number of JSON may be too large to be divided."""
 
 
 class OpencodeExecutor(JsonExecutor, frozen=True):
@@ -239,7 +249,7 @@ def _finished(part: dict[str, Any], session_id: str | None) -> Iterator[Event]:
     )
     if tokens.total and isinstance(message, str):
         usd = money(part.get("cost")) or None  # 0 is what it says of a model without a price
-        yield Event(EventKind.USAGE, message=message[:200], tokens=tokens, cost_usd=usd)
+        yield Event(EventKind.USAGE, message=excerpt(message, 200), tokens=tokens, cost_usd=usd)
     if part.get("reason") == "stop":
         yield Event(EventKind.RESULT, session_id=clean_session_id(session_id))
 
@@ -247,9 +257,8 @@ def _finished(part: dict[str, Any], session_id: str | None) -> Iterator[Event]:
 def _failed(error: dict[str, Any]) -> Event:
     data = _dict(error.get("data"))
     words = _words(data.get("message")) or _words(error.get("name"))
-    status = data.get("statusCode")
-    known = status if isinstance(status, int) else None
-    return Event(EventKind.RESULT, text=words, is_error=True, status=known)
+    status = http_status(data.get("statusCode"))
+    return Event(EventKind.RESULT, text=words, is_error=True, status=status)
 
 
 def _dict(found: Any) -> dict[str, Any]:
@@ -261,7 +270,8 @@ def _words(text: Any) -> str:
 
 
 def _seconds(milliseconds: Any) -> float | None:
-    return milliseconds / 1000 if isinstance(milliseconds, int) else None
+    is_time = isinstance(milliseconds, int) and 0 < milliseconds < LATEST_MILLISECONDS
+    return plausible_time(milliseconds / 1000) if is_time else None
 
 
 EXECUTOR: type[Executor] = OpencodeExecutor

@@ -249,7 +249,9 @@ def _events(line: Line) -> Iterator[Event]:
             tokens = _tokens(message.usage)
             if tokens.total and isinstance(message.id, str):
                 model = model_name(message.model)
-                yield Event(EventKind.USAGE, message=message.id[:200], model=model, tokens=tokens)
+                yield Event(
+                    EventKind.USAGE, message=excerpt(message.id, 200), model=model, tokens=tokens
+                )
         case UserLine(message):
             yield from answers(message, None)
         case ResultLine():

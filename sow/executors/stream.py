@@ -107,6 +107,12 @@ def money(value: Any) -> float | None:
     return finite(value) if is_number and value >= 0 else None
 
 
+def http_status(value: Any) -> int | None:
+    """Return an HTTP status; None where something else stands there."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 100 <= value < 600 else None
+
+
 def plausible_time(seconds: float | None) -> float | None:
     """Return a time in epoch seconds, or None where it lies before 2001 or after 5000."""
     return seconds if seconds is not None and 1e9 <= seconds < 1e11 else None
