@@ -19,6 +19,7 @@ from journeys.callers import queue
 from journeys.site import Site, wait_until
 from journeys.staff import drain
 from journeys.storm_agents import executor_of, kinds_of, tell_kinds
+from journeys.storm_executors import ROLES, agents_of, broken_homes, make_logins
 from journeys.storm_lives import Lives
 from journeys.storm_plan import Plan, Verdict
 from journeys.storm_staff import Staff
@@ -32,6 +33,7 @@ from sow.paths import Workspace
 
 MORE = ("crashing", "leaving", "plain", "leaving", "crashing", "leaving")
 """The tasks of one more call, where a storm has not killed enough when all work is done."""
+MORE_WITH_EXECUTORS = ("renewing", "moving", "crashing", "leaving", "limited", "renewing")
 MOST_TASKS = 400
 RETRY = {"worker_deaths": 50}
 """A storm kills so many workers under one job that the setting's default is no fault."""
@@ -49,6 +51,7 @@ def outcomes_in(out: str) -> dict[str, dict[str, Any]]:
 class Group:
     """A caller and the tasks it asks for."""
 
+    role: str
     tasks: list[str]
     process: subprocess.Popen[str]
     outcomes: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -93,19 +96,32 @@ class Storm:
         self.changed_at = 0.0
 
     def make_project(self) -> None:
-        executor = executor_of(self.site, self.plan)
-        agents = {"executors": {"brief": executor}, "bindings": {"implementer": "brief"}}
+        if self.plan.executors:
+            agents = agents_of(self.site)
+            make_logins(self.site)
+        else:
+            executor = executor_of(self.site, self.plan)
+            agents = {"executors": {"brief": executor}, "bindings": {"implementer": "brief"}}
         worker = {"concurrency": 8, "autostart": False}
         self.site.configure({"worker": worker, "agents": agents, "retry": RETRY})
-        self.site.project(*self.kinds)
+        self.site.project()
+        for number in range(self.plan.callers):
+            self.site.add_tasks(*self.tasks_of(number), agent=self.role_of(number))
         tell_kinds(self.site, self.plan, self.kinds, self.chance)
 
-    def first_call(self, number: int) -> Group:
-        tasks = list(self.kinds)[number :: self.plan.callers]
-        return Group(tasks, self.call(tasks))
+    def tasks_of(self, number: int) -> list[str]:
+        """Return the tasks that a caller asks for first."""
+        return list(self.kinds)[number :: self.plan.callers]
 
-    def call(self, tasks: list[str]) -> subprocess.Popen[str]:
-        return self.site.start("agent", "spawn", "implementer", *tasks, "--json")
+    def role_of(self, number: int) -> str:
+        return ROLES[number % len(ROLES)] if self.plan.executors else "implementer"
+
+    def first_call(self, number: int) -> Group:
+        tasks, role = self.tasks_of(number), self.role_of(number)
+        return Group(role, tasks, self.call(role, tasks))
+
+    def call(self, role: str, tasks: list[str]) -> subprocess.Popen[str]:
+        return self.site.start("agent", "spawn", role, *tasks, "--json")
 
     def step(self) -> bool:
         """Go on; return whether the storm is over."""
@@ -118,6 +134,8 @@ class Storm:
             self.strikes.strike(self.staff.runs, self.waiting_callers())
         if self.is_time_for_all():
             self.strikes.strike_all(self.staff.runs, self.waiting_callers())
+        if self.strikes.forks < self.plan.forks and self.chance.random() < self.plan.rate / 4:
+            self.strikes.strike_forked()
         return self.is_over()
 
     def is_time_for_all(self) -> bool:
@@ -142,18 +160,21 @@ class Storm:
         if has_enough or not self.plan.is_whole or len(self.kinds) >= MOST_TASKS:
             return False
         first = len(self.kinds) + 1
-        more = {f"{10 * number:03}": kind for number, kind in enumerate(MORE, first)}
-        self.site.add_tasks(*more, agent="implementer")
+        names = MORE_WITH_EXECUTORS if self.plan.executors else MORE
+        more = {f"{10 * number:03}": kind for number, kind in enumerate(names, first)}
+        role = self.role_of(len(self.groups))
+        self.site.add_tasks(*more, agent=role)
         tell_kinds(self.site, self.plan, more, self.chance)
         self.kinds |= more
-        self.groups.append(Group(list(more), self.call(list(more))))
+        self.groups.append(Group(role, list(more), self.call(role, list(more))))
         return True
 
     @property
     def lacks(self) -> int:
         """How many moments and stops are still to come."""
         stops = max(0, self.plan.stops - self.staff.stops)
-        return stops + max(0, self.plan.moments - self.strikes.moments)
+        forks = max(0, self.plan.forks - self.strikes.forks)
+        return stops + forks + max(0, self.plan.moments - self.strikes.moments)
 
     def hear_callers(self) -> None:
         """Take down what callers that are gone have printed; they ask again for the rest."""
@@ -166,7 +187,7 @@ class Storm:
                 task: self.shown[task] for task in group.untold if task in self.shown
             }
             if group.untold and self.staff.runs:
-                group.process = self.call(group.untold)
+                group.process = self.call(group.role, group.untold)
 
     def waiting_callers(self) -> dict[str, int]:
         """Return the pid of the caller that waits for each task."""
@@ -213,6 +234,8 @@ class Storm:
         outcomes = {task: each for group in self.groups for task, each in group.outcomes.items()}
         with closing(self.database):
             broken += broken_promises(self.site, self.database, self.plan, self.kinds, outcomes)
+            if self.plan.executors and not broken:
+                broken += broken_homes(self.site)
             count = len(jobs.recent_jobs(self.database, limit=10_000))
         return Verdict(
             self.plan,

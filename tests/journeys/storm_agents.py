@@ -11,6 +11,7 @@ from typing import Any
 
 from journeys.site import Site
 from journeys.staff import shell_executor
+from journeys.storm_executors import RENEW, tell_agents, tell_asking
 from journeys.storm_plan import Plan
 
 SAY = r"""
@@ -77,7 +78,10 @@ while anything of an earlier attempt lives, `finished` by one that begins after 
 
 def kinds_of(plan: Plan, chance: random.Random) -> dict[str, str]:
     """Return what kind each task is of."""
-    names = ("plain", "crashing", "leaving", "cancelled", "mute", "late")
+    names = (
+        *("plain", "crashing", "leaving", "cancelled", "mute", "late"),
+        *("moving", "limited", "renewing"),
+    )
     kinds = [name for name in names for _ in range(getattr(plan, name))]
     chance.shuffle(kinds)
     return {f"{10 * number:03}": kind for number, kind in enumerate(kinds, 1)}
@@ -99,7 +103,12 @@ def tell_kinds(site: Site, plan: Plan, kinds: dict[str, str], chance: random.Ran
     for task, kind in kinds.items():
         work = chance.uniform(0.05, 0.5)
         if plan.sessions:
-            site.script(script_of(kind, work), task=task)
+            runs = script_of(kind, work)
+            if plan.executors:
+                tell_agents(site, task, runs)
+                tell_asking(site, task, kind, work)
+            else:
+                site.script(runs, task=task)
         else:
             (folder / task).write_text(f"{kind} {way} {work:.2f}\n")
 
@@ -129,6 +138,12 @@ def script_of(kind: str, work: float) -> list[list[dict[str, Any]]]:
             return [[*opens, *speaks, child, *reports]]
         case "cancelled":
             return [[*opens, *speaks, {"ignore": ["INT"]}, {"hang": True}]]
+        case "moving":
+            return [[{"not_logged_in": True}], good]
+        case "limited":
+            return [[{"rate_limit": 0, "in": 2}, {"error_result": 429}], good]
+        case "renewing":
+            return [[*opens, *speaks, aside(RENEW), *reports]]
         case "late":
             return [[{"keep_nothing": True}, *good]]
         case _:

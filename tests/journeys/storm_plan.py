@@ -15,6 +15,17 @@ BY_ITSELF = {
     "recovering": ("after take_over", "before adopt", "after adopt"),
 }
 """The windows in which a worker dies by itself, and the points there."""
+BY_ITSELF_WITH_EXECUTORS = {
+    "preparing": tuple(
+        f"{when} {step}"
+        for step in ("prepare_home", "fill_home", "link_login", "warm_home", "move_on")
+        for when in ("before", "after")
+    ),
+    "returning": tuple(
+        f"{when} {step}" for step in ("return_login", "bring_back") for when in ("before", "after")
+    ),
+}
+"""The same where each agent's CLI has a home of its own and others take its place."""
 FROM_OUTSIDE: Mapping[str, tuple[str, ...]] = {
     "running": ("worker", "supervisor", "caller"),
     "reporting": ("worker", "supervisor", "caller"),
@@ -32,9 +43,13 @@ FROM_OUTSIDE_WITH_SESSIONS: Mapping[str, tuple[str, ...]] = {
 `opening` before it has said a word, so that nobody has seen that its session exists."""
 WINDOWS = ("claimed", "recorded", "running", "reporting", "storing", "recovering", "tree ending")
 WINDOWS_WITH_SESSIONS = (*BY_ITSELF, *FROM_OUTSIDE_WITH_SESSIONS)
+WINDOWS_WITH_EXECUTORS = (*BY_ITSELF_WITH_EXECUTORS, *WINDOWS_WITH_SESSIONS)
+FORKING = "forking"
+"""The window in which a worker's fork server dies, or a supervisor that it has forked ahead."""
 AT_ONCE = "all at once"
 """The window of the moments in which everybody dies together, wherever each of them is."""
 VICTIMS = ("worker", "supervisor", "agent", "caller")
+FORKED = "fork server"
 TO_STOP_AT = "before change_task"
 """Outside of any transaction: who stops inside one keeps the queue from everybody."""
 
@@ -56,6 +71,16 @@ class Plan:
     """With sessions: tasks whose first two agents crash before they have said a word."""
     late: int = 0
     """With sessions: tasks whose agent keeps its session only when it is about to report."""
+    moving: int = 0
+    """With executors: tasks whose first agent is not logged in, so that another one begins."""
+    limited: int = 0
+    """With executors: tasks whose first agent meets a usage limit of a few seconds."""
+    renewing: int = 0
+    """With executors: tasks whose agent puts a renewed login in the place of the one it has."""
+    executors: bool = False
+    """Each role is played by several CLIs, in homes of their own; they have `sessions` as well."""
+    forks: int = 0
+    """Fork servers that die."""
     sessions: bool = False
     """Agents speak the dialect of Claude Code and have sessions; else they are shell scripts."""
     callers: int = 2
@@ -121,13 +146,18 @@ class Verdict:
 
     @property
     def windows(self) -> tuple[str, ...]:
-        return (*self.plan.windows, *([AT_ONCE] if self.plan.moments else []))
+        more = ([FORKING] if self.plan.forks else []) + ([AT_ONCE] if self.plan.moments else [])
+        return (*self.plan.windows, *more)
+
+    @property
+    def victims(self) -> tuple[str, ...]:
+        return (*VICTIMS, *([FORKED] if self.plan.forks else []))
 
     def table(self) -> str:
         """Return the kills, a line a window."""
-        lines = [f"{'window':<13}" + "".join(f"{victim:>12}" for victim in VICTIMS)]
+        lines = [f"{'window':<13}" + "".join(f"{victim:>12}" for victim in self.victims)]
         for window in self.windows:
-            counts = "".join(f"{self.kills[window, victim]:>12}" for victim in VICTIMS)
+            counts = "".join(f"{self.kills[window, victim]:>12}" for victim in self.victims)
             lines.append(f"{window:<13}{counts}")
         lines.append(f"{self.jobs} jobs, {self.agents} agents, {self.kills.total()} kills")
         if self.plan.moments:
@@ -139,4 +169,5 @@ class Verdict:
 
 def window_of_point(point: str) -> str:
     """Return the window that a point belongs to."""
-    return next(window for window, points in BY_ITSELF.items() if point in points)
+    every = {**BY_ITSELF, **BY_ITSELF_WITH_EXECUTORS}
+    return next(window for window, points in every.items() if point in points)

@@ -15,7 +15,13 @@ from pathlib import Path
 from journeys.callers import process_state
 from journeys.site import Site, wait_until
 from journeys.staff import WorkerRun, launch_worker
-from journeys.storm_plan import BY_ITSELF, TO_STOP_AT, Plan, window_of_point
+from journeys.storm_plan import (
+    BY_ITSELF,
+    BY_ITSELF_WITH_EXECUTORS,
+    TO_STOP_AT,
+    Plan,
+    window_of_point,
+)
 from journeys.storm_worker import STOPPED, Fate
 
 from sow.paths import Workspace
@@ -133,7 +139,7 @@ class Staff:
 def draw_fates(plan: Plan) -> Counter[str]:
     """Return how many workers are to die at each point."""
     fates: Counter[str] = Counter()
-    for window, points in BY_ITSELF.items():
+    for window, points in {**BY_ITSELF, **BY_ITSELF_WITH_EXECUTORS}.items():
         if window in plan.windows:
             shares = max(plan.kills, len(points))
             fates.update(points[turn % len(points)] for turn in range(shares))

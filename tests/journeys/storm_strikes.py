@@ -16,13 +16,14 @@ from journeys.callers import exists
 from journeys.site import Site, wait_until
 from journeys.staff import WorkerRun, kill
 from journeys.storm_lives import Life, Lives
-from journeys.storm_plan import AT_ONCE, Plan
+from journeys.storm_plan import AT_ONCE, FORKED, FORKING, Plan
 from journeys.storm_verdict import processes_with
 
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import Attempt, Lease
+from worker.supervisor.foreign_processes import NO_ATTEMPT
 
 FEWEST_AGENTS = 3
 """Everybody dies at once only while so many agents are at work."""
@@ -44,7 +45,7 @@ class Strikes:
         self.workspace = Workspace(site.root)
         self.lives, self.kills = lives, kills
         self.left = Counter({w: plan.kills for w in plan.from_outside if w in plan.windows})
-        self.moments = 0
+        self.moments = self.forks = 0
 
     def strike(self, staff: list[WorkerRun], callers: dict[str, int]) -> None:
         """Kill somebody in a window that lacks kills, and see in which window it was.
@@ -83,6 +84,14 @@ class Strikes:
         wait_until(lambda: not kill_all(marker), "nothing of the storm is left alive")
         self.kills.update((AT_ONCE, victim) for victim, _ in alive)
         self.moments += 1
+
+    def strike_forked(self) -> None:
+        """Kill a fork server, or a supervisor that waits ahead for orders."""
+        found = processes_with(f"HOME={self.site.env['HOME']}", f"SOW_ATTEMPT_ID={NO_ATTEMPT}\0")
+        if found:
+            kill(self.chance.choice(found))
+            self.kills[FORKING, FORKED] += 1
+            self.forks += 1
 
     def all_leases(self) -> list[Lease]:
         owners = sorted(leases.lease_owners(self.database))

@@ -22,14 +22,14 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from sow.attempts import plan, retry
+from sow.attempts import homes, plan, retry
 from sow.executors.base import Executor
 from sow.jobs import leases, notifications
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
 from worker import housekeeping, launch, notifier, recovery, settle
-from worker.kinds.work import end
+from worker.kinds.work import end, kind
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
     "start": (launch, "start"),
@@ -46,10 +46,20 @@ POINTS: dict[str, tuple[ModuleType, str]] = {
     "claim_event": (notifications, "claim_next"),
     "run_notice": (notifier, "deliver"),
     "finish_notice": (notifications, "finish"),
+    "prepare_home": (kind, "prepare_home"),
+    "fill_home": (homes, "_fill"),
+    "link_login": (homes, "_link_login"),
+    "warm_home": (kind, "warm_home"),
+    "move_on": (launch, "move_on"),
+    "return_login": (settle, "return_login"),
+    "bring_back": (homes, "_bring_back"),
 }
 """Where a worker can die: just before and just after each of these."""
 STOPPED = "stopped"
-SETTLING = ("record_ending", "change_task", "log_failure", "settle", "requeue")
+SETTLING = (
+    *("record_ending", "change_task", "log_failure", "settle", "requeue"),
+    *("return_login", "bring_back"),
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from journeys.site import Site, make_site
 from journeys.storm import run_storm
-from journeys.storm_plan import VICTIMS, WINDOWS_WITH_SESSIONS, Plan, Verdict
+from journeys.storm_plan import (
+    WINDOWS_WITH_EXECUTORS,
+    WINDOWS_WITH_SESSIONS,
+    Plan,
+    Verdict,
+)
 from journeys.storm_verdict import PROMISES
 from proving import FOLDER, drawn, hand_in, rounds
 
@@ -65,18 +70,53 @@ def test_a_storm_that_kills_agents_too_leaves_every_job_done(site: Site, seed: i
     assert verdict.moments >= plan.moments
 
 
+@pytest.mark.parametrize("seed", drawn(*range(201, 207)))
+def test_a_storm_over_many_clis_mixes_up_no_session_and_tears_no_home(
+    site: Site, seed: int
+) -> None:
+    """Five CLIs with homes of their own and an agent over ACP; two play each role."""
+    plan = Plan(
+        seed,
+        plain=rounds(12, 7),
+        crashing=rounds(10, 4),
+        leaving=rounds(8, 3),
+        cancelled=rounds(7, 3),
+        mute=rounds(8, 4),
+        late=rounds(8, 4),
+        moving=rounds(14, 6),
+        limited=rounds(6, 2),
+        renewing=rounds(14, 6),
+        executors=True,
+        sessions=True,
+        callers=7,
+        workers=2,
+        kills=rounds(10, 3),
+        forks=rounds(10, 3),
+        rate=0.5,
+        fewest=rounds(5, 2),
+        fewest_in_all=rounds(120, 30),
+        moments=rounds(6, 2),
+        windows=WINDOWS_WITH_EXECUTORS,
+    )
+    verdict = watched_storm("many CLIs", site, plan)
+    assert verdict.broken == []
+    assert plan.is_met_by(verdict.kills)
+    assert verdict.kills.total() >= plan.fewest_in_all
+
+
 def watched_storm(name: str, site: Site, plan: Plan) -> Verdict:
     """Let a storm pass, show its kills, and hand in what it has come to."""
     begun = time.monotonic()
     verdict = run_storm(site, plan)
     print(f"kills of the storm over {name}, seed {plan.seed}\n{verdict.table()}")
+    print("\n".join(verdict.broken))
     facts = {
         "jobs": verdict.jobs,
         "agents": verdict.agents,
         "kills": [
             [window, victim, verdict.kills[window, victim]]
             for window in verdict.windows
-            for victim in VICTIMS
+            for victim in verdict.victims
         ],
         "moments": verdict.moments,
         "stops": verdict.stops,

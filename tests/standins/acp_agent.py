@@ -3,7 +3,8 @@
     acp_agent.py SCRIPT
 
 reads how it behaves from a file of JSON and writes every message that it gets to `SCRIPT.got`, a
-line each. All keys are optional:
+line each. SCRIPT may be a folder, with a file for each task (`SOW_TASK_ID`.json). All keys are
+optional:
 
     version, loads, resumes     what it says of itself (1, true, false)
     mode, modes                 the mode of a new session, and all of them
@@ -18,13 +19,17 @@ line each. All keys are optional:
                                 of `{"turn": …, "stop": …}`
     stop, answer                the reason why the turn ends, and what stands in the answer besides
     late                        updates behind the answer
+    runs                        what it does run by run, each with the keys of this list; the last
+                                for all that follow. They are counted with those of the other
+                                stand-ins, and noted where theirs are (`record`)
+    store                       a folder that keeps its sessions: each has an id of its own
     stays                       it goes on when its input is closed
     deaf                        it does not heed a cancel
 
 A step is `{"update": {…}}`, `{"ask": {"toolCall": …, "options": […]}}`, `{"say": text}`,
 `{"run": command}` (by a shell), `{"touch": path}`, `{"request": method}`, `{"write": text}` (on
 its output, as it is), `{"exit": code}` or `{"hang": true}` (until a cancel, or the end of its
-input). Knows nothing of sow.
+input). Knows nothing of sow but the names of its variables.
 """
 
 import json
@@ -32,6 +37,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 
 OPTIONS = (
     {"optionId": "always", "name": "Always", "kind": "allow_always"},
@@ -40,10 +46,30 @@ OPTIONS = (
 )
 
 
+class Started:
+    """What is noted of a run; its prompt comes later."""
+
+    cli = "asking"
+    prompt = ""
+
+    def __init__(self, verb, session_id):
+        self.verb = verb
+        self.session_id = session_id
+
+
 class Agent:
     def __init__(self, path):
+        self.task = os.environ.get("SOW_TASK_ID", "")
+        path = os.path.join(path, f"{self.task}.json") if os.path.isdir(path) else path
         with open(path, encoding="utf-8") as file:
             self.script = json.load(file)
+        self.number = 0
+        if runs := self.script.get("runs"):
+            import record
+
+            self.number = record.claim_run(self.task)
+            self.script |= runs[min(self.number, len(runs)) - 1]
+        self.store = self.script.get("store")
         self.got = open(f"{path}.got", "a", encoding="utf-8")  # noqa: SIM115 - as long as we live
         self.session = "session-1"
         self.mode = self.script.get("mode", "ask")
@@ -105,19 +131,35 @@ class Agent:
         if "new_error" in self.script:
             self.send(id=number, error=self.script["new_error"])
             return
+        if self.store:
+            self.session = str(uuid.uuid4())
+            os.makedirs(self.store, exist_ok=True)
+            open(os.path.join(self.store, self.session), "w", encoding="utf-8").close()
+        self.note("spawn")
         self.send(id=number, result={"sessionId": self.session, **self.settings()})
 
     def load(self, number, params):
         self.session = params["sessionId"]
-        if self.session not in self.script.get("known", ["session-1"]):
+        known = self.script.get("known", ["session-1"])
+        if self.store:
+            known = os.listdir(self.store) if os.path.isdir(self.store) else []
+        if self.session not in known:
             error = {"code": -32002, "message": "Resource not found"}
             self.send(id=number, error=self.script.get("load_error", error))
             return
+        self.note("resume")
         for update in self.script.get("replay", []):
             self.update(update)
         self.send(id=number, result=self.settings())
         for update in self.script.get("late_replay", []):
             self.update(update)
+
+    def note(self, verb):
+        """Write down that a run is in a session, as the other stand-ins do."""
+        if self.number:
+            import record
+
+            record.append_start(Started(verb, self.session), self.task, self.number, ())
 
     def set_mode(self, number, params):
         way = self.script.get("mode_told", "update")
