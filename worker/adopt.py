@@ -8,11 +8,13 @@ has ended like one that ends now.
 import random
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from sow.attempts.launch import executor_variables, inherited_by
 from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
 from sow.errors import SowError, StateError
+from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
@@ -48,13 +50,31 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         task=_task(context, TaskId(job.task_id)) if job.task_id else None,
         paths=paths,
         executor=executor,
-        output=OutputReader(paths.output, executor, attempt.session_id),
+        output=output_reader(context, job, paths.output, executor, attempt.session_id),
         environ=_environment(context, job),
         excuse=excuse,
         begun_at=time.monotonic() - _age_seconds(attempt, now=context.now()),
     )
     running.alive_at -= quiet_at_adoption(running, now=context.now())
     return running
+
+
+def output_reader(
+    context: WorkerContext,
+    job: Job,
+    path: Path,
+    executor: Executor | None,
+    session_id: str | None,
+) -> OutputReader:
+    """Return what reads the output of a job's attempt; `session_id` was asked for."""
+
+    def is_others(session_id: str) -> bool:
+        is_so = jobs.is_session_of_another(context.database, session_id, job)
+        if is_so:
+            tell(job, f"its CLI tells of session {session_id}, which is another task's; not taken")
+        return is_so
+
+    return OutputReader(path, executor, session_id, is_others)
 
 
 def _age_seconds(attempt: Attempt, *, now: float) -> float:

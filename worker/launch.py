@@ -36,7 +36,7 @@ from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
-from worker.adopt import adopt
+from worker.adopt import adopt, output_reader
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.fork_servers import ForkServers
@@ -51,7 +51,7 @@ from worker.postponing import (
     wait_for_share,
     wait_for_stray,
 )
-from worker.running import OutputReader, Running
+from worker.running import Running
 from worker.supervisor.instructions import pack
 
 MOST_POSTPONEMENTS = 8
@@ -300,7 +300,7 @@ def _start_attempt(
         task=prepared.task,
         paths=paths,
         executor=prepared.executor,
-        output=OutputReader(paths.output, prepared.executor, prepared.session_id),
+        output=output_reader(context, job, paths.output, prepared.executor, prepared.session_id),
         environ=environ,
         ordered_at=ordered_at,
     )

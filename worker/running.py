@@ -9,7 +9,7 @@ nothing on disk; what must survive the worker is in the records and in the attem
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from sow.agent_clis.description import Metering
 from sow.agent_clis.known import AGENT_CLIS
@@ -52,13 +53,21 @@ class OutputReader:
     """Reads the lines that a file has gained since the last look."""
 
     def __init__(
-        self, path: Path, executor: Executor | None, session_id: str | None = None
+        self,
+        path: Path,
+        executor: Executor | None,
+        session_id: str | None = None,
+        is_others: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`executor` reads the lines; without one they tell nothing.
 
-        `session_id` is the session that its CLI was asked for.
+        `session_id` is the session that its CLI was asked for; `is_others` says of one that it
+        tells of whether it is another task's, which is never taken for its own.
         """
         self.path = path
+        self._is_others = is_others
+        self._own: str | None = None
+        """The session of its own that it has told of."""
         self.executor = executor
         self._asked_for = None
         if executor is not None and session_id is not None:
@@ -123,12 +132,20 @@ class OutputReader:
             return
         for event in self.executor.skim(lines):
             self.seen = self.seen.after(event)
+            if self._asked_for is None and self.seen.session_id != self._own:
+                self._own = self._own_of(self.seen.session_id)
+                self.seen = replace(self.seen, session_id=self._own)
             if event.kind in STEPS:
                 self.steps += 1
                 # A resume may begin with the answer of a tool that a killed run has called.
                 self.open_tools = max(0, self.open_tools + OPENS.get(event.kind, 0))
         if self._asked_for is not None:
             self.seen = self.seen.asked_for(self._asked_for)
+
+    def _own_of(self, session_id: str | None) -> str | None:
+        """Return a session that was told of, or the one before where it is another task's."""
+        is_others = session_id is not None and self._is_others(session_id)
+        return self._own if is_others else session_id
 
 
 STEPS = frozenset(

@@ -494,6 +494,15 @@ def attempts_on(database: Database, session_id: str) -> Sequence[Attempt]:
     return records.every(database, Attempt, source, session_id)
 
 
+def is_session_of_another(database: Database, session_id: str, job: Job) -> bool:
+    """Whether an attempt of another task than a job's is on record that was made on a session."""
+    sql = (
+        "select 1 from attempt join job on job.id = attempt.job_id"
+        " where attempt.session_id = ? and (job.task_id != ? or job.project_id != ?)"
+    )
+    return database.row(sql, (session_id, job.task_id, job.project_id)) is not None
+
+
 def author_of_job(job: Job, attempt: int | None = None) -> Author:
     """Return sow itself, as the author of a change that it makes on behalf of a job."""
     return Author(role=job.agent, job=job.id, attempt=attempt)

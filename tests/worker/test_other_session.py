@@ -12,6 +12,7 @@ from sow.executors.registry import make_executor
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
+from worker.adopt import output_reader
 from worker.running import OutputReader, Running
 from worker.watchdog import look_at_running, unanswered
 
@@ -22,6 +23,7 @@ BEGUN = {"type": "item.started", "item": {"type": "command_execution", "command"
 ENDED = {"type": "item.completed", "item": {**BEGUN["item"], "exit_code": 0}}  # type: ignore[dict-item]
 AGAIN = {"type": "error", "message": "Reconnecting... 2/5 (last status: 429 Too Many Requests)"}
 DONE = {"type": "turn.completed", "usage": {}}
+AN_ID = "44444444-4444-4444-8444-444444444444"
 MINUTE = 60.0
 
 
@@ -52,6 +54,30 @@ def test_another_session_than_asked_for_is_never_taken_for_it(
     assert OTHER["thread_id"] in running.ended_for.reason
     assert running.session_id == SESSION
     assert site.task().session_id == SESSION
+
+
+def test_the_session_of_another_task_is_never_taken_for_its_own(site: WatchSite) -> None:
+    theirs = site.job("020", executor=CODEX)
+    site.lease(theirs)
+    site.attempt(theirs)  # on SESSION
+    job = site.job("010", executor=CODEX)
+    path = site.workspace.run / "output"
+    path.write_text(json.dumps(THREAD) + "\n")
+    reader = output_reader(site.context, job, path, make_executor(CODEX), None)
+    reader.read_new()
+    assert reader.seen.session_id is None
+    with path.open("a") as file:
+        file.writelines(json.dumps(each) + "\n" for each in (OTHER, THREAD))
+    reader.read_new()
+    assert reader.seen.session_id == OTHER["thread_id"]  # its own, whatever it tells then
+    asked = output_reader(site.context, job, path, make_executor(CODEX), AN_ID)
+    asked.read_new()
+    assert asked.seen.session_id is None
+    assert asked.seen.other_session == SESSION  # that ends the run
+    mine = output_reader(site.context, theirs, path, make_executor(CODEX), None)
+    path.write_text(json.dumps(THREAD) + "\n")
+    mine.read_new()
+    assert mine.seen.session_id == SESSION
 
 
 def test_the_session_that_was_asked_for_is_no_other(site: WatchSite, running: Running) -> None:
