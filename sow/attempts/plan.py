@@ -65,7 +65,7 @@ def plan_attempt(
         clone=clone,
         judges_whole=task.judges_whole,
     )
-    session = session_of(task, executor)
+    session = session_of(task, executor, verb)
 
     def template() -> str:
         begins = review_template if task.judges_whole else role_template
@@ -79,9 +79,16 @@ def plan_attempt(
     return Plan(verb, session, prompt)
 
 
-def session_of(task: Task, executor: Executor) -> Session | None:
-    """Return the session on record for the executor, if it keeps one."""
-    if task.session_id is UNSET or executor.session_source is SessionSource.NONE:
+def session_of(task: Task, executor: Executor, verb: Verb) -> Session | None:
+    """Return the session on record that an attempt is asked for, if its executor keeps one.
+
+    Where its CLI makes the id itself, one that begins is asked for none: what is on record is of a
+    run that came to nothing, and this one tells another.
+    """
+    source = executor.session_source
+    if task.session_id is UNSET or source is SessionSource.NONE:
+        return None
+    if verb is Verb.SPAWN and source is SessionSource.LEARNED:
         return None
     dialect = task.session.dialect if task.session is not UNSET else UNSET
     return Session(task.session_id, None if dialect is UNSET else dialect)

@@ -110,4 +110,4 @@ def plan_review(
     else:
         template = review_template(job.agent, task, brief.task.location, workspace)
         prompt = compose.review_prompt(template, brief, job.prompt, why=why)
-    return Plan(verb, session_of(task, executor), prompt)
+    return Plan(verb, session_of(task, executor, verb), prompt)

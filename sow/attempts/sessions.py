@@ -13,7 +13,13 @@ from sow.executors.base import Executor
 from sow.executors.session import SessionSource
 from sow.jobs import jobs
 from sow.jobs.database import Database
-from sow.schema.cause_table import GOOD_ORDER, SESSION_TAKEN, SESSION_UNKNOWN, WITHOUT_AGENT
+from sow.schema.cause_table import (
+    ELSEWHERE,
+    GOOD_ORDER,
+    SESSION_TAKEN,
+    SESSION_UNKNOWN,
+    WITHOUT_AGENT,
+)
 from sow.schema.job import Attempt
 from sow.schema.kinds import SessionUse, kind_of
 from sow.schema.task import Task
@@ -67,11 +73,11 @@ def _held_a_turn(attempt: Attempt) -> bool:
 
 
 def ran_in(history: Sequence[Attempt], session_id: str) -> bool:
-    """Whether an agent has run in a session in one of these attempts."""
+    """Whether an agent has run in a session in one of these attempts, and not in another one."""
     return any(
         attempt.session_id == session_id
         and attempt.cause is not None
-        and attempt.cause not in WITHOUT_AGENT
+        and attempt.cause not in WITHOUT_AGENT | ELSEWHERE
         for attempt in history
     )
 

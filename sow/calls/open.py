@@ -112,7 +112,7 @@ def _launch(caller: Caller, config: Configuration, resolved: Resolved) -> Launch
     home = home_used(own, resolved.executor.config, begins=False)
     launch = resolved.executor.take_over(
         LaunchRequest(
-            session=session_of(resolved.task, resolved.executor),
+            session=session_of(resolved.task, resolved.executor, Verb.RESUME),
             prompt="",
             prompt_file=folder / "description.md",
             task_dir=folder,

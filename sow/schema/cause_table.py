@@ -367,6 +367,8 @@ def causes_that(*rules: SessionRule) -> frozenset[Cause]:
 
 SESSION_TAKEN = causes_that(SessionRule.TAKEN)
 SESSION_UNKNOWN = causes_that(SessionRule.UNKNOWN, SessionRule.ELSEWHERE)
+ELSEWHERE = causes_that(SessionRule.ELSEWHERE)
+"""Endings of runs in another session than was asked for."""
 GOOD_ORDER = causes_that(SessionRule.FINISHED)
 """Endings of a run that came to the end of its turn."""
 WITHOUT_AGENT = causes_that(SessionRule.TAKEN, SessionRule.UNKNOWN, SessionRule.NOT_REACHED)

@@ -18,6 +18,9 @@ from reports.job_cases import (
 )
 
 from sow.attempts.plan import choose_verb, plan_attempt, session_of
+from sow.executors.registry import make_executor
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Attempt, Cause, Verb
 from sow.schema.task import SessionFacts, TaskStatus
 
@@ -139,15 +142,26 @@ def test_a_session_without_facts_counts_as_started() -> None:
 def test_the_session_carries_its_dialect() -> None:
     facts = SessionFacts(executor="cursor", dialect="chat-id")
     task = msgspec.structs.replace(make_task(IN_PROGRESS, SessionState.STARTED), session=facts)
-    session = session_of(task, EXECUTORS["cursor"])
+    session = session_of(task, EXECUTORS["cursor"], Verb.RESUME)
     assert session is not None
     assert (session.id, session.dialect) == (SESSION_ID, "chat-id")
 
 
 def test_an_executor_without_sessions_is_given_none() -> None:
     task = make_task(IN_PROGRESS, SessionState.STARTED)
-    assert session_of(task, EXECUTORS["windsurf"]) is None
-    assert session_of(make_task(), EXECUTORS["claude-code"]) is None
+    assert session_of(task, EXECUTORS["windsurf"], Verb.RESUME) is None
+    assert session_of(make_task(), EXECUTORS["claude-code"], Verb.SPAWN) is None
+
+
+def test_a_cli_that_makes_ids_itself_is_asked_for_none_where_it_begins() -> None:
+    """It told of one and crashed before a word; the next run tells of another."""
+    task = make_task(IN_PROGRESS, SessionState.STARTED)
+    codex = make_executor(ExecutorConfig(name="codex", type=ExecutorType.CODEX))
+    assert session_of(task, codex, Verb.SPAWN) is None
+    resumed = session_of(task, codex, Verb.RESUME)
+    assert resumed is not None
+    assert resumed.id == SESSION_ID
+    assert session_of(task, EXECUTORS["claude-code"], Verb.SPAWN) is not None
 
 
 def test_a_spawn_says_role_task_and_the_callers_words() -> None:

@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
+from journeys.callers import ledger, report
 from journeys.site import Site
+from standins import read_runs
 
 SCRIPT = """\
 import json, os, subprocess, sys, time, uuid
@@ -49,3 +52,15 @@ def test_a_resume_in_another_session_ends_and_a_person_decides(site: Site) -> No
     site.sow("agent", "spawn", "implementer", "010", "--fresh")  # the way that the message names
     assert site.task("010")["status"] == "needs_review"
     assert site.task("010")["session_id"] != before["session_id"]
+
+
+@pytest.mark.parametrize("cli", ["codex", "opencode", "gemini", "qwen", "copilot"])
+def test_one_that_crashes_without_a_word_is_begun_again_once(site: Site, cli: str) -> None:
+    """Codex has told of a session by then, and tells of another one the next time."""
+    executors = {cli: {"settings": {"yolo_mode": True}}}
+    site.configure({"agents": {"executors": executors, "bindings": {"implementer": cli}}})
+    site.project("010")
+    site.script([[{"keep_nothing": True}, {"crash": 3}], [report()]])
+    site.sow("agent", "spawn", "010")
+    assert ledger(site) == [("spawn", "crashed"), ("spawn", "reported")]
+    assert site.task("010")["session_id"] == read_runs(site.root)[-1].session_id
