@@ -71,7 +71,7 @@ def output_reader(
     def is_others(session_id: str) -> bool:
         is_so = jobs.is_session_of_another(context.database, session_id, job)
         if is_so:
-            tell(job, f"its CLI tells of session {session_id}, which is another task's; not taken")
+            tell(job, f"its CLI reported session {session_id} of another task; sow ignores it")
         return is_so
 
     return OutputReader(path, executor, session_id, is_others)
