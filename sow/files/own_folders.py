@@ -75,7 +75,7 @@ def write_file(folder: int, parts: Sequence[str], data: bytes) -> None:
 
 @contextmanager
 def _opened_above(folder: int, parts: Sequence[str]) -> Iterator[int]:
-    """Give the folder, open, that `parts` below an open folder end in; it is made, without links."""
+    """Give the folder, open, in which `parts` below an open folder lie; it is made if missing."""
     descriptor = os.dup(folder)
     for part in parts[:-1]:
         above = descriptor

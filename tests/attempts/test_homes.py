@@ -151,7 +151,7 @@ def test_an_older_one_does_not_replace_what_the_user_has_renewed(
 def test_of_two_renewed_ones_the_later_stays_whichever_session_ends_first(
     folder: Path, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
-    other = session_home(Workspace(tmp_path / "repository"), PROJECT, "020", CODEX)
+    other = session_folder(Workspace(tmp_path / "repository"), PROJECT, "020", CODEX)
     assert other is not None
     users = Path(environ["HOME"]) / ".codex/auth.json"
     os.utime(users, (1e9, 1e9))
@@ -373,6 +373,6 @@ def test_no_login_is_brought_back_from_another_folder_of_the_user_s(
     place = place_in(folder, PART)
     place.rename(tmp_path / "away")
     place.symlink_to(other)
-    assert bring_login_back(folder, SANDBOXED, environ) == []
+    assert bring_login_back(folder, SANDBOXED, environ, NOW) == []
     assert (tmp_path / "home/.codex/auth.json").read_text() == "the login"
     assert (other / "auth.json").read_text() == "another secret"

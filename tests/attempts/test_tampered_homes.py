@@ -15,7 +15,7 @@ from sow.attempts.homes import (
     make_home,
     place_in,
     remove_home,
-    session_home,
+    session_folder,
 )
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
@@ -52,7 +52,7 @@ class Place:
         return place_in(self.home, PART)
 
     def make(self, task: str) -> Path:
-        found = session_home(Workspace(self.users.parent / "repository"), PROJECT, task, CODEX)
+        found = session_folder(Workspace(self.users.parent / "repository"), PROJECT, task, CODEX)
         assert found is not None
         make_home(found, CODEX, self.environ, FILES)
         return found
