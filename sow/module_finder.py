@@ -19,6 +19,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 
 OURS = "sow."
+BY_TIME = MAGIC_NUMBER + bytes(4)
+"""What a compiled file begins with that goes by its source's time and size, which follow."""
 
 
 class ModuleFinder:
@@ -48,12 +50,12 @@ class Loader(SourceFileLoader):
 
     facts: os.stat_result
     """Of the source, when the module was found."""
+    compiled: str
+    """Where its compiled file lies; empty where Python has to tell."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code of a module as Python's own loader does."""
-        folder, _, name = self.path.rpartition("/")
-        cached = f"{folder}/__pycache__/{name[:-3]}.{sys.implementation.cache_tag}.pyc"
-        data = b"" if _is_elsewhere() else _bytes_of(cached)
+        data = _bytes_of(self.compiled) if self.compiled else b""
         if data[:16] != _header(self.facts):
             return super().get_code(fullname)
         try:
@@ -72,9 +74,9 @@ def _is_elsewhere() -> bool:
 
 
 def _header(facts: os.stat_result) -> bytes:
-    """Return what a compiled file begins with that goes by its source's time and size (PEP 552)."""
-    numbers = (0, int(facts.st_mtime), facts.st_size)
-    return MAGIC_NUMBER + b"".join((n & 0xFFFFFFFF).to_bytes(4, "little") for n in numbers)
+    """Return what a compiled file of this source begins with (PEP 552)."""
+    time, size = int(facts.st_mtime) & 0xFFFFFFFF, facts.st_size & 0xFFFFFFFF
+    return BY_TIME + (time | size << 32).to_bytes(8, "little")
 
 
 def _bytes_of(path: str) -> bytes:
@@ -105,7 +107,12 @@ def _facts_of(path: str) -> os.stat_result | None:
 
 def _spec(name: str, path: str, facts: os.stat_result, *, is_package: bool = False) -> ModuleSpec:
     loader = Loader(name, path)
-    loader.facts = facts
+    loader.facts, loader.compiled = facts, ""
     spec = ModuleSpec(name, loader, origin=path, is_package=is_package)
     spec.has_location = True
+    if not _is_elsewhere():
+        folder, _, file = path.rpartition("/")
+        tag = sys.implementation.cache_tag
+        # Otherwise Python works it out for the module's `__cached__`, a quarter of the import.
+        spec.cached = loader.compiled = f"{folder}/__pycache__/{file[:-3]}.{tag}.pyc"
     return spec
