@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from msgspec import ValidationError, convert
 
 from sow.yamlfile.problems import KeyPath, YamlProblem, problem_at, problem_at_key
-from sow.yamlfile.usual import usual_data
+from sow.yamlfile.usual import is_moment, is_string, usual_data
 
 T = TypeVar("T")
 
@@ -207,6 +207,10 @@ def compose(source: str) -> Any:
 
 def reads_as_string(text: str) -> bool:
     """Whether `text`, written without quotes, is read as a string and not as `yes` or `010` are."""
+    if is_string(text):
+        return True
+    if is_moment(text):
+        return False
     from sow.yamlfile.loader import STRING, tag_of_plain  # heavy, as the library is
 
     return bool(tag_of_plain(text) == STRING)

@@ -1,7 +1,8 @@
-"""From text to values without a YAML library, for the usual file: the one that sow itself writes.
+"""From text to values without a YAML library, for the usual file.
 
-Owns which texts those are: block mappings a key a line, with words, numbers, times and plain
-quoted texts, and with lists and mappings of such on one line. Whatever else a text holds, it is
+That is one that sow itself writes, or a configuration as its template shows it. Owns which texts
+those are: block mappings a key a line, with words, numbers, times and plain quoted texts, with
+lists and mappings of such on one line, and with comments. Whatever else a text holds, it is
 left to the library (`loader`), errors as well. Both give the same
 (`tests/yamlfile/test_usual.py`). Imports next to nothing.
 """
@@ -48,24 +49,28 @@ def _mapping_of(source: str) -> dict[str, Any]:
         if not text or text[0] == "#":
             continue
         margin = len(line) - len(text)
-        if opened is not None:
-            if not column < margin < DEEP:
+        if opened is not None and margin > column:
+            if margin >= DEEP:
                 raise _Unusual
             around.append((mapping, column))
             mapping[opened] = mapping = {}
-            column, opened = margin, None
+            column = margin
+        opened = None
         while margin < column:
             mapping, column = around.pop()
         key, colon, value = text.partition(":")
         if margin != column or not colon or key in mapping or not _is_key(key):
             raise _Unusual
+        if " #" in value:  # a comment, unless within quotes: what is left of those is not usual
+            value = value.partition(" #")[0].rstrip(" ")
         if not value:
             opened = key
+            mapping[key] = None  # unless the next line is deeper
         elif value[0] == " ":
             mapping[key] = _value_of(value[1:])
         else:
             raise _Unusual
-    if opened is not None or not root:
+    if not root:
         raise _Unusual
     return root
 
@@ -79,7 +84,7 @@ def _value_of(text: str) -> Any:
     """Return what stands behind a key. Raises _Unusual, ValueError."""
     ends = text[:1] + text[-1:]
     if ends == "[]":
-        return [_scalar_of(item) for item in _parts_of(text)]
+        return [_value_of(item) for item in _parts_of(text)]
     if ends != "{}":
         return _scalar_of(text)
     mapping: dict[str, Any] = {}
@@ -87,13 +92,31 @@ def _value_of(text: str) -> Any:
         key, colon, value = part.partition(": ")
         if not colon or key in mapping or not _is_key(key):
             raise _Unusual
-        mapping[key] = _scalar_of(value)
+        mapping[key] = _value_of(value)
     return mapping
 
 
 def _parts_of(text: str) -> list[str]:
+    """Return the texts between the commas of a list or a mapping. Raises _Unusual.
+
+    Brackets within quotes are counted too: a part that is put together wrongly by that has a quote
+    in its middle, which is not usual.
+    """
     inner = text[1:-1]
-    return inner.split(", ") if inner else []
+    parts = inner.split(", ") if inner else []
+    if "[" not in inner and "{" not in inner:
+        return parts
+    if inner.count("[") + inner.count("{") > DEEP:
+        raise _Unusual
+    found: list[str] = []
+    depth = 0
+    for part in parts:
+        if depth:
+            found[-1] += f", {part}"
+        else:
+            found.append(part)
+        depth += part.count("[") + part.count("{") - part.count("]") - part.count("}")
+    return found
 
 
 def _scalar_of(text: str) -> Any:
@@ -119,7 +142,8 @@ def _scalar(text: str) -> Any:
         raise _Unusual
     if is_number(text):
         return int(text)
-    if text == "." or (text[0].isalnum() and text[-1] != " " and is_string(text)):
+    is_path = text[0] == "/"  # nothing but a string begins so
+    if text == "." or ((is_path or (text[0].isalnum() and is_string(text))) and text[-1] != " "):
         return text
     if text in ("true", "false"):
         return text == "true"

@@ -25,7 +25,7 @@ def printed(program: str) -> str:
 
 def test_a_text_is_read_without_what_writes_yaml() -> None:
     parts = ["_yaml", "constructor", "error", "nodes", "resolver"]
-    assert printed(f"print(load('a: [1, x]  # y', at), {PARTS})") == (
+    assert printed(f"print(load(\"a: [1, 'x']\", at), {PARTS})") == (
         f"{{'a': [1, 'x']}} {[f'yaml.{part}' for part in parts]}"
     )
 

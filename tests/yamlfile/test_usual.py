@@ -41,23 +41,53 @@ version: 2
 """
 
 
-def test_a_state_as_sow_writes_it_is_usual() -> None:
-    assert usual_data(TASK) == Loader.data_of(TASK)
-    assert usual_data(TASK) is not None
+CONFIGURATION = """\
+agents:
+  executors:              # these and the built-in ones
+    claude-code:
+      settings:
+        yolo_mode: true   # or false: "ask", [ask]
+        allowed_tools: ["Bash(make test:*)", "Edit [x]"]  # without yolo_mode
+      custom_args: []     #
+      timeout: "2h"
+      budget: {usd: 20}
+    mine: {type: command, settings: {command: [/opt/my-agent, run], resume: []}}
+    codex:
+    # nothing of it
+  bindings: {implementer: claude-code, reviewer: [mine, claude-code]}
+worker:
+"""
+
+
+@pytest.mark.parametrize("text", [TASK, CONFIGURATION], ids=["state", "configuration"])
+def test_a_file_as_sow_writes_it_or_shows_it_is_usual(text: str) -> None:
+    assert usual_data(text) == Loader.data_of(text)
+    assert usual_data(text) is not None
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "# only a comment\n", "a\n", "- a\n", "[a]\n", "{a: 1}\n", "--- \na: 1\n", "a:\n"),
+        *("", "# only a comment\n", "a\n", "- a\n", "[a]\n", "{a: 1}\n", "--- \na: 1\n"),
         *("a: |\n  b\n", "a: b\n  c\n", "a: 'b'\n", "a: &x b\n", "a: *x\n", "a: !t b\n"),
-        *("a: b  # why\n", "a: b #c\n", "a: b: c\n", "a:  b\n", "a:b\n", "a: b \n", "a:\tb\n"),
+        *(
+            'a: "b # c"\n',
+            "a: b# c\n",
+            "a # b: c\n",
+            "a: b: c\n",
+            "a:  b\n",
+            "a:b\n",
+            "a: b \n",
+            "a:\tb\n",
+        ),
         *("a: 1\na: 2\n", "a:\n b: 1\n b: 2\n", "a: {b: 1, b: 2}\n", "yes: 1\n", "1: 2\n"),
         *("a: 010\n", "a: 1_0\n", "a: 0x1\n", "a: 1.5\n", "a: +1\n", "a: -1\n", "a: 1:30\n"),
         *("a: yes\n", "a: Null\n", "a: ~\n", "a: 2026-01-31\n", "a: 2026-13-31T12:00:00Z\n"),
-        *('a: "\\n"\n', 'a: "b" c\n', 'a: "\n', 'a: ["b, c"]\n', "a: [b,c]\n", "a: [[b]]\n"),
+        *('a: "\\n"\n', 'a: "b" c\n', 'a: "\n', 'a: ["b, c"]\n', "a: [b,c]\n", "a: [[b]c]\n"),
+        *("a: [[b]\n", "a: [b]]\n", 'a: ["[", "]"]\n', "a: " + "[" * 70 + "]" * 70 + "\n"),
         *("a: [b]c\n", "a: {b}\n", "a: {b: }\n", "a: [b\n", "a: [ b ]\n", "a: {b: 1,}\n"),
-        *("a:\n  b: 1\n c: 2\n", "a: 1\n  b: 2\n", " a: 1\nb: 2\n", "a:\n\n# c\n", "a: é\u2028\n"),
+        *("a:\nb: 1\n  c: 2\n", 'a: ["b", "c # d"]\n', 'a: [b, "c] # d"]\n'),
+        *("a:\n  b: 1\n c: 2\n", "a: 1\n  b: 2\n", " a: 1\nb: 2\n", "a: é\u2028\n"),
         *("a: b\r\nc: d\r\n", "a: \x07\n", "a: \ufeffb\n", "a: b\x85c: d\n", "<<: {a: 1}\n"),
         *("a:\n" + " " * 70 + "b: 1\n", "a" * 1200 + ": 1\n", "a: b\n...\nc: d\n", "%YAML 1.1\n"),
     ],
@@ -84,6 +114,10 @@ lines = st.sampled_from(
             "  p: 2026-11-29T13:23:13Z",
             "",
             "  - q",
+            "t: [[a, {b: c}], []]",
+            '  u: {v: [w, "x, [y]"]}  # z',
+            '  v: "a" # "b',
+            "w:  # x",
             "  r: -",
             "s: .",
         ),
