@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
 
+from sow.usual_patterns import USUAL
+
 TYPE_CHECKING = False  # as `typing` has it
 if TYPE_CHECKING:
     from typing import Any
@@ -26,10 +28,16 @@ Known = Callable[[], Mapping[str, object]]
 
 
 class LatePattern:
-    """A regular expression that is compiled when it is first used."""
+    """A regular expression that is compiled when it is first used.
+
+    `search` by a usual pattern tells only whether it matches, as msgspec asks.
+    """
 
     def __init__(self, pattern: "Any", flags: int = 0) -> None:
         self._arguments = pattern, flags
+        usual = None if flags else USUAL.get(pattern)
+        if usual is not None:
+            self.search = lambda text: usual(text) or None
 
     def __getattr__(self, name: str) -> "Any":
         found = getattr(imported("re").compile(*self._arguments), name)
@@ -159,6 +167,36 @@ def _of_msgspec_utils() -> Mapping[str, object]:
         setattr(typing, "ForwardRef", real)  # noqa: B010
 
 
+def _of_msgspec_core() -> Mapping[str, object]:
+    """Return all of `msgspec._core`, imported without `decimal` and `uuid`.
+
+    It asks these for three types, whose values it reads and writes. No form of ours has such a
+    value, so types without values do as well. Whoever else imports the two gets them whole.
+    """
+    stand_ins = {module: LateModule(module, known) for module, known in OF_VALUES.items()}
+    added = [module for module in stand_ins if module not in sys.modules]
+    sys.modules.update((module, stand_ins[module]) for module in added)
+    try:
+        return vars(imported("msgspec._core"))
+    finally:
+        for module in added:
+            if sys.modules[module] is stand_ins[module]:  # it asked for nothing else
+                del sys.modules[module]
+
+
+class NoValue:
+    """A type that no value is of."""
+
+    unknown = None  # what msgspec asks SafeUUID for
+
+
+OF_VALUES: dict[str, Known] = {
+    "decimal": lambda: {"Decimal": type("Decimal", (NoValue,), {})},
+    "uuid": lambda: {name: type(name, (NoValue,), {}) for name in ("UUID", "SafeUUID")},
+}
+"""What stands in for these while msgspec is imported."""
+
+
 def _of_datetime() -> Mapping[str, object]:
     """Return all that `datetime` is: before Python 3.12 it makes each class in Python first."""
     import _datetime  # type: ignore[import-not-found]  # as above
@@ -180,6 +218,7 @@ KNOWN: dict[str, Known] = {
     "inspect": lambda: {"cleandoc": cleandoc},
     "locale": dict,
     "lzma": dict,
+    "msgspec._core": _of_msgspec_core,
     "msgspec._json_schema": _functions("msgspec._json_schema", "schema", "schema_components"),
     "msgspec._utils": _of_msgspec_utils,
     "msgspec.inspect": dict,

@@ -9,7 +9,6 @@ afterwards is `monitor`; how a claim comes about is `broker`.
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -325,7 +324,7 @@ def _new_attempt(
     return Attempt(
         job_id=job.id,
         number=number,
-        id=attempt_id(job.id, number, uuid.uuid4().hex[:DIGITS]),
+        id=attempt_id(job.id, number, os.urandom(DIGITS // 2).hex()),
         verb=prepared.verb,
         worker_id=context.worker_id,
         argv=tuple(prepared.argv),

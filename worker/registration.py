@@ -7,7 +7,6 @@ outlives that attempt, so it must not go on proving its life, nor be counted amo
 """
 
 import os
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +37,7 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
     identity = process_facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     while True:
-        worker_id = WorkerId(f"w{identity.pid}-{uuid.uuid4().hex[:6]}")
+        worker_id = WorkerId(f"w{identity.pid}-{os.urandom(3).hex()}")
         draft = workspace.workers / f".{worker_id}{DRAFT_SUFFIX}"
         fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with suppress(FileNotFoundError):

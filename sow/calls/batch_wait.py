@@ -5,7 +5,6 @@ Owns when a batch returns to its caller: when nothing of it goes on by itself.
 
 import os
 import time
-import uuid
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -96,7 +95,7 @@ def wait_for_batch(
 
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1
-    name = f"c{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    name = f"c{os.getpid()}-{os.urandom(4).hex()}"
     bell = Bell(doorbell.batch_bell_path(caller.workspace, batch_id, name))
     found: BatchLook | None = None
     is_told = False

@@ -7,7 +7,6 @@ The CLI runs in the foreground, as the caller's own child: no worker has a part 
 
 import os
 from pathlib import Path
-from uuid import uuid4
 
 import msgspec
 from msgspec import UNSET
@@ -142,7 +141,7 @@ def _hold(
         attempt = Attempt(
             job_id=job.id,
             number=1,
-            id=attempt_id(job.id, 1, uuid4().hex[:DIGITS]),
+            id=attempt_id(job.id, 1, os.urandom(DIGITS // 2).hex()),
             verb=Verb.OPEN,
             worker_id=NOBODY,
             argv=launch.argv,

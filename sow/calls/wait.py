@@ -7,7 +7,6 @@ which is how the outcome comes to be owed; not those of a passing one.
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -58,7 +57,7 @@ class Waiter:
         self.rest = rest
         self.job_ids: list[JobId] = []
         kind = waiters.PASSING if passing else waiters.CALLER
-        self.id = f"{kind}{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
 
     def __enter__(self) -> "Waiter":
         self.bell = self._hang_bell()

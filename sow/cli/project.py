@@ -71,10 +71,8 @@ def new(
     FOLDER, below .sow/knowledge/breakdown/, as its first tasks: with names,
     roles, descriptions, ids and dependencies.
     """
-    import uuid
-
     from sow.git.checked_out import branch_at
-    from sow.ids import ProjectId
+    from sow.ids import ProjectId, random_uuid
     from sow.lifecycle.stages import ProjectType, type_of_branch
     from sow.state.projects import new_project
 
@@ -101,7 +99,7 @@ def new(
     made = new_project(
         workspace,
         name=readable(name),
-        project_id=ProjectId(str(uuid.uuid4())),
+        project_id=ProjectId(random_uuid()),
         now=time.time(),
         description=text,
         branch=branch,

@@ -8,7 +8,6 @@ Another git's lock is never removed.
 
 import os
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -45,7 +44,7 @@ def own_locks(main: Repository, *locks: Path) -> Iterator[None]:
     Locks that an earlier one has left are removed first. Raises NotWritten, StateLocked.
     """
     clear_own_locks(main)
-    folder = main.common_dir / FOLDER / uuid.uuid4().hex
+    folder = main.common_dir / FOLDER / os.urandom(16).hex()
     folder.mkdir(parents=True)
     with locked_folder(folder):
         note = Note(tuple(map(str, locks)), time.time())

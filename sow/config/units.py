@@ -1,10 +1,8 @@
 """Lengths of time and amounts of disk space, as people write them: `15m`, `2h`, `20MB`."""
 
-import re
+from sow.usual_patterns import UNITS_OF_TIME, number_and_unit
 
 UNIT_BYTES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3, "B": 1}
-
-_SIZE = r"([0-9]{1,15}(?:\.[0-9]{1,3})?)(B|KB|MB|GB|TB)"
 
 
 def parse_size(text: str) -> int:
@@ -12,10 +10,10 @@ def parse_size(text: str) -> int:
 
     Raises ValueError, with a sentence for the user, for anything else.
     """
-    match = re.fullmatch(_SIZE, text)
-    if match is None:
+    parts = number_and_unit(text, list(UNIT_BYTES), 15)
+    if parts is None:
         raise ValueError(f"not a size: {text!r} (a number and a unit, such as 500MB or 2GB)")
-    return round(float(match[1]) * UNIT_BYTES[match[2]])
+    return round(float(parts[0]) * UNIT_BYTES[parts[1]])
 
 
 def write_size(size: int) -> str:
@@ -36,20 +34,18 @@ def round_size(size: int) -> str:
 
 UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
-_DURATION = r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)"
-
 
 def parse_duration(text: str) -> float:
     """Return the seconds that `text` stands for.
 
     Raises ValueError, with a sentence for the user, for anything else.
     """
-    match = re.fullmatch(_DURATION, text)
-    if match is None:
+    parts = number_and_unit(text, UNITS_OF_TIME, 9)
+    if parts is None:
         raise ValueError(
             f"not a duration: {text!r} (a number and a unit, such as 500ms, 30s, 15m or 2h)"
         )
-    return float(match[1]) * UNIT_SECONDS[match[2]]
+    return float(parts[0]) * UNIT_SECONDS[parts[1]]
 
 
 NEVER = "never"

@@ -8,7 +8,6 @@ recordings, not run by us: today's CLI makes a chat by `create-chat` and has no
 import re
 from collections.abc import Iterator
 from typing import ClassVar
-from uuid import uuid4
 
 from sow.agent_clis.cursor import CLI, Dialect
 from sow.errors import ExecutorError
@@ -28,6 +27,7 @@ from sow.executors.lines import TEXT_BUT_OBJECTS, skim_text
 from sow.executors.plain import read_text_line
 from sow.executors.program_executor import LineExecutor
 from sow.executors.session import Session, SessionSource
+from sow.ids import random_uuid
 
 CHAT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,199}")
 
@@ -46,7 +46,7 @@ class CursorExecutor(LineExecutor, frozen=True):
         `cursor-agent create-chat`. Raises ExecutorError, also when no id comes back.
         """
         if "--chat-id" in self._help(run):
-            return Session(str(uuid4()), Dialect.CHAT_ID)
+            return Session(random_uuid(), Dialect.CHAT_ID)
         command = (self.binary, "create-chat")
         answer = run(command)
         lines = answer.split()

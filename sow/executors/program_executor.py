@@ -10,7 +10,6 @@ call only asks whether the program is there, and how a session comes about.
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
-from uuid import uuid4
 
 from msgspec import Struct
 
@@ -21,6 +20,7 @@ from sow.executors.executor_errors import (
 )
 from sow.executors.programs import binary_of, program_of, resumes
 from sow.executors.session import Session, SessionSource
+from sow.ids import random_uuid
 from sow.schema.executor import ExecutorConfig
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ProgramExecutor(Struct, frozen=True):
         """Return a session with a new UUID. Raises ValueError where it is not ours to choose."""
         if self.session_source is not SessionSource.CHOSEN:
             raise ValueError(f"{self.binary} keeps no sessions whose id could be chosen")
-        return Session(str(uuid4()))
+        return Session(random_uuid())
 
     def classify(self, ending: "Ending", seen: "Observation") -> "Verdict":
         """Return the cause of an ending without a status."""

@@ -8,7 +8,6 @@ is changed, a copy of it is kept beside it.
 import filecmp
 import os
 import sqlite3
-import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -105,7 +104,7 @@ def _draft(run: Path) -> Iterator[Path]:
     """
     for left in run.glob(f"{DRAFT}*"):
         left.unlink(missing_ok=True)
-    draft = run / f"{DRAFT}{uuid.uuid4().hex}.db"
+    draft = run / f"{DRAFT}{os.urandom(16).hex()}.db"
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
         yield draft

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from uuid import RFC_4122, UUID
 
 import pytest
 
-from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN, is_slug, is_task_id
+from sow.ids import SLUG_PATTERN, TASK_ID_PATTERN, is_slug, is_task_id, random_uuid
 from sow.state.kept.store import project_id_at
 from sow.state.log_writing import BEGINNING, ENDING, SEAM, id_in
 from sow.state.version import version_line
@@ -60,6 +61,14 @@ def test_a_projects_id_is_what_the_pattern_finds(tmp_path: Path, before: str, te
     pattern = r"(?m)^[ \t]+id:\s*[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
     found = re.search(pattern, state.read_text())
     assert project_id_at(tmp_path) == (found[1] if found else "")
+
+
+def test_a_random_uuid_is_one_of_version_4() -> None:
+    made = {random_uuid() for _ in range(64)}
+    assert len(made) == 64
+    for text in made:
+        found = UUID(text)
+        assert (str(found), found.version, found.variant) == (text, 4, RFC_4122)
 
 
 @pytest.mark.parametrize("before", ["", "task: {}\n", "task:\n  version: 3\n", "version: x\n"])
