@@ -15,6 +15,8 @@ from sow.surrounding_programs import users_environment
 
 BASIS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM"})
 """What every program needs: an agent gets it whatever its executor's `env_inherit` lists."""
+GIT_COUNT = "GIT_CONFIG_COUNT"
+"""Says how many of git's settings stand in the variables `GIT_CONFIG_KEY_0` and so on."""
 OF_BASIS = "LC_"
 """How the names of the others begin."""
 
@@ -101,4 +103,18 @@ def _users_own(environ: Mapping[str, str]) -> dict[str, str]:
             variable = name.removeprefix(env_vars.USERS_PREFIX)
             own.pop(variable, None)
             own |= {variable: value} if value else {}
+    if f"{env_vars.USERS_PREFIX}{GIT_COUNT}" in environ:
+        _drop_uncounted(own)
     return own
+
+
+def _drop_uncounted(own: dict[str, str]) -> None:
+    """Drop git's settings beyond those that are the user's: a session's CLI has added them."""
+    count = own.get(GIT_COUNT, "")
+    most = int(count) if count.isdecimal() else 0
+    for name in [*own]:
+        _, is_setting, number = name.partition("GIT_CONFIG_KEY_")
+        if not is_setting:
+            _, is_setting, number = name.partition("GIT_CONFIG_VALUE_")
+        if is_setting and number.isdecimal() and int(number) >= most:
+            del own[name]

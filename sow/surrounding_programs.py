@@ -179,6 +179,18 @@ SURROUNDINGS = (
         shown_by=("CODEX_CI",),
     ),
     Surrounding(
+        "OpenCode",
+        "AGENT=1 npm_config_user_agent=npm/undefined*",
+        "They say who runs the command (measured with 1.18.33).",
+        shown_by=("OPENCODE",),
+    ),
+    Surrounding(
+        "Qwen Code",
+        "PAGER=cat GIT_PAGER=cat",
+        "They keep the output of its agents' commands plain (measured with 0.24.4).",
+        shown_by=("QWEN_CODE",),
+    ),
+    Surrounding(
         "a shell",
         "_ PWD OLDPWD SHLVL",
         "They describe the caller's shell and folder; each shell sets its own.",

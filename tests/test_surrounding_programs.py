@@ -235,3 +235,25 @@ def test_what_codex_sets_for_its_agents_commands_is_not_the_users() -> None:
     assert agent_environment(around) == around
     mine = {**around, "PAGER": "less"}
     assert agent_environment({**mine, **of_codex}) == {**users, "PAGER": "less"}
+
+
+def test_settings_of_git_that_geminis_session_has_added_are_not_the_users() -> None:
+    """As measured with 0.61.0: its commands have eight more, and sow knows how many were there."""
+    users = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Me"}
+    added = {f"GIT_CONFIG_{part}_{n}": "x" for part in ("KEY", "VALUE") for n in range(1, 9)}
+    around = {**users, **added, "GIT_CONFIG_COUNT": "9", "GEMINI_CLI": "1"}
+    assert agent_environment({**around, "SOW_USERS_GIT_CONFIG_COUNT": "1"}) == users
+    assert agent_environment({**added, "SOW_USERS_GIT_CONFIG_COUNT": ""}) == {}
+    mine = {name: value for name, value in around.items() if name != "GEMINI_CLI"}
+    assert agent_environment(mine) == mine
+
+
+def test_what_opencode_and_qwen_set_for_their_agents_commands_is_not_the_users() -> None:
+    """As measured with 1.18.33 and 0.24.4 (`tests/real/test_real_secrets.py`)."""
+    of_opencode = {"AGENT": "1", "npm_config_user_agent": "npm/undefined node/v24.3.0"}
+    assert agent_environment({**of_opencode, "OPENCODE": "1"}) == {}
+    assert agent_environment({"AGENT": "smith", "OPENCODE": "1"}) == {"AGENT": "smith"}
+    of_qwen = {"PAGER": "cat", "GIT_PAGER": "cat"}
+    assert agent_environment({**of_qwen, "QWEN_CODE": "1"}) == {}
+    for theirs in (of_opencode, of_qwen):
+        assert agent_environment(theirs) == theirs
