@@ -17,8 +17,10 @@ from sow.paths import Workspace
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
 from sow.sandbox.seat import seat_in_clone, seat_in_root, with_parts
+from sow.sandbox.view import covers
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import NetworkUse, SandboxUse
+from sow.user_folders import BaseFolder, user_folder
 
 
 def sandbox_of_agent(
@@ -45,11 +47,24 @@ def sandbox_of_agent(
     seat = replace(seat, has_network=executor.network is not NetworkUse.LOOPBACK)
     return with_parts(
         seat,
-        readable=tuple(map(str, (*readable, *_linked(executor, environ, "mirrored")))),
+        readable=tuple(
+            map(str, (*_references(workspace, readable), *_linked(executor, environ, "mirrored")))
+        ),
         writable=() if launch.home is None else (str(launch.home),),
         # A CLI may renew its login: a read-only one would be lost by that.
         optional=tuple(map(str, _linked(executor, environ, "linked"))),
     )
+
+
+def _references(workspace: Workspace, folders: Iterable[Path]) -> list[Path]:
+    """Return those of some folders that lie in `.sow` or in the cache of references.
+
+    A task's state names some of them, and agents write that: it must not open another folder of
+    the user's, by `..` or by a link.
+    """
+    roots = (workspace.sow, Path(user_folder(BaseFolder.CACHE), "refs"))
+    real = [os.path.realpath(root) for root in roots]
+    return [path for path in folders if any(covers(r, os.path.realpath(path)) for r in real)]
 
 
 def _linked(executor: ExecutorConfig, environ: Mapping[str, str], kind: str) -> list[Path]:
