@@ -191,6 +191,13 @@ SURROUNDINGS = (
         shown_by=("QWEN_CODE",),
     ),
     Surrounding(
+        "Copilot CLI",
+        "SSH_ASKPASS= GIT_ASKPASS= GIT_TERMINAL_PROMPT=0 GCM_INTERACTIVE=Never"
+        " GIT_OPTIONAL_LOCKS=0",
+        "They keep git from asking anybody (measured with 1.0.102).",
+        shown_by=("COPILOT_CLI",),
+    ),
+    Surrounding(
         "a shell",
         "_ PWD OLDPWD SHLVL",
         "They describe the caller's shell and folder; each shell sets its own.",

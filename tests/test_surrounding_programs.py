@@ -257,3 +257,13 @@ def test_what_opencode_and_qwen_set_for_their_agents_commands_is_not_the_users()
     assert agent_environment({**of_qwen, "QWEN_CODE": "1"}) == {}
     for theirs in (of_opencode, of_qwen):
         assert agent_environment(theirs) == theirs
+
+
+def test_what_copilot_sets_for_its_agents_commands_is_not_the_users() -> None:
+    """As measured with 1.0.102 (`tests/real/test_real_secrets.py`)."""
+    quiet = {"SSH_ASKPASS": "", "GIT_ASKPASS": "", "GIT_TERMINAL_PROMPT": "0"}
+    quiet |= {"GCM_INTERACTIVE": "Never", "GIT_OPTIONAL_LOCKS": "0"}
+    added = {f"GIT_CONFIG_{part}_{n}": "x" for part in ("KEY", "VALUE") for n in range(3)}
+    around = {**quiet, **added, "GIT_CONFIG_COUNT": "3", "COPILOT_CLI": "1"}
+    assert agent_environment({**around, "SOW_USERS_GIT_CONFIG_COUNT": ""}) == {}
+    assert agent_environment(quiet) == quiet

@@ -58,6 +58,7 @@ CLI = AgentCli(
         *("COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_CLI_RESOLVED_DIST_DIR"),
         *("COPILOT_LOADER_PID", "COPILOT_AGENT_SESSION_ID", "COPILOT_RUN_APP"),
     ),
+    replaced_variables=("GIT_CONFIG_COUNT",),  # it adds three settings of git (measured)
     words=(
         (r"No session, task, or name matched", Cause.SESSION_UNKNOWN),
         (r"network fetch failed|Could not connect to|No response was returned", Cause.API_ERROR),
