@@ -59,6 +59,8 @@ SESSION_SECONDS = 10.0
 """How often it is tried again to put a session on record in a task's state that is broken."""
 TOO_MANY = 429
 """The HTTP status of a request beyond a limit."""
+MOST_FAILURES = 5
+"""So many results that are errors, with no call of a tool between them, end an attempt."""
 NO_SIGNS = "no output, no CPU time, no growth of its transcript"
 
 
@@ -107,6 +109,7 @@ def _end_if_overdue(context: WorkerContext, running: Running) -> None:
     verdict = (
         _elsewhere(running)
         or unanswered(running, now)
+        or failing(running)
         or overdue(
             running,
             now,
@@ -198,6 +201,21 @@ def unanswered(running: Running, now: float) -> Verdict | None:
     cause, failed = _last_failure(running)
     words = f"no answer from its model for {format_duration(seconds)}"
     return Verdict(cause, f"{words} (last failure: {failed})" if failed else words)
+
+
+def failing(running: Running) -> Verdict | None:
+    """Return why an attempt is ended that fails and tries again without end, if it does.
+
+    OpenCode makes a conversation shorter that is too long for its model, and asks again, as often
+    as its service says so (measured, 1.18.33). Each time costs a request.
+    """
+    seen = running.output.seen
+    if running.executor is None or seen.failure is None or seen.failures < MOST_FAILURES:
+        return None
+    ending = Ending(1, None, stderr_tail=read_tail(running.paths.stderr), output_tail="")
+    verdict = running.executor.classify(ending, msgspec.structs.replace(seen, result=seen.failure))
+    reason = f"failed {seen.failures} times and did nothing else: {verdict.reason}"
+    return msgspec.structs.replace(verdict, reason=reason)
 
 
 def _last_failure(running: Running) -> tuple[Cause, str]:

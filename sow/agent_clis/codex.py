@@ -5,6 +5,7 @@ from sow.agent_clis.description import (
     MODEL,
     OUTPUT,
     PROMPT,
+    SERVICE_TOO_LONG,
     SESSION,
     YOLO,
     AgentCli,
@@ -74,6 +75,7 @@ CLI = AgentCli(
         (r"status 40[13]|Missing environment variable|Not logged in", Cause.AUTH),
         (r"refresh token|please (log|sign) in again", Cause.AUTH),
         (r"model .*(not supported|does not exist|not allowed|not found)", Cause.BAD_MODEL),
+        (rf"{SERVICE_TOO_LONG}|Input exceeds the maximum length", Cause.TOO_LONG),
         (r"unexpected argument|unrecognized subcommand|invalid value", Cause.BAD_FLAGS),
         (r"No prompt provided|unknown configuration|Error loading config", Cause.BAD_FLAGS),
         (r"unexpected status (400|5\d\d)|high demand|stream (disconnected|error)", Cause.API_ERROR),
@@ -96,6 +98,8 @@ CLI = AgentCli(
         ),
         use=HomeUse.PER_SESSION,
         why="the rules that let its agent report lie there, and differ by role",
+        shared_danger="If several begin at one moment, some of them cannot run any command. sow"
+        " runs these again, as after a crash.",
     ),
     questions=Questions(
         helps=(("exec", "--help"), ("--help",)),

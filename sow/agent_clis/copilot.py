@@ -5,6 +5,7 @@ from sow.agent_clis.description import (
     MODEL,
     OUTPUT,
     PROMPT,
+    SERVICE_TOO_LONG,
     SESSION,
     YOLO,
     AgentCli,
@@ -67,6 +68,7 @@ CLI = AgentCli(
         (r"authentication|unauthorized", Cause.AUTH),
         (r"model .*(not available|not supported|not found|does not exist)", Cause.BAD_MODEL),
         (r"require an explicit model|requires a local model provider", Cause.BAD_MODEL),
+        (rf"{SERVICE_TOO_LONG}|exceeds the model's prompt budget", Cause.TOO_LONG),
         (
             r"unexpected argument|unknown option|argument missing|Invalid --\S+ value",
             Cause.BAD_FLAGS,

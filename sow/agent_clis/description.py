@@ -45,6 +45,13 @@ YOLO = Refusal("it is what settings.yolo_mode decides", "Remove it and set setti
 MODEL = Refusal("it is what settings.model decides", "Remove it and set settings.model.")
 
 
+SERVICE_TOO_LONG = (
+    r"prompt is too long|context (limit|length|window)|context_length_exceeded"
+    r"|maximum number of tokens|input is too long"
+)
+"""How services say that a request holds more than their model reads."""
+
+
 class CommandLine(msgspec.Struct, frozen=True):
     """One of several command lines that a CLI has had."""
 
@@ -70,8 +77,12 @@ class LoginFiles(msgspec.Struct, frozen=True):
     others: tuple[str, ...] = ()
     """Files of which each is as good."""
     settings: str = ""
-    """A JSON file in which a `settings_key` with a value tells of a login; empty for none."""
+    """A JSON file in which a `settings_key` with a value tells of a login; empty for none. Lines
+    that are comments are skipped."""
     settings_key: str = ""
+    """Keys of objects inside of each other have a point between them; `*` stands for any."""
+    also: "LoginFiles | None" = None
+    """Those in another folder, of which each is as good."""
     hidden_on: tuple[str, ...] = ()
     """The platforms (`sys.platform`) on which a login may leave no file."""
 
@@ -120,6 +131,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     """What holds where the configuration says nothing."""
     why: str = ""
     """Why that is `per-session`, as a clause."""
+    shared_danger: str = ""
+    """What befalls runs at the same time that share the user's own, and the cure: sentences."""
 
 
 class WarmUp(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from sow.agent_clis.description import (
     MODEL,
     OUTPUT,
     PROMPT,
+    SERVICE_TOO_LONG,
     SESSION,
     YOLO,
     AgentCli,
@@ -76,6 +77,7 @@ CLI = AgentCli(
         (r"Invalid auth method|API key not valid|set an Auth method", Cause.AUTH),
         (r"must specify the GEMINI_API_KEY|Manual authorization is required", Cause.AUTH),
         (r"is not found for API version|model \S+ (was )?not found", Cause.BAD_MODEL),
+        (SERVICE_TOO_LONG, Cause.TOO_LONG),
         (r"Unknown arguments?:|No input provided|not running in a trusted", Cause.BAD_FLAGS),
         (r"exhausted your (daily )?quota|RESOURCE_EXHAUSTED|quota exceeded", Cause.RATE_LIMITED),
         (r"API Error|Invalid ?stream|fetch failed|ECONNRE", Cause.API_ERROR),
@@ -102,6 +104,8 @@ CLI = AgentCli(
         ),
         use=HomeUse.PER_SESSION,
         why="a command of sow's lies there, which passes a prompt on as it is",
+        shared_danger="At its start Gemini CLI removes the session that another run has just begun"
+        " to go on with. Put general.sessionRetention.enabled: false into your settings.json.",
     ),
     questions=Questions(
         helps=(("--help",),),

@@ -20,6 +20,8 @@ from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.usage import NOTHING, Tokens, Totals
 
+MOST_CALLS = 20
+"""So many calls of tools at once are remembered by their words."""
 MOST_DENIALS = 100
 """More denied tools are not listed: no output may make a list that grows for ever."""
 
@@ -80,6 +82,8 @@ class Launch(Struct, frozen=True):
     """The session's own folder, where it has one."""
     home_files: Mapping[str, str] = field(default_factory=dict)
     """What belongs into `LaunchRequest.home`, by its path there."""
+    home_links: Mapping[str, Path] = field(default_factory=dict)
+    """The links that belong there, likewise: what each leads to."""
 
 
 class EventKind(StrEnum):
@@ -105,6 +109,9 @@ class Event(Struct, frozen=True):
     """Words for people: what the agent said, the tool's name and target, the error."""
     session_id: str | None = None
     tool: str | None = None
+    call: str = ""
+    """Which call of a tool it is about, for tool_use and denial: one that is denied there is named
+    by the words of its call."""
     is_error: bool = False
     status: int | None = None
     """An HTTP status, for api_retry and a failed result."""
@@ -139,10 +146,16 @@ class Observation(Struct, frozen=True):
     last_text: str = ""
     denied_tools: tuple[str, ...] = ()
     """Each once, in the order seen; the first MOST_DENIALS of them."""
+    calls: tuple[tuple[str, str], ...] = ()
+    """The last calls of tools that may yet be denied, each with its words."""
     api_status: int | None = None
     """The HTTP status of the latest failed request, if the last thing seen was a failure."""
     resets_at: float | None = None
     result: Event | None = None
+    failure: Event | None = None
+    """The last result that was an error."""
+    failures: int = 0
+    """How many of these have come since the last call of a tool: some CLIs try again for ever."""
     concluded: bool = False
     """Whether the result was the last word: no turn has begun after it."""
     background: int = 0
@@ -207,20 +220,32 @@ class Observation(Struct, frozen=True):
                 text = event.text or self.last_text
                 return replace(self, last_text=text, api_status=None, concluded=False)
             case EventKind.TOOL_USE:
-                uses = self.tool_uses + 1
-                return replace(self, tool_uses=uses, api_status=None, concluded=False)
+                uses, calls = self.tool_uses + 1, self.calls
+                if event.call:
+                    calls = (*calls, (event.call, event.text))[-MOST_CALLS:]
+                return replace(
+                    self,
+                    tool_uses=uses,
+                    calls=calls,
+                    failures=0,
+                    api_status=None,
+                    concluded=False,
+                )
             case EventKind.API_RETRY:
                 return replace(self, api_status=event.status or self.api_status, concluded=False)
             case EventKind.RATE_LIMIT:
                 return replace(self, resets_at=event.resets_at or self.resets_at)
             case EventKind.DENIAL:
-                return replace(self, denied_tools=_with(self.denied_tools, event.tool or "unknown"))
+                tool = dict(self.calls).get(event.call) or event.tool or "unknown"
+                return replace(self, denied_tools=_with(self.denied_tools, tool))
             case EventKind.BACKGROUND:
                 return replace(self, background=event.count)
             case EventKind.RESULT:
                 return replace(
                     self,
                     result=event,
+                    failure=event if event.is_error else self.failure,
+                    failures=self.failures + event.is_error,
                     concluded=True,
                     session_id=event.session_id or self.session_id,
                     meter=self._metered(event),

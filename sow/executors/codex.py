@@ -46,6 +46,13 @@ RETRY = re.compile(r"Reconnecting\.\.\. (\d{1,3})/")
 STATUS = re.compile(r"status:? (\d{3})\b")
 FORBIDDEN = re.compile(r"policy forbids commands starting with `([^`]{1,200})`")
 """What stands on standard error where a rule has refused a command; no event tells of it."""
+UNARMED = "could not create PATH aliases"
+"""What it writes to standard error where another one that has just begun in the same home took its
+folder for an old one and removed it. It goes on, and each command fails in its sandbox."""
+WITHOUT_COMMANDS = "it could run no command: another Codex began in the same home at that moment"
+DETAILS = re.compile(r", data: \{.*\}$", re.MULTILINE)
+"""What follows the words of a refused request: an object, and such a line would be taken for one of
+its events."""
 WORK = {"command_execution": "shell", "mcp_tool_call": "mcp", "collab_tool_call": "agent"}
 """The items that begin and end, each with the name of its tool."""
 DONE_AT_ONCE = {"file_change": "edit", "web_search": "search"}
@@ -98,7 +105,10 @@ class CodexExecutor(JsonExecutor, frozen=True):
         """Return the cause of an ending without a status."""
         refused = tuple(dict.fromkeys(FORBIDDEN.findall(ending.stderr_tail)))
         seen = replace(seen, denied_tools=(*seen.denied_tools, *refused))
+        ending = replace(ending, stderr_tail=DETAILS.sub("", ending.stderr_tail))
         verdict = classify_ending(ending, seen, self.cli, remedy=self.remedy)
+        if verdict.cause is Cause.NO_STATUS and UNARMED in ending.stderr_tail:
+            return Verdict(Cause.CRASHED, WITHOUT_COMMANDS)
         failed = seen.result is not None and seen.result.is_error
         if failed and verdict.cause is Cause.CRASHED and ending.signal is None:
             return replace(verdict, cause=Cause.API_ERROR)  # only the service fails a turn

@@ -110,9 +110,8 @@ def _by_status(words: list[str], seen: Observation, cli: AgentCli) -> Verdict | 
                 Cause.RATE_LIMITED, reason, seen.resets_at
             )
         case _:
-            return _by_words(words, seen, cli, (Cause.RATE_LIMITED, Cause.AUTH)) or Verdict(
-                Cause.API_ERROR, reason
-            )
+            found = (Cause.RATE_LIMITED, Cause.AUTH, Cause.TOO_LONG)
+            return _by_words(words, seen, cli, found) or Verdict(Cause.API_ERROR, reason)
 
 
 def _by_code(ending: Ending, words: list[str]) -> Verdict:

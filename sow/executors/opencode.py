@@ -12,6 +12,8 @@ Owns its command line, its permissions and its events. Measured with 1.18.33:
   after all others; and by the variable everything is denied before them.
 - Each command of a list (`&&`, `;`, `|`) and each in `$(…)` is looked for in the rules by itself,
   a redirection is not looked at. A rule that ends with ` *` fits the command without more words.
+- Where the service says that a conversation is too long, it has the model make it shorter and asks
+  again, without end; the prompt is lost in that.
 - A command whose shell is killed by a signal is waited for until its time-out (two minutes).
 """
 
@@ -51,6 +53,7 @@ from sow.executors.stream import (
 from sow.schema.usage import Tokens
 
 SKIPS = ("--auto",)
+TITLE = "--title"
 AGENT = "sow"
 """The agent whose rules hold in a run; a user may add to them in the CLI's own settings."""
 OWN_AGENT = ("--agent", AGENT)
@@ -70,6 +73,7 @@ that it runs."""
 KEPT_OUTPUT = "*/opencode/tool-output/*"
 """Where it keeps the rest of a long answer of a command."""
 DENIALS = ("rejected permission", "rule which prevents you from using")
+OVERFLOW = "ContextOverflowError"
 TARGETS = ("command", "filePath", "path", "pattern", "url", "query")
 ANSWER_LIMIT = 2_000
 LATEST_MILLISECONDS = 1 << 50
@@ -83,8 +87,14 @@ class OpencodeExecutor(JsonExecutor, frozen=True):
     session_source: ClassVar[SessionSource] = SessionSource.LEARNED
 
     def spawn(self, request: LaunchRequest) -> Launch:
-        """Return the launch that begins a session; its id is told in the first event."""
-        return self._launch(request, ())
+        """Return the launch that begins a session; its id is told in the first event.
+
+        It has a title of ours: for one of its own it would ask the model once more, and tell
+        nobody what that cost.
+        """
+        is_named = any(word.partition("=")[0] == TITLE for word in self.config.custom_args)
+        title = () if is_named else (TITLE, f"sow-{request.task_dir.name}")
+        return self._launch(request, title)
 
     def resume(self, request: LaunchRequest) -> Launch:
         """Return the launch that continues `request.session`, in the folder that it began in."""
@@ -256,7 +266,10 @@ def _finished(part: dict[str, Any], session_id: str | None) -> Iterator[Event]:
 
 def _failed(error: dict[str, Any]) -> Event:
     data = _dict(error.get("data"))
-    words = _words(data.get("message")) or _words(error.get("name"))
+    name = _words(error.get("name"))
+    words = _words(data.get("message")) or name
+    if name == OVERFLOW:
+        words = f"{name}: {words}"  # the service's own words may be any
     status = http_status(data.get("statusCode"))
     return Event(EventKind.RESULT, text=words, is_error=True, status=status)
 

@@ -17,7 +17,7 @@ Measured with 0.24.4:
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,6 +53,7 @@ from sow.executors.session import SessionSource
 from sow.executors.stream import clean_session_id, decode_line, excerpt
 from sow.schema.causes import Cause
 from sow.schema.usage import ModelUsage, Tokens, Totals
+from sow.user_folders import home_in
 
 SKIPS = ("--approval-mode", "yolo")
 ASKS = ("--approval-mode", "default")
@@ -83,6 +84,7 @@ ADMINISTRATORS = (
 """Where the same may stand for all users of a machine: it is left in force."""
 API_ERROR = "[API Error: "
 API_STATUS = re.compile(r"API Error: (\d{3})\b")
+PROMPT_LINE = re.compile(rb'"type":"user"')
 USAGE_END = re.compile(r"^-h, --help\s+Show help")
 """The last line of its usage. That is longer than what is kept of standard error: the line above
 it, which names the flag, is lost."""
@@ -109,6 +111,20 @@ class QwenExecutor(JsonExecutor, frozen=True):
     def read(self, data: bytes) -> Iterator[Event]:
         """Return the events of many lines."""
         return read_matching(data, EVENT_LINES, self.read_line)
+
+    def transcripts(self, session_id: str, environ: Mapping[str, str]) -> Iterable[Path]:
+        """Return the session's file: one in a folder for each project (measured)."""
+        named = environ.get("QWEN_HOME")
+        home = Path(named) if named else home_in(environ) / ".qwen"
+        return home.glob(f"projects/*/chats/{session_id}.jsonl")
+
+    def holds_conversation(self, transcript: bytes) -> bool:
+        """Return whether a prompt stands in it.
+
+        It is made empty. Killed then, a resume knows no such session, and a spawn may have its id;
+        with the prompt in it, it is the other way round (measured).
+        """
+        return PROMPT_LINE.search(transcript) is not None
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status."""

@@ -175,6 +175,13 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         remedy=f"Correct {{settings}}.settings.model ({FILE}). Then go on",
     ),
+    Cause.TOO_LONG: CauseFacts(
+        words="the prompt, or the conversation, is too long for the model or its CLI",
+        blame=Blame.PERSON,
+        retry=RetryRule.FAIL,
+        remedy="Put long text into a file, and name the file in the prompt. Or, if the conversation"
+        " has become too long, begin a new one: `sow agent spawn {task} --fresh`. Else go on",
+    ),
     Cause.BAD_FLAGS: CauseFacts(
         words="the CLI refused its command line",
         blame=Blame.CONFIGURATION,

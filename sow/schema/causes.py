@@ -20,6 +20,8 @@ class Cause(StrEnum):
     """The CLI has begun another conversation than the one that it was asked to go on with."""
     AUTH = "auth"
     BAD_MODEL = "bad_model"
+    TOO_LONG = "too_long"
+    """What its model was to read is more than that, or the CLI, takes."""
     BAD_FLAGS = "bad_flags"
     MISSING_BINARY = "missing_binary"
     SETUP_FAILED = "setup_failed"

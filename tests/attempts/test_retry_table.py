@@ -112,6 +112,7 @@ def test_remedies_of_different_kinds_do_not_spend_each_other() -> None:
     [
         Cause.AUTH,
         Cause.BAD_MODEL,
+        Cause.TOO_LONG,
         Cause.BAD_FLAGS,
         Cause.MISSING_BINARY,
         Cause.SANDBOX_FAILED,

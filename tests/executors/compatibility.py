@@ -86,7 +86,7 @@ SETTINGS = (
         *("refused", *REFUSED),
     ),
     (
-        *("qwen", "`--approval-mode yolo`", "`--approval-mode auto-edit --allowed-tools RULES`"),
+        *("qwen", "`--approval-mode yolo`", "`--approval-mode default --allowed-tools RULES`"),
         *("`-m M`", "added to RULES", *REFUSED),
     ),
     (
@@ -151,6 +151,35 @@ ACP_TRIED = {
     "codex": "by the wire alone (codex-acp 2.6.0)",
 }
 
+SHARED_INTRODUCTION = """## Several runs at once
+
+Eight at once of each of codex, gemini, opencode, qwen and copilot were run by sow (real CLI run),
+with `home: per-session` and with `home: shared`. With `per-session` nothing was torn, lost or mixed
+up. With `shared` two have faults of their own, and `sow doctor` says so:
+"""
+LENGTHS = """
+## Long prompts
+
+A prompt of 1 MB reached the model of each of these five (real CLI run). A longer one, or one that
+the model does not read, ends the job with the cause `too_long`, and a shorter one goes on with the
+session (real CLI run). Codex takes 1,048,576 characters. Qwen Code and Copilot count tokens before
+they send a request, by what they know of the model; of a model that they do not know they take a
+window of about 130,000 to 177,000 tokens. Settings name another one
+(`model.generationConfig.contextWindowSize`, `COPILOT_PROVIDER_MAX_PROMPT_TOKENS`). Gemini CLI and
+OpenCode send whatever they get. If the service refuses that, OpenCode makes the conversation
+shorter, loses the prompt by that, and asks again without end (1.18.33): sow ends it after five
+failures.
+
+## Known limits
+
+* Gemini CLI sends each answer of a tool twice when it goes on with a session (0.61.0). Its real
+  service was not asked what it makes of that.
+* Gemini CLI takes a comma in an argument for the end of a path. With `home: per-session` sow keeps
+  such paths out of the arguments; with `home: shared` it refuses to start.
+* OpenCode tells a tool only when it has ended, so a run that was killed in its first command has
+  told no session, and begins anew.
+"""
+
 OWN_FOLDER = {HomeUse.SHARED: "if set", HomeUse.PER_SESSION: "by default"}
 
 
@@ -179,6 +208,9 @@ def render() -> str:
             SETTINGS_INTRODUCTION,
             _table(SETTINGS_HEADER, SETTINGS),
             SETTINGS_NOTES,
+            SHARED_INTRODUCTION,
+            *(f"* `{kind}`: {danger}" for kind, danger in _shared_dangers()),
+            LENGTHS,
             "## Endings\n",
             "What an ending is taken for when the agent has left no status. The causes are"
             " those of `sow job show`.\n",
@@ -204,6 +236,12 @@ def _abilities(described: tuple[ExecutorType, AgentCli]) -> tuple[str, ...]:
         cli.tried.open if opens else "-",
         ", ".join(cli.tried.versions) or "-",
     )
+
+
+def _shared_dangers() -> Iterable[tuple[ExecutorType, str]]:
+    for kind, cli in AGENT_CLIS.items():
+        if cli.home is not None and cli.home.shared_danger:
+            yield kind, cli.home.shared_danger
 
 
 def _session(row: SessionRow) -> tuple[str, ...]:

@@ -65,6 +65,7 @@ COPILOT_RULES = ("--allow-tool", "shell(sow:*)", "write", "--deny-tool", "write(
 COPILOT_ENV = (("COPILOT_ALLOW_ALL", "false"),)
 COPILOT_ARGS = {"custom_args": ("--reasoning-effort", "low")}
 OPENCODE = ("opencode", "run", "--format", "json")
+OPENCODE_TITLE = ("--title", "sow-010")
 OPENCODE_RIGHTS = {
     "bash": {
         "sow prompt *": "allow",
@@ -155,7 +156,7 @@ CASES: tuple[Case, ...] = (
         executor="opencode",
         config=_of(ExecutorType.OPENCODE),
         verb=Verb.SPAWN,
-        argv=(*OPENCODE, "--agent", "sow", "--dir", "/repo"),
+        argv=(*OPENCODE, "--agent", "sow", *OPENCODE_TITLE, "--dir", "/repo"),
         env=OPENCODE_ENV,
         evidence=REAL,
     ),

@@ -83,6 +83,26 @@ def test_a_transcript_of_claude_without_a_message_holds_no_conversation() -> Non
     assert claude.holds_conversation(queued + b'{"parentUuid":null,"type":"user"}\n')
 
 
+def test_a_transcript_of_qwen_without_a_prompt_holds_no_conversation() -> None:
+    """Killed while it is empty (0.24.4), a resume finds no session, and a spawn may have its id."""
+    qwen = make_executor(config(ExecutorType.QWEN))
+    assert not qwen.holds_conversation(b"")
+    assert qwen.holds_conversation(b'{"uuid":"1","parentUuid":null,"type":"user"}\n')
+
+
+def test_qwen_keeps_a_session_in_its_own_folder(tmp_path: Path) -> None:
+    qwen = make_executor(config(ExecutorType.QWEN))
+    for home, environ in (
+        (tmp_path / ".qwen", {"HOME": str(tmp_path)}),
+        (tmp_path / "own", {"HOME": str(tmp_path), "QWEN_HOME": str(tmp_path / "own")}),
+    ):
+        file = home / "projects/-repo/chats" / f"{CHOSEN.id}.jsonl"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        assert list(qwen.transcripts(CHOSEN.id, environ)) == [file]
+        assert list(qwen.transcripts("another", environ)) == []
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.executor}: {case.title}")
 def test_command_line(case: Case) -> None:
     executor = make_executor(case.config)
@@ -96,7 +116,7 @@ def test_command_line(case: Case) -> None:
 SESSIONS = [
     (ExecutorType.CODEX, CHOSEN, (), ("resume", CHOSEN.id)),
     (ExecutorType.GEMINI, CHOSEN, ("--session-id",), ("--resume",)),
-    (ExecutorType.OPENCODE, CHOSEN, (), ("-s", CHOSEN.id)),
+    (ExecutorType.OPENCODE, CHOSEN, ("--title", "sow-010"), ("-s", CHOSEN.id)),
     (ExecutorType.QWEN, CHOSEN, ("--session-id",), ("--resume",)),
     (
         ExecutorType.COPILOT,

@@ -284,6 +284,7 @@ AT_ONCE = [
     (CLAUDE, [{"error_result": 401}], Cause.AUTH, "Invalid API key"),
     (CURSOR, [{"not_logged_in": True}], Cause.AUTH, "Please run 'cursor-agent login'"),
     (CLAUDE, [{"error_result": 404}], Cause.BAD_MODEL, "issue with the selected model"),
+    (CLAUDE, [{"error_result": 413}], Cause.TOO_LONG, "Prompt is too long"),
     ({**CLAUDE, "custom_args": ["--bogus"]}, [], Cause.BAD_FLAGS, "unknown option '--bogus'"),
     ({**CURSOR, "custom_args": ["--bogus"]}, [], Cause.BAD_FLAGS, "unknown option '--bogus'"),
     (

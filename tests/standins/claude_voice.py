@@ -29,14 +29,15 @@ API_ERRORS = {
     403: "Failed to authenticate. API Error: 403 forbidden",
     404: "There's an issue with the selected model ({model}). It may not exist or you may not "
     "have access to it. Run --model to pick a different model.",
+    413: "Prompt is too long",
     429: "API Error: Request rejected (429) · rate limited",
 }
 API_ERROR = (
     "API Error: {status} overloaded. This is a server-side issue, usually temporary"
     " — try again in a moment."
 )
-NO_CREDIT = 402
-"""Ours: the API says 400 when there is no credit, in words of its own."""
+SAID_AS_400 = (402, 413)
+"""Ours: the API says 400 where there is no credit, or a prompt is too long, in words of its own."""
 UNREACHABLE = "API Error: Unable to connect to API (ConnectionRefused)"
 RETRY_ERRORS = {
     401: "authentication_failed",
@@ -144,7 +145,7 @@ class ClaudeConversation(Conversation):
         words = API_ERRORS.get(status, API_ERROR) if status else UNREACHABLE
         text = words.format(model=self.model, status=status)
         self.say(text)
-        self.finish(text, is_error=True, status=400 if status == NO_CREDIT else status)
+        self.finish(text, is_error=True, status=400 if status in SAID_AS_400 else status)
         return 1
 
     def not_logged_in(self):

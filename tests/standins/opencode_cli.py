@@ -19,6 +19,7 @@ RUN = [
     Option("-m --model", VALUE),
     Option("--agent", VALUE),
     Option("--format", VALUE, ("default", "json")),
+    Option("--title", VALUE),
     Option("--dir", VALUE),
     Option("--variant", VALUE),
     Option("--auto"),

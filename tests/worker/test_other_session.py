@@ -24,6 +24,13 @@ ENDED = {"type": "item.completed", "item": {**BEGUN["item"], "exit_code": 0}}  #
 AGAIN = {"type": "error", "message": "Reconnecting... 2/5 (last status: 429 Too Many Requests)"}
 DONE = {"type": "turn.completed", "usage": {}}
 AN_ID = "44444444-4444-4444-8444-444444444444"
+OPENCODE = ExecutorConfig(name="opencode", type=ExecutorType.OPENCODE)
+OVERFLOW = {
+    "type": "error",
+    "error": {"name": "ContextOverflowError", "data": {"message": "too many"}},
+}
+SHORTENED = {"type": "step_finish", "part": {"reason": "stop"}}
+TOOL = {"type": "tool_use", "part": {"tool": "bash", "state": {"status": "completed"}}}
 MINUTE = 60.0
 
 
@@ -109,6 +116,22 @@ def test_a_model_that_gives_no_answer_is_not_waited_for_without_end(running: Run
     assert verdict.cause is Cause.RATE_LIMITED
     assert "15m" in verdict.reason
     assert "429" in verdict.reason
+
+
+def test_one_that_fails_again_and_again_is_ended(site: WatchSite, running: Running) -> None:
+    running.executor = running.output.executor = make_executor(OPENCODE)
+    say(running, *[OVERFLOW, SHORTENED] * 4)
+    look_at_running(site.context, running, reading_seconds=1.0, is_alone=False)
+    assert running.ended_for is None
+    say(running, TOOL, *[OVERFLOW, SHORTENED] * 4)  # it did something in between
+    look_at_running(site.context, running, reading_seconds=1.0, is_alone=False)
+    assert running.ended_for is None
+    say(running, OVERFLOW, SHORTENED)
+    look_at_running(site.context, running, reading_seconds=1.0, is_alone=False)
+    assert running.ended_for is not None
+    assert running.ended_for.cause is Cause.TOO_LONG
+    assert "failed 5 times" in running.ended_for.reason
+    assert "too many" in running.ended_for.reason
 
 
 def test_silence_without_a_word_of_its_cause_is_the_service_s(running: Running) -> None:
