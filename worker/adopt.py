@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from sow.attempts.homes import home_variables
 from sow.attempts.launch import executor_variables, inherited_by
 from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
@@ -103,7 +104,7 @@ def _environment(context: WorkerContext, job: Job) -> dict[str, str]:
     environ = inherited_by(job, context.environ)
     with suppress(SowError):
         environ |= executor_variables(job, context.environ)
-    return environ
+    return environ | home_variables(context.workspace, job)
 
 
 def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:

@@ -41,7 +41,13 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
     if anew and own is not None:
         remove_home(own)
     if launch.home is not None:
-        make_home(launch.home, job.agents_executor, _environment(context, job), launch.home_files)
+        make_home(
+            launch.home,
+            job.agents_executor,
+            _environment(context, job),
+            launch.home_files,
+            launch.home_links,
+        )
 
 
 def warm_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:

@@ -144,6 +144,15 @@ def in_home(
     return replace(launch, env={**launch.env, **named, **had}, home=folder)
 
 
+def home_variables(workspace: Workspace, job: Job) -> dict[str, str]:
+    """Return by which variables the CLI of a running job finds its session's own folder, if any."""
+    executor = job.agents_executor
+    folder = home_used(folder_of_job(workspace, job), executor, begins=False)
+    if folder is None:
+        return {}
+    return {part.variable: str(place_in(folder, part)) for part in parts_of(executor)}
+
+
 def place_in(folder: Path, part: HomePart) -> Path:
     """Return what the variable of a part names in a session's folder."""
     return folder / part.variable.lower()
@@ -155,23 +164,29 @@ def _inner(folder: Path, part: HomePart) -> Path:
 
 
 def make_home(
-    folder: Path, executor: ExecutorConfig, environ: Mapping[str, str], files: Mapping[str, str]
+    folder: Path,
+    executor: ExecutorConfig,
+    environ: Mapping[str, str],
+    files: Mapping[str, str],
+    links: Mapping[str, Path] | None = None,
 ) -> None:
-    """Make a session's folder, or make it right again, and write `files` into it.
+    """Make a session's folder, or make it right again, and write `files` and `links` into it.
 
     Settings are the user's at each attempt, and logins are links to the user's, whatever an agent
     has made of them meanwhile. `environ` is the agent's environment, by which the user's own folder
     is found. The files go into the first part, by their paths there. Raises ExecutorError where it
     cannot be made.
     """
-    written = files
+    written, placed = files, links or {}
     try:
         for part in parts_of(executor):
             with _opened(_inner(folder, part), makes=True) as mine:
                 _fill(mine, part, environ)
                 for name, text in written.items():
                     write_file(mine, Path(name).parts, text.encode())
-                written = {}
+                for name, target in placed.items():
+                    _put_link(mine, name, target)
+                written, placed = {}, {}
     except (OSError, NotWritten) as error:
         raise ExecutorError(
             f"the session's own configuration folder cannot be made: {error}",

@@ -83,7 +83,7 @@ class Launch(Struct, frozen=True):
     home_files: Mapping[str, str] = field(default_factory=dict)
     """What belongs into `LaunchRequest.home`, by its path there."""
     home_links: Mapping[str, Path] = field(default_factory=dict)
-    """The links that belong there, likewise: what each leads to."""
+    """The links that belong there, by name: what each leads to."""
 
 
 class EventKind(StrEnum):

@@ -4,6 +4,8 @@ Owns the messages. Which situation holds is decided by the executors and by
 `calls`.
 """
 
+from pathlib import Path
+
 from sow.agent_clis.known import AGENT_CLIS
 from sow.errors import ExecutorError
 
@@ -57,6 +59,17 @@ class BeginningNotSupported(ExecutorError):
             f'executor "{executor}" has no interactive mode that sow knows of',
             hint="`sow start --headless` runs it as a job. Or bind the role `orchestrator` to"
             " another executor: `sow config edit`.",
+        )
+
+
+class CommaInPath(ExecutorError):
+    """A path has to be an argument of a CLI that takes a comma for its end."""
+
+    def __init__(self, executor: str, path: Path) -> None:
+        super().__init__(
+            f'executor "{executor}" cannot be given a path with a comma: {path}',
+            hint=f"Set agents.executors.{executor}.home: per-session, so that its rules lie in your"
+            " folder of state. If the comma is there, name another one by XDG_STATE_HOME.",
         )
 
 

@@ -16,6 +16,13 @@ priority. `--policy` stands in for the user's own folder of rules, which is ther
 In mode `auto_edit` it lets an allowed command write anywhere by a redirection; in `default` it does
 not, so that is the mode, and rules allow edits in the workspace. It never lets an agent write
 below `.git`, nor files by which a project is built (`package.json`, `Makefile`, …), by its tools.
+
+When it starts it removes old sessions, and with them all files of one of which a file has no
+message yet. That is so for a moment when another run goes on with a session: of eight that share a
+home some lose theirs. Only a setting of the user's stops it (`general.sessionRetention.enabled`).
+
+It sends each answer of a tool twice to its model when it goes on with a session. What the real
+service makes of that we do not know.
 """
 
 import json
@@ -40,6 +47,7 @@ from sow.executors.base import (
     Verdict,
 )
 from sow.executors.endings import classify_ending
+from sow.executors.executor_errors import CommaInPath
 from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.metering import Span, token_count
 from sow.executors.program_executor import JsonExecutor
@@ -55,6 +63,9 @@ ENVIRONMENT = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "
 that passes no signal on (measured)."""
 HOME_VARIABLE = "GEMINI_CLI_HOME"
 POLICY_FILE = "gemini-policy.toml"
+COMMA = ","
+"""In an argument it ends a path for the CLI, and nothing escapes it (measured)."""
+LINK = "sow-link-"
 SHELL = "run_shell_command"
 EDITORS = ["write_file", "replace"]
 PLANNING = "enter_plan_mode"
@@ -138,25 +149,30 @@ class GeminiExecutor(JsonExecutor, frozen=True):
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         session = request.required_session.id
-        policy = request.prompt_file.with_name(POLICY_FILE)
+        policy = _policy_place(self.name, request)
         rights = ("-y",) if self.config.yolo_mode else ("--approval-mode", "default")
-        rules = (word for path in (policy, *_users_rules(request)) for word in ("--policy", path))
-        # A path with a comma would be taken for two.
-        folders = (str(path) for path in request.readable if "," not in str(path))
-        added = (word for path in folders for word in ("--include-directories", path))
+        users = (path for path in _users_rules(request) if COMMA not in str(path))
+        rules = (word for path in (policy, *users) for word in ("--policy", str(path)))
+        links = _links(request)
+        folders = [path for path in request.readable if COMMA not in str(path)]
+        folders += [_own_folder(request.home) / name for name in links if request.home]
+        added = (word for path in folders for word in ("--include-directories", str(path)))
         model = ("-m", self.config.model) if self.config.model else ()
-        argv = (self.binary, *rights, *map(str, rules), *added, "-o", "stream-json", *model)
+        argv = (self.binary, *rights, *rules, *added, "-o", "stream-json", *model)
         command = f"sow-{session}"
         is_given_by_command = request.home is not None and bool(request.prompt.strip())
         own = {f"commands/{command}.toml": GIVING} if is_given_by_command else {}
         stdin = f"/{command}\n{request.prompt}" if own else as_text(request.prompt)
+        rules_text = {POLICY_FILE: policy_for(request)}
+        is_beside = policy.parent == request.prompt_file.parent
         return Launch(
             argv=(*argv, session_flag, session, *self.config.custom_args),
             stdin=stdin,
             cwd=request.cwd,
             env=ENVIRONMENT,
-            files={POLICY_FILE: policy_for(request)},
-            home_files=own,
+            files=rules_text if is_beside else {},
+            home_files=own if is_beside else {**own, **rules_text},
+            home_links=links,
         )
 
 
@@ -168,6 +184,32 @@ def as_text(prompt: str) -> str:
     """Return a prompt that is neither a command nor names a file, as far as that can be."""
     unnamed = READ_AS_PATH.sub(r"\\@", prompt)
     return f"\n{unnamed}" if unnamed.startswith("/") else unnamed
+
+
+def _own_folder(home: Path) -> Path:
+    """Return the CLI's folder in a session's own."""
+    return home / HOME_VARIABLE.lower() / ".gemini"
+
+
+def _policy_place(name: str, request: LaunchRequest) -> Path:
+    """Return where its rules are to lie: in the attempt's folder, if its path can be an argument.
+
+    Raises CommaInPath.
+    """
+    beside = request.prompt_file.with_name(POLICY_FILE)
+    if COMMA not in str(beside):
+        return beside
+    if request.home is None or COMMA in str(request.home):
+        raise CommaInPath(name, beside.parent if request.home is None else request.home)
+    return _own_folder(request.home) / POLICY_FILE
+
+
+def _links(request: LaunchRequest) -> dict[str, Path]:
+    """Return links in the session's folder to what it is to read, where a path has a comma."""
+    if request.home is None:
+        return {}
+    folders = [path for path in request.readable if COMMA in str(path)]
+    return {f"{LINK}{number}": path for number, path in enumerate(folders, 1)}
 
 
 def _users_rules(request: LaunchRequest) -> tuple[Path, ...]:

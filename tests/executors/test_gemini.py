@@ -5,6 +5,7 @@ Whether the CLI obeys them is for `tests/real/test_real_gemini.py`.
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from executor_cases import CHOSEN, COMMANDS
 from msgspec import json
 from msgspec.structs import replace
 
+from sow.agent_clis.gemini import CLI
+from sow.attempts.homes import place_in
 from sow.executors.base import EventKind, LaunchRequest
+from sow.executors.executor_errors import CommaInPath
 from sow.executors.gemini import POLICY_FILE, GeminiExecutor, as_text, policy_for
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
@@ -140,9 +144,25 @@ def test_it_may_not_write_what_the_cli_runs_when_it_starts_again() -> None:
         assert not closes(REQUEST, path), path
 
 
-def test_a_folder_with_a_comma_is_not_named_for_it_would_be_two() -> None:
-    argv = EXECUTOR.spawn(replace(REQUEST, readable=(Path("/refs/a,b"),))).argv
-    assert "--include-directories" not in argv
+def test_no_argument_has_a_path_with_a_comma(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run, folder = Path("/a,b/run/prompt.md"), Path("/refs/a,b")
+    request = replace(REQUEST, prompt_file=run, readable=(Path("/refs/c"), folder), home=home)
+    launch = EXECUTOR.spawn(request)
+    [part] = CLI.home.parts if CLI.home else ()
+    own = place_in(home, part) / part.inside
+    pairs = list(pairwise(launch.argv))
+    assert [word for flag, word in pairs if flag == "--policy"][:1] == [str(own / POLICY_FILE)]
+    read = [word for flag, word in pairs if flag == "--include-directories"]
+    assert read == ["/refs/c", str(own / "sow-link-1")]
+    assert (launch.files, launch.home_links) == ({}, {"sow-link-1": folder})
+    assert launch.home_files[POLICY_FILE] == policy_for(request)
+    assert not any("," in word for word in launch.argv)
+
+
+def test_without_a_home_of_its_own_a_path_with_a_comma_is_refused() -> None:
+    with pytest.raises(CommaInPath, match="/a,b/run"):
+        EXECUTOR.spawn(replace(REQUEST, prompt_file=Path("/a,b/run/prompt.md"), home=None))
 
 
 @pytest.mark.parametrize(
