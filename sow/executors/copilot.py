@@ -88,6 +88,10 @@ class CopilotExecutor(JsonExecutor, frozen=True):
         """Return the events of many lines."""
         return read_matching(data, EVENT_LINES, self.read_line)
 
+    def skim(self, data: bytes) -> Iterator[Event]:
+        """Return the events of many lines without what tools have answered: the most of all."""
+        return read_matching(data, EVENT_LINES, _skim_line)
+
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status: one by a signal is no success."""
         verdict = classify_ending(ending, seen, self.cli, remedy=self.remedy)
@@ -165,10 +169,32 @@ class StartLine(msgspec.Struct, frozen=True, tag_field="type", tag="tool.executi
     timestamp: Any = None
 
 
+class BriefAnswer(msgspec.Struct, frozen=True):
+    """How a tool has ended, without what it has answered."""
+
+    toolCallId: Any = None  # noqa: N815 - the CLI's own names
+    success: Any = None
+    error: Any = None
+    toolTelemetry: Any = None  # noqa: N815
+
+
+class Answer(BriefAnswer, frozen=True):
+    """The same with it."""
+
+    result: Any = None
+
+
 class EndLine(msgspec.Struct, frozen=True, tag_field="type", tag="tool.execution_complete"):
     """A tool's answer."""
 
-    data: Any = None
+    data: Answer = Answer()
+    timestamp: Any = None
+
+
+class BriefEnd(msgspec.Struct, frozen=True, tag_field="type", tag="tool.execution_complete"):
+    """The same, as an observation needs it."""
+
+    data: BriefAnswer = BriefAnswer()
     timestamp: Any = None
 
 
@@ -210,6 +236,18 @@ Line = (
     | ResultLine
     | AbortLine
 )
+Brief = (
+    PromptLine
+    | TurnLine
+    | TurnEndLine
+    | SpokenLine
+    | StartLine
+    | BriefEnd
+    | RetryLine
+    | FailureLine
+    | ResultLine
+    | AbortLine
+)
 EVENT_LINES = lines_of_types(
     *("user.message", "assistant.turn_start", "assistant.turn_end", "assistant.message"),
     *("tool.execution_start", "tool.execution_complete"),
@@ -226,7 +264,16 @@ def _decoder() -> msgspec.json.Decoder[Line]:
     return msgspec.json.Decoder(Line)
 
 
-def _events(line: Line) -> Iterator[Event]:
+@cache
+def _brief_decoder() -> msgspec.json.Decoder[Brief]:
+    return msgspec.json.Decoder(Brief)
+
+
+def _skim_line(line: bytes) -> tuple[Event, ...]:
+    return tuple(event for each in decode_line(line, _brief_decoder()) for event in _events(each))
+
+
+def _events(line: Line | BriefEnd) -> Iterator[Event]:
     match line:
         case PromptLine():
             yield Event(EventKind.SESSION, is_kept=True)
@@ -243,9 +290,10 @@ def _events(line: Line) -> Iterator[Event]:
             name = _words(data.get("toolName"))[:100]
             target = target_of(data.get("arguments"), TARGETS)
             text = f"{name}: {target}" if target else name
-            yield Event(EventKind.TOOL_USE, text=text, tool=name, at=at)
-        case EndLine():
-            yield from _answer(_dict(line.data), parse_time(line.timestamp))
+            call = _words(data.get("toolCallId"))[:100]
+            yield Event(EventKind.TOOL_USE, text=text, tool=name, call=call, at=at)
+        case EndLine() | BriefEnd():
+            yield from _answer(line.data, parse_time(line.timestamp))
         case RetryLine():
             data = _dict(line.data)
             yield Event(EventKind.API_RETRY, text=_words(data.get("reason")), status=_status(data))
@@ -259,24 +307,27 @@ def _events(line: Line) -> Iterator[Event]:
             yield Event(EventKind.RESULT, session_id=clean_session_id(line.sessionId))
 
 
-def _answer(data: dict[str, Any], at: float | None) -> Iterator[Event]:
-    failed, error = data.get("success") is not True, _dict(data.get("error"))
-    words = _words(error.get("message")) or _words(_dict(data.get("result")).get("content"))
+def _answer(data: Answer | BriefAnswer, at: float | None) -> Iterator[Event]:
+    failed, error = data.success is not True, _dict(data.error)
+    content = _dict(data.result).get("content") if isinstance(data, Answer) else None
+    words = _words(error.get("message")) or _words(content)
     yield Event(EventKind.TOOL_RESULT, text=excerpt(words, ANSWER_LIMIT), is_error=failed, at=at)
     if error.get("code") == "denied":
-        tool = _denied(words, data)
-        yield Event(EventKind.DENIAL, text=tool, tool=tool, is_error=True)
+        yield _denied(words, data)
 
 
-def _denied(words: str, data: dict[str, Any]) -> str:
-    """Return what was denied: by which rule, else with which tool, as far as the line tells.
+def _denied(words: str, data: Answer | BriefAnswer) -> Event:
+    """Return what was denied: by which rule, else with which tool.
 
-    It names the tool for those that work on files alone; its start has named it before.
+    The line names the tool for those that work on files alone. What a command was stands in the
+    line of its start.
     """
-    if rule := RULE.search(words):
-        return rule[1]
-    properties = _dict(_dict(data.get("toolTelemetry")).get("properties"))
-    return _words(properties.get("command"))[:100] or "shell"
+    properties = _dict(_dict(data.toolTelemetry).get("properties"))
+    rule = RULE.search(words)
+    tool = rule[1] if rule else _words(properties.get("command"))[:100]
+    call = "" if tool else _words(data.toolCallId)[:100]
+    name = tool or "shell"
+    return Event(EventKind.DENIAL, text=name, tool=name, call=call, is_error=True)
 
 
 def _abort_in(output: str) -> str:

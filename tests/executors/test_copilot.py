@@ -110,6 +110,29 @@ def test_a_denial_names_the_rule_else_the_tool(
     assert read({"type": "tool.execution_complete", "data": data}).denied_tools == (named,)
 
 
+def test_a_denied_command_is_named_by_its_call() -> None:
+    calls = [
+        {
+            "type": "tool.execution_start",
+            "data": {"toolCallId": call, "toolName": "bash", "arguments": {"command": command}},
+        }
+        for call, command in (("1", "npm test"), ("2", "make"))
+    ]
+    denied = {"success": False, "toolCallId": "1", "error": {"message": "no", "code": "denied"}}
+    end = {"type": "tool.execution_complete", "data": denied}
+    assert read(*calls, end).denied_tools == ("bash: npm test",)
+    unknown = {**end, "data": {**denied, "toolCallId": "3"}}
+    assert read(*calls, unknown).denied_tools == ("shell",)
+
+
+def test_an_observation_needs_nothing_of_what_tools_have_answered() -> None:
+    result = {"success": True, "result": {"content": "long"}}
+    line = json.dumps({"type": "tool.execution_complete", "data": result}).encode()
+    [read_event], [skimmed] = executor().read(line), executor().skim(line)
+    assert (read_event.text, skimmed.text) == ("long", "")
+    assert replace(read_event, text="") == skimmed
+
+
 ABORT = {"type": "abort", "data": {"reason": "user_abort"}}
 RESULT = {"type": "result", "sessionId": "s", "exitCode": 0}
 

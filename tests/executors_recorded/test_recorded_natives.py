@@ -78,7 +78,9 @@ READINGS: dict[str, dict[str, Reading]] = {
         "spawn": Reading(Cause.NO_STATUS, tool_uses=2, tokens=Tokens()),
         "spawn-no-tools": Reading(Cause.NO_STATUS, "without a single tool call"),
         "resume": Reading(Cause.NO_STATUS, tool_uses=2),
-        "denied-tool": Reading(Cause.DENIED, "not allowed: shell.", 1, denied=("shell",)),
+        "denied-tool": Reading(
+            Cause.DENIED, "not allowed: bash: npm test.", 1, denied=("bash: npm test",)
+        ),
         "failed-tool": Reading(Cause.NO_STATUS, tool_uses=1),
         "session-in-use": Reading(Cause.NO_STATUS),  # it goes on in that session
         "session-unknown": Reading(Cause.SESSION_UNKNOWN, "No session, task", began=False),
