@@ -7,7 +7,7 @@ whose description has no questions is only looked for on PATH.
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,22 @@ def signs_of_login(files: LoginFiles | None, environ: Mapping[str, str]) -> str 
     for name in filter(None, (files.credentials, *files.others)):
         if (folder / name).is_file():
             return str(folder / name)
-    if files.settings and _settings_in(folder / files.settings).get(files.settings_key):
-        return f"{files.settings_key} in {folder / files.settings}"
+    keys = files.settings_key.split(".")
+    if files.settings and _holds(_settings_in(folder / files.settings), keys):
+        return f"{keys[-1]} in {folder / files.settings}"
+    if files.also is not None and (sign := signs_of_login(files.also, environ)):
+        return sign
     return None if sys.platform in files.hidden_on else ""
+
+
+def _holds(settings: Any, keys: Sequence[str]) -> bool:
+    """Whether there is a value behind keys that lead from an object into another; `*` is any."""
+    if not keys:
+        return bool(settings)
+    if not isinstance(settings, dict):
+        return False
+    inner = settings.values() if keys[0] == "*" else (settings.get(keys[0]),)
+    return any(_holds(each, keys[1:]) for each in inner)
 
 
 def _settings_in(file: Path) -> dict[str, Any]:

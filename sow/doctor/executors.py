@@ -17,6 +17,7 @@ import msgspec
 
 from sow.agent_clis.description import Fence, Questions, SowPermission
 from sow.agent_clis.known import AGENT_CLIS
+from sow.attempts.homes import home_of
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
 from sow.doctor.clis import missing_flags, refusal_of_sow, signs_of_login
@@ -243,6 +244,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
         has_fence = AGENT_CLIS[executor.config.type].fence is not Fence.NONE
         if not has_fence and not executor.config.is_sandboxed and need.roles:
             yield _no_fence(executor)
+        if need.roles:
+            yield from _shared_home(executor)
 
 
 def _never_ended(executor: Executor) -> Finding:
@@ -301,6 +304,18 @@ def _no_fence(executor: Executor) -> Finding:
         " allow, an agent can run others and write files anywhere",
         facts={"executor": executor.name, "fence": Fence.NONE},
     )
+
+
+def _shared_home(executor: Executor) -> Iterator[Finding]:
+    """Say what befalls runs at the same time of a CLI that is to have one home for all."""
+    home = AGENT_CLIS[executor.config.type].home
+    if home is not None and home.shared_danger and home_of(executor.config) is None:
+        yield Finding(
+            check="home",
+            level=Level.NOTE,
+            text=f"{executor.name}: its sessions share your own folder. {home.shared_danger}",
+            facts={"executor": executor.name},
+        )
 
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:

@@ -263,6 +263,28 @@ def test_gemini_has_several_files_of_a_login_and_a_folder_below_the_one_that_is_
     assert found["text"] == f"gemini: logged in, by {file}"
 
 
+@pytest.mark.parametrize("key", ['"sk-secret"', '"{env:KEY}"', '""'])
+def test_opencode_has_its_key_in_its_own_settings_too(clinic: Clinic, key: str) -> None:
+    file = clinic.site.base / "home/.config/opencode/opencode.json"
+    file.parent.mkdir(parents=True)
+    provider = f'{{"none": 1, "mine": {{"options": {{"apiKey": {key}}}}}}}'
+    file.write_text(f'{{"provider": {provider}}}', encoding="utf-8")
+    found = clinic.finding("login", "opencode")
+    assert found["logged_in"] is (key != '""')
+    assert found["text"].endswith(f"by apiKey in {file}") is found["logged_in"]
+
+
+@pytest.mark.parametrize(("home", "is_told"), [("shared", True), ("per-session", False)])
+def test_what_befalls_runs_that_share_one_home_is_told(
+    clinic: Clinic, home: str, is_told: bool
+) -> None:
+    for name in ("gemini", "codex"):
+        section = {"executors": {name: {"home": home}}, "bindings": {"implementer": name}}
+        clinic.site.configure({"agents": section})
+        out = clinic.examine(name).out
+        assert ("share your own folder" in out) is is_told, out
+
+
 def test_a_key_in_the_executors_env_is_a_sign_and_its_value_is_not_shown(clinic: Clinic) -> None:
     section = {"env": {"ANTHROPIC_AUTH_TOKEN": "sk-secret"}}
     clinic.site.configure({"agents": {"executors": {"claude-code": section}}})
