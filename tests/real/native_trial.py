@@ -41,16 +41,22 @@ class Trial:
         return self.native.executor or self.native.name
 
     def tell(
-        self, *answers: Json, then: Json | None = None, of: Mapping[str, list[Json]] | None = None
+        self,
+        *answers: Json,
+        then: Json | None = None,
+        of: Mapping[str, list[Json]] | None = None,
+        failed: str = "",
     ) -> None:
         """Have the model give these answers, one for each request, and `then` ever after.
 
-        `of` are those of several conversations at once, by a text that each has in its requests.
+        `of` are those of several conversations at once, by a text that each has in its requests;
+        there a tool's answer with the text `failed` has its call made once more.
         """
         self.scripts += 1
         script: Json = {"id": self.scripts, "then": then or {"say": "That is all."}}
         parts = [{"if": text, "answers": own} for text, own in (of or {}).items()]
         script |= {"of": parts} if parts else {"answers": answers}
+        script |= {"failed": failed} if failed else {}
         new = self.records / "answers.json.new"
         new.write_text(json.dumps(script), encoding="utf-8")
         new.replace(self.records / "answers.json")
@@ -85,7 +91,7 @@ class Trial:
             (self.home / name).write_text(text, encoding="utf-8")
         self.environ = {**self.environ, **native.variables(address)}
 
-    def configure(self, **fields: Any) -> None:
+    def configure(self, *, concurrency: int = 4, **fields: Any) -> None:
         """Write the user's configuration, with these keys of the executor."""
         native = self.native
         settings = {**({"model": native.model} if native.model else {}), **native.settings}
@@ -97,6 +103,7 @@ class Trial:
         config = {
             "agents": {"executors": {name: executor}, "bindings": {"implementer": name}},
             "retry": {"on_quota": False},
+            "worker": {"concurrency": concurrency},
         }
         file = self.home / ".config/sow/config.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -110,9 +117,9 @@ class Trial:
         """Run `sow agent resume`."""
         return self.sow("agent", "resume", TASK, prompt, *options)
 
-    def task(self) -> Json:
-        """Return the task's state."""
-        return self._json_of("task", "show", TASK, "--json")
+    def task(self, task: str = TASK) -> Json:
+        """Return a task's state."""
+        return self._json_of("task", "show", task, "--json")
 
     def job(self, number: int = 1) -> Json:
         """Return a job with its attempts."""
@@ -122,6 +129,12 @@ class Trial:
         """Return a job's attempts, oldest first."""
         attempts: list[Json] = self.job(number)["attempts"]
         return attempts
+
+    def attempts_of(self, task: str) -> list[Json]:
+        """Return the attempts of a task's one job."""
+        done = self.sow("job", "list", "--task", task, "--json")
+        [job] = [json.loads(line) for line in done.stdout.splitlines()]
+        return self.attempts(job["job"])
 
     def output(self, job: int = 1, attempt: int = 1) -> str:
         """Return what an attempt has printed."""
@@ -145,15 +158,20 @@ class Trial:
 
 @contextmanager
 def open_trial(
-    folder: Path, native: Native, program: Path, base: Mapping[str, str]
+    folder: Path,
+    native: Native,
+    program: Path,
+    base: Mapping[str, str],
+    *,
+    name: str = "repository",
 ) -> Iterator[Trial]:
     """Make a trial in `folder`, with the CLI in the folder `program` first on PATH.
 
     `base` is the environment that the tests were started in; only its PATH is used, to find the
-    namespace's tools. Raises NamespaceUnavailable.
+    namespace's tools. `name` is the repository's. Raises NamespaceUnavailable.
     """
     repository, home, records, temporary = (
-        folder / part for part in ("repository", "home", "records", "tmp")
+        folder / part for part in (name, "home", "records", "tmp")
     )
     for new in (repository, home, records, temporary):
         new.mkdir(parents=True)

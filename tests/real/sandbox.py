@@ -140,9 +140,9 @@ def open_sandbox(
         yield Sandbox(namespace, server, repository, home, records, environ, programs)
 
 
-def end_of(process: Popen[str]) -> CompletedProcess[str]:
+def end_of(process: Popen[str], *, seconds: float = PATIENCE) -> CompletedProcess[str]:
     """Wait until a started program has ended, and return its end and its words."""
-    output, errors = process.communicate(timeout=PATIENCE)
+    output, errors = process.communicate(timeout=seconds)
     return CompletedProcess(process.args, process.returncode, output, errors)
 
 

@@ -14,6 +14,7 @@ from natives import NATIVES, install_native
 from sandbox import PATIENCE, Json, end_of
 from started_with import STARTED_WITH
 from test_real_natives import reports
+from test_real_natives_eight import keep_sessions
 
 from sow.environment import worker_environment
 from sow.git.run import git_environment
@@ -25,12 +26,18 @@ WORDS = "/own and @NAME, a@NAME too: @NAM !{touch ran} @{NAME} {{args}}\n\n  two
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
+def repository_name() -> str:
+    """Return the name of the trial's repository."""
+    return "repository"
+
+
+@pytest.fixture
+def trial(tmp_path: Path, repository_name: str) -> Iterator[Trial]:
     native = NATIVES["gemini"]
     with ExitStack() as stack:
         try:
             program = install_native(native, STARTED_WITH)
-            opened = open_trial(tmp_path, native, program, STARTED_WITH)
+            opened = open_trial(tmp_path, native, program, STARTED_WITH, name=repository_name)
             found = stack.enter_context(opened)
         except (ClaudeUnavailable, NamespaceUnavailable) as missing:
             skip_or_fail(f"gemini cannot be run: {missing}")
@@ -131,7 +138,9 @@ def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> Non
     ).replace("denied by policy", "")
 
 
+@pytest.mark.parametrize("repository_name", ["repository", "one, two"])
 def test_in_a_clone_it_reads_its_task_and_may_not_write_it(trial: Trial) -> None:
+    """A comma in an argument would be the end of a path, and leave it no right to report."""
     task = trial.repository / f".sow/project/phases/build/tasks/{TASK}/description.md"
     other = trial.repository / "README.md"
     trial.tell(
@@ -170,6 +179,44 @@ def test_a_shared_home_is_gone_on_with_after_a_failed_request(trial: Trial) -> N
     trial.tell({"status": 400}, *reports("paused"))
     spawned = trial.spawn()
     assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+
+
+@pytest.mark.parametrize("repository_name", ["one, two"])
+def test_a_comma_in_a_path_takes_no_right_from_it(trial: Trial) -> None:
+    own = trial.home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    rule = 'toolName = "run_shell_command"\ndecision = "allow"\npriority = 999\n'
+    own.write_text(f'[[rule]]\ncommandPrefix = ["touch"]\n{rule}', encoding="utf-8")
+    commands = ("touch made", "mkdir refused", "sow worker stop")
+    trial.tell(*({"run": each} for each in commands), *reports("needs_review"))
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    answered = answers(trial)
+    assert [each for each in commands if answered[each]["status"] == "success"] == ["touch made"]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_session_that_another_run_finds_half_written_is_kept_if_asked_for(
+    trial: Trial, keeps: bool
+) -> None:
+    """So it is for a moment when a run goes on with it, and for good after a kill there."""
+    assert trial.sow("task", "add", "Too", "--agent", "implementer", "--id", "020").returncode == 0
+    if keeps:
+        keep_sessions(trial.home)
+    trial.configure(home="shared")
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    session = trial.task()["session_id"]
+    [file] = trial.home.glob(f".gemini/tmp/*/chats/session-*-{session[:8]}.jsonl")
+    half = file.with_name(f"session-2026-01-01T00-00-{session[:8]}.jsonl")
+    half.write_text(file.read_text("utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+    trial.tell(*reports("needs_review"))
+    assert trial.sow("agent", "spawn", "implementer", "020").returncode == 0
+    assert file.exists() is keeps, "and sow doctor says so of a shared home"
+    trial.tell(*reports("needs_review"))
+    resumed = trial.resume("Go on.")
+    assert resumed.returncode == (0 if keeps else 5), resumed.stdout + resumed.stderr
+    assert trial.task()["session_id"] == session
 
 
 def test_two_at_once_with_homes_of_their_own(trial: Trial) -> None:

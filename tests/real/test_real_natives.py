@@ -1,7 +1,33 @@
-"""The agent CLIs besides Claude Code, as real builds: what sow promises for each of them."""
+"""The agent CLIs besides Claude Code, as real builds: what sow promises for each of them.
+
+Which test shows what, of codex, gemini, opencode, qwen and copilot alike (`of_each`):
+
+| promise | test |
+| --- | --- |
+| spawn, paused, resumed, needs_review; `sow` is called by the agent | `test_it_pauses_…` |
+| SIGKILL of agent, supervisor or worker, and on it goes | `test_it_goes_on_when_killed_…` |
+| a cancel leaves nothing; the record has the exact argv | `test_a_cancel_leaves_nothing` |
+| 401, 400, 500 | `test_a_failing_service_…` |
+| 429 with and without a header | `test_a_limit_that_lasts_…` |
+| a stream that breaks off | `test_a_stream_that_breaks_off_…` |
+| a slow service | `test_a_slow_service_…` |
+| a denied command | `test_what_its_role_may_not_do_…` |
+| a prompt of 1 MB | `test_a_prompt_of_a_megabyte_…` |
+| one that is too long | `test_a_prompt_that_is_too_long_…` |
+| a prompt that begins with `/`, `@`, `!`, `-` | `test_the_words_of_a_prompt_…` |
+| an id that is not known | `test_a_session_that_its_cli_has_lost_…` |
+| an id that is in use | `session-in-use` in `tests/recordings` |
+| an id that is no UUID (codex) | `session-unknown`, and `findings/codex-resume-of-a-lost-id.sh` |
+| two at once in one checkout | `test_two_at_once_…` |
+| eight at once, in one home and in one each | `test_real_natives_eight.py` |
+| no secret is left in a home, a record or a log | `test_no_secret_is_left_…` |
+
+What is a trap in one alone is below, or in `test_real_gemini.py` and `test_real_opencode.py`.
+"""
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,7 +39,7 @@ from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
 from namespace import NamespaceUnavailable
 from native_trial import TASK, Trial, open_trial
-from natives import NATIVES, install_native
+from natives import KEY, NATIVES, install_native
 from sandbox import end_of, wait_until
 from started_with import STARTED_WITH
 
@@ -133,16 +159,63 @@ def test_two_at_once_in_one_checkout(trial: Trial) -> None:
     assert trial.left() == {}
 
 
+def widen(trial: Trial) -> None:
+    """Tell a CLI that counts tokens that its model reads a million of them."""
+    if trial.native.name == "qwen":
+        file = trial.home / ".qwen/settings.json"
+        settings = json.loads(file.read_text("utf-8"))
+        settings["model"] = {"generationConfig": {"contextWindowSize": 1_000_000}}
+        file.write_text(json.dumps(settings), encoding="utf-8")
+    if trial.native.name == "copilot":
+        trial.environ = {**trial.environ, "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "1000000"}
+
+
 @of_each()
-def test_a_long_prompt_reaches_the_model(trial: Trial) -> None:
+def test_a_prompt_of_a_megabyte_reaches_the_model(trial: Trial) -> None:
+    widen(trial)
     trial.tell(*reports("paused"))
     assert trial.spawn().returncode == 0
-    words = " ".join(f"word{number}" for number in range(30_000))  # 320 kB
+    (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
+    words = " ".join(f"word{number} a@NAME" for number in range(60_000))
+    assert len(words) > 1_000_000
     (trial.home / "long.txt").write_text(words, encoding="utf-8")
     trial.tell(*reports("needs_review"))
     resumed = trial.resume("--file", str(trial.home / "long.txt"))
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-    assert words in json.dumps(trial.asked()[-1]["body"])
+    text = json.dumps(trial.asked()[-1]["body"])
+    assert words in text
+    assert "what stands in the file" not in text
+    assert trial.task()["status"] == "needs_review"
+
+
+TOO_LONG = {
+    "codex": "exceeds the maximum length of 1048576",
+    "qwen": "Context is too large",
+    "copilot": "exceeds the model's prompt budget",
+}
+"""What those say that look at the length of a prompt before they send it."""
+
+
+@of_each()
+def test_a_prompt_that_is_too_long_is_told_as_that_and_the_next_one_is_taken(trial: Trial) -> None:
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    session = trial.task()["session_id"]
+    words = "long " * (250_000 if trial.native.name in TOO_LONG else 10)
+    (trial.home / "long.txt").write_text(words, encoding="utf-8")
+    error = {"message": "prompt is too long: 300000 tokens > 200000 maximum", "code": 400}
+    trial.tell(then={"status": 400, "body": {"error": error}})
+    trial.configure(retries=2)
+    resumed = trial.resume("--file", str(trial.home / "long.txt"))
+    assert resumed.returncode == 1, resumed.stdout + resumed.stderr
+    [attempt] = trial.attempts(2)
+    assert attempt["cause"] == "too_long", attempt["reason"]
+    assert TOO_LONG.get(trial.native.name, "prompt is too long") in attempt["reason"]
+    trial.tell(*reports("needs_review"))
+    resumed = trial.resume("Shorter.")
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    task = trial.task()
+    assert (task["status"], task["session_id"]) == ("needs_review", session)
 
 
 @of_each()
@@ -170,11 +243,79 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     trial.configure(settings={"yolo_mode": True})
     call = trial.start_sow("agent", "spawn", "implementer", TASK)
     wait_until(mark.exists, "the agent's command")
+    words = " ".join(trial.attempts()[0]["argv"][1:])
+    running = [line for line in trial.namespace.inhabitants().values() if line.endswith(words)]
+    assert running, "what is on record is what runs"
     cancelled = trial.sow("agent", "cancel", TASK)
     assert cancelled.returncode == 0, cancelled.stderr
     end_of(call)
     assert trial.job()["state"] == "cancelled"
     wait_until(lambda: not trial.left(), "an empty place")
+
+
+STORES = {
+    "codex": "sessions",
+    "gemini": "tmp",
+    "opencode": "opencode.db*",
+    "qwen": "projects",
+    "copilot": "session-state",
+}
+"""Where each keeps its sessions, somewhere below its folder."""
+LOGINS = {
+    "codex": ".codex/auth.json",
+    "gemini": ".gemini/oauth_creds.json",
+    "opencode": ".local/share/opencode/auth.json",
+    "qwen": ".qwen/oauth_creds.json",
+    "copilot": ".copilot/config.json",
+}
+
+
+@of_each()
+def test_a_session_that_its_cli_has_lost_is_not_begun_anew_in_silence(trial: Trial) -> None:
+    trial.configure(home="per-session")
+    trial.tell(*reports("paused"))
+    assert trial.spawn().returncode == 0
+    session = trial.task()["session_id"]
+    homes = trial.home / ".local/state/sow/homes"
+    for path in list(homes.rglob(STORES[trial.native.name])):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    trial.tell(*reports("needs_review"))
+    resumed = trial.resume("Go on.")
+    assert resumed.returncode == 5, resumed.stdout + resumed.stderr
+    assert trial.attempts(2)[-1]["cause"] in ("session_unknown", "session_lost")
+    task = trial.task()
+    assert (task["status"], task["session_id"]) == ("failed", session)
+
+
+@of_each()
+def test_no_secret_is_left_where_a_session_was(trial: Trial) -> None:
+    login = trial.home / LOGINS[trial.native.name]
+    login.parent.mkdir(parents=True, exist_ok=True)
+    secret = "a-secret-of-the-login-5e1f"
+    kept = {"loggedInUsers": []} if trial.native.name == "copilot" else {}
+    login.write_text(json.dumps({**kept, "own": {"type": "api", "key": secret}}), encoding="utf-8")
+    trial.configure(home="per-session")
+    trial.tell(*reports("needs_review"))
+    spawned = trial.spawn()
+    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+    homes = trial.home / ".local/state/sow/homes"
+    copies = [path for path in homes.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [path for path in copies if secret.encode() in path.read_bytes()] == []
+    for words in (
+        ("review", "accept", TASK, "--summary", "As asked"),
+        ("worker", "stop"),
+        ("worker", "--drain"),
+        ("job", "prune", "--keep-for", "0s", "--keep-size", "0"),
+    ):
+        done = trial.sow(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert list(homes.rglob("*")) == [] or not any(homes.glob("*/task-*"))
+    assert secret in login.read_text("utf-8"), "the user's own stays"
+    for folder in (trial.repository, trial.home / ".local/state/sow", trial.home / ".cache/sow"):
+        for path in (each for each in folder.rglob("*") if each.is_file()):
+            data = path.read_bytes()
+            assert secret.encode() not in data, path
+            assert KEY.encode() not in data, path
 
 
 def is_agent(trial: Trial, line: str) -> bool:

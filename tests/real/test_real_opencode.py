@@ -9,7 +9,7 @@ import pytest
 from executors.cli_bench import TAIL, Outcome, judge
 from executors.executor_cases import CASES, CHOSEN, COMMANDS, Case
 from native_trial import TASK, Trial
-from sandbox import PATIENCE, end_of
+from sandbox import PATIENCE, end_of, read_lines
 from test_real_natives import of_each, reports
 from test_real_natives import trial as trial  # noqa: PLC0414 - a fixture
 
@@ -66,8 +66,10 @@ def test_what_each_answer_costs_is_known(trial: Trial) -> None:
     assert trial.spawn().returncode == 0
     trial.tell(*reports("needs_review"))
     assert trial.resume("Go on.").returncode == 0
+    posts = [line for line in read_lines(trial.records / "asked.jsonl") if line["body"]]
+    assert len(posts) == len(trial.asked()) == 5, "and none for a title"
     first, second = trial.job(1), trial.job(2)
-    assert first["cost_usd"] == pytest.approx(0.003), "three answers, without the title"
+    assert first["cost_usd"] == pytest.approx(0.003), "three answers"
     assert second["cost_usd"] == pytest.approx(0.002)
     cost = trial.sow("cost")
     assert "$0.0050" in cost.stdout, cost.stdout

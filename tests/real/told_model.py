@@ -13,7 +13,9 @@ An answer is `{"say": text}`, `{"run": command}` (by the CLI's own tool for comm
 tool, "with": arguments}`, `{"status": 429, "headers": {…}, "body": {…}}`, `{"empty": true}`,
 `{"cut": true}` (the stream ends in its middle) or `{"hang": true}`; with `"after": seconds` it
 comes later. In one of several conversations a command may have a `"recall": pattern`: what the
-conversation holds of it stands for WORD.
+conversation holds of it stands for WORD. There `"beside": n` keeps an answer back until n
+conversations have asked. An answer of a tool that holds the script's `"failed": text` counts as
+none: its call comes once more.
 
 OpenAI's responses and chat completions, Gemini's generateContent, and Anthropic's messages. Knows
 nothing of sow, nor of any CLI but for the names of their tools.
@@ -46,11 +48,13 @@ SHELLS: dict[str, tuple[str, Json]] = {
 ANSWERS = (
     '"type": "function_call_output"',
     '"role": "tool"',
-    '"functionResponse": ',
+    '"functionCall": ',
     '"type": "tool_result"',
 )
-"""What stands in a request for each answer of a tool, in the words of each API."""
+"""What stands in a request for each answer of a tool, in the words of each API. Gemini CLI sends
+each answer twice when it goes on with a session (measured, 0.61.0), and the call once."""
 HANG_SECONDS = 600
+MEET_SECONDS = 300
 
 
 class Model(ThreadingHTTPServer):
@@ -66,6 +70,8 @@ class Model(ThreadingHTTPServer):
         self._id: Any = None
         self._given = 0
         self._calls = 0
+        self._met = threading.Condition()
+        self._asked: dict[Any, set[str]] = {}
 
     def next_answer(self, body: Json) -> Json:
         """Return the answer to a request, and count it."""
@@ -81,6 +87,19 @@ class Model(ThreadingHTTPServer):
             self._given += 1
             found = answers[self._given - 1] if self._given <= len(answers) else script["then"]
         return dict(found)
+
+    def meet(self, answer: Json) -> None:
+        """Return once as many conversations of its script have asked as an answer is to wait for.
+
+        Raises AssertionError where they do not.
+        """
+        if "beside" not in answer:
+            return
+        with self._met:
+            asked = self._asked.setdefault(answer["script"], set())
+            asked.add(answer["if"])
+            self._met.notify_all()
+            assert self._met.wait_for(lambda: len(asked) >= answer["beside"], MEET_SECONDS), asked
 
     def number_call(self) -> int:
         """Return a number that no other call of a tool has."""
@@ -110,9 +129,12 @@ def answer_of(script: Json, body: Json) -> Json:
     It is the first whose `if` stands in the request; its turns are counted by the tools' answers.
     """
     text = json.dumps(body)
-    answers = next((each["answers"] for each in script["of"] if each["if"] in text), [])
-    turn = sum(text.count(mark) for mark in ANSWERS)
+    none: Json = {"if": "", "answers": []}
+    found = next((each for each in script["of"] if each["if"] in text), none)
+    answers, turn = found["answers"], sum(text.count(mark) for mark in ANSWERS)
+    turn -= text.count(script["failed"]) if "failed" in script else 0
     answer = dict(answers[turn] if turn < len(answers) else script["then"])
+    answer |= {"if": found["if"], "script": script["id"]}
     if "recall" in answer:
         known = re.search(answer["recall"], text)
         answer["run"] = answer["run"].replace("WORD", known[0] if known else "nothing")
@@ -155,6 +177,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         answer = self.server.next_answer(body)
         self.server.note({"path": self.path, "body": body, "answer": answer})
+        self.server.meet(answer)
         time.sleep(answer.get("after", 0))
         if "status" in answer:
             words = {"error": {"message": f"told {answer['status']}", "type": "told"}}
