@@ -42,7 +42,7 @@ from worker.fork_servers import ForkServers
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
-from worker.moving import Move, move_by_error, move_by_limit, move_on
+from worker.moving import Move, move_by_error, move_by_limit, move_on, put_session_back
 from worker.postponing import (
     hold,
     put_off,
@@ -155,6 +155,7 @@ def _try_to_start(
             return Postponed(wait_for_project, "its project is not checked out")
         if history and history[-1].number > job.settled:
             return Started(adopt(context, lease))
+        put_session_back(context, job, lease)
         if is_asked:
             return Cancelled()
         if job.task_id:

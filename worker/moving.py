@@ -1,9 +1,11 @@
 """A job that goes on with the next executor of its role, because its own cannot.
 
-Owns what a worker sees before an attempt (a missing program, a CLI that makes no session, a usage
-limit that others have met) and the writes: the task loses its session, and in the commit that gives
-the lease back the job's record has the next executor. So the queue takes it under that executor's
-limits, and a worker that dies before or after has lost nothing. What follows an attempt that has
+Owns what a worker sees before an attempt (a missing program, an executor that the user has removed,
+a CLI that makes no session, a usage limit that others have met) and the writes: the task loses its
+session, and in the commit that gives the lease back the job's record has the next executor. So the
+queue takes it under that executor's
+limits. A begun session goes on the job's record before, and is put back where a worker has died
+between the two. So one that dies at any moment has lost nothing. What follows an attempt that has
 ended is decided in `worker.next_step`, by the same table (`sow.attempts.fallback`).
 """
 
@@ -13,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.attempts.fallback import (
     RESET_MARGIN_SECONDS,
@@ -23,6 +26,7 @@ from sow.attempts.fallback import (
     way_of,
 )
 from sow.attempts.fallback_entry import log_moves
+from sow.attempts.own_executor import ExecutorChanged
 from sow.attempts.session_command import SessionNotMade
 from sow.clock import format_time
 from sow.errors import SowError
@@ -30,16 +34,17 @@ from sow.executors.base import Observation, Verdict
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
-from sow.jobs import leases
+from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState, Lease
+from sow.schema.job_terms import LeavingSession, with_fallback
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state import transitions
 from sow.state.tasks import find_task, read_task
 from worker.context import WorkerContext, tell
 from worker.limits_met import limit_of, limits_of_next, next_target
-from worker.task_state import change_under_lease
+from worker.task_state import change_under_lease, session_fields_of
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ def move_by_error(
     match error:
         case ExecutorBinaryNotFound():
             return _move(context, job, history, Verdict(Cause.MISSING_BINARY, error.message))
+        case ExecutorChanged():
+            return _move(context, job, history, Verdict(Cause.CONFIGURATION, error.message))
         case SessionNotMade():
             executor = make_executor(job.agents_executor)
             verdict = executor.classify(error.ending, Observation())
@@ -118,18 +125,47 @@ def move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:
         )
 
     session = None
-    if move.way is Way.HAND_OVER:
-        session = session_of(context, job)
+    if move.way is Way.HAND_OVER and kind_of(job).makes_work:
+        session = _note_leaving(context, job, lease)
     number, place = move.attempt, move.target.place
     changes = moved(job, move.way, move.verdict, attempt=number, session=session, place=place)
     change_under_lease(context, job, lease, change, record)
     tell(job, changes["warnings"][-1])
 
 
-def session_of(context: WorkerContext, job: Job) -> str | None:
-    """Return the session on a task's record."""
+def _note_leaving(context: WorkerContext, job: Job, lease: Lease) -> str | None:
+    """Put the session that is to be handed over on the job's record; return it. Raises Fenced."""
     task = read_task(context.workspace, TaskId(job.task_id))
-    return None if task.session_id is UNSET else task.session_id
+    if task.session_id is UNSET:
+        return None
+    dialect = task.session.dialect if task.session is not UNSET else UNSET
+    leaving = LeavingSession(id=task.session_id, dialect=None if dialect is UNSET else dialect)
+    with leases.under(context.database, lease):
+        _record_leaving(context, job, leaving)
+    return leaving.id
+
+
+def _record_leaving(context: WorkerContext, job: Job, leaving: LeavingSession | None) -> None:
+    terms = with_fallback(job.terms, replace(job.fallback, leaving=leaving))
+    jobs.change_job(context.database, job.id, terms=terms)
+
+
+def put_session_back(context: WorkerContext, job: Job, lease: Lease) -> None:
+    """Put a session back that a worker took from the task for a move which it did not live to make.
+
+    Whether the move is still to be made is asked again. Raises Fenced.
+    """
+    leaving = job.fallback.leaving
+    if leaving is None:
+        return
+
+    def change(task: Task) -> Mapping[str, Any]:
+        if task.session_id is not UNSET:
+            return {}
+        dialect = UNSET if leaving.dialect is None else leaving.dialect
+        return session_fields_of(task, job, leaving.id, started=True, dialect=dialect)
+
+    change_under_lease(context, job, lease, change, lambda _: _record_leaving(context, job, None))
 
 
 def log_move(context: WorkerContext, job: Job, changes: Mapping[str, Any]) -> None:

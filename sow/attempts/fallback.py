@@ -22,6 +22,7 @@ OBSTACLES: Mapping[Cause, str] = {
     Cause.MISSING_BINARY: "is not installed",
     Cause.AUTH: "is not logged in, or its key was refused",
     Cause.RATE_LIMITED: "has reached a usage limit",
+    Cause.CONFIGURATION: "is no longer configured as it was",
 }
 """The causes that lie with an executor and not with the task, each in words behind its name."""
 
@@ -164,7 +165,7 @@ def moved(
         hands_over=way is Way.HAND_OVER,
     )
     everyone = (*job.fallback.left, left)
-    fallback = replace(job.fallback, next=tuple(rest), left=everyone)
+    fallback = replace(job.fallback, next=tuple(rest), left=everyone, leaving=None)
     return {
         "executor": following.executor,
         "executor_name": following.executor.name,

@@ -15,6 +15,10 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
 
 
+class ExecutorChanged(InvalidConfiguration):
+    """The user's file no longer has the executor that a job was placed for."""
+
+
 def with_own_executor(job: Job, own: Path, root: Path) -> Job:
     """Return a job with its executor as the user's file has it now; one without an agent as it is.
 
@@ -40,19 +44,20 @@ def with_own_executor(job: Job, own: Path, root: Path) -> Job:
 def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
     """Return the executor of that name in a user's file.
 
-    Raises InvalidConfiguration, also where it has lost a variable that the call counted on.
+    Raises ExecutorChanged, also where it has lost a variable that the call counted on, and
+    InvalidConfiguration where the file cannot be used.
     """
     found = read_executors(path).get(recorded.name)
     key = f"agents.executors.{recorded.name}"
     if found is None:
-        raise InvalidConfiguration(
+        raise ExecutorChanged(
             path=path,
             key="agents.executors",
             reason=f"executor {recorded.name!r} is no longer defined here",
             remedy="Define it again, or cancel its jobs.",
         )
     if found.type is not recorded.type:
-        raise InvalidConfiguration(
+        raise ExecutorChanged(
             path=path,
             key=f"{key}.type",
             reason=f"it is {found.type} now; the job was placed for {recorded.type}",
@@ -60,7 +65,7 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
         )
     given = {*found.env_names, *found.secret_names}
     if missing := sorted({*recorded.env_names, *recorded.secret_names} - given):
-        raise InvalidConfiguration(
+        raise ExecutorChanged(
             path=path,
             key=f"{key}.env",
             reason=f"{', '.join(missing)} is not set here any more",

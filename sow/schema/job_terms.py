@@ -50,6 +50,14 @@ class LeftExecutor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Whether its work had begun, so that the next executor was handed it over."""
 
 
+class LeavingSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A begun session that is about to be handed over."""
+
+    id: str
+    dialect: str | None = None
+    """The dialect of its CLI, where that has several."""
+
+
 class Fallback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The other executors of a job's role, as its binding named them when the job was placed."""
 
@@ -59,6 +67,9 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Those that came before the present one, in the order in which they were left."""
     hands_over: bool = False
     """Whether a session that has begun is handed over to the next one."""
+    leaving: LeavingSession | None = None
+    """The session that a worker takes from the task's state, from before that until it is handed
+    over: no other record may tell of it."""
 
 
 class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_field="kind"):

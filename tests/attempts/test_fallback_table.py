@@ -78,7 +78,9 @@ def test_every_cause_and_every_standing_has_its_way(cause: Cause) -> None:
 
 
 def test_the_causes_that_lie_with_an_executor() -> None:
-    assert set(OBSTACLES) == {Cause.AUTH, Cause.MISSING_BINARY, Cause.RATE_LIMITED}
+    assert set(OBSTACLES) == {
+        *(Cause.AUTH, Cause.CONFIGURATION, Cause.MISSING_BINARY, Cause.RATE_LIMITED)
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,18 @@
 The stand-ins of two CLIs play it; a task's runs are counted whichever of them runs.
 """
 
+import json
+import signal
 import subprocess
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from journeys.callers import Step, await_runs, await_waiters, gate, good, ledger, open_gate
 from journeys.site import Site, wait_until
+from journeys.staff import QUICK, drain, launch_worker
+from journeys.storm_staff import PROGRAM
+from journeys.storm_worker import Fate
 from standins import read_runs
 
 pytestmark = pytest.mark.one_of
@@ -179,6 +185,48 @@ def test_a_worker_that_is_killed_after_the_move_loses_nothing(site: Site) -> Non
     site.sow("agent", "wait", "010")
     assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
     assert ledger(site) == [("spawn", "rate_limited"), ("spawn", "reported")]
+    assert log_of(site).count("Goes on with cursor") == 1
+
+
+def test_one_that_the_user_no_longer_has_is_left_out(site: Site) -> None:
+    begin(site, [gate("go"), *LIMITED], good())
+    executors = {"gone": CURSOR, "cursor": CURSOR}
+    bindings = {"implementer": ["claude-code", "gone", "cursor"]}
+    site.configure({"agents": {"executors": executors, "bindings": bindings}})
+    site.sow(*SPAWN, "--detach")
+    await_runs(site)
+    site.configure({"agents": {"executors": {"cursor": CURSOR}}})
+    open_gate(site, "go")
+    site.sow("agent", "wait", "010")
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    assert site.job(1)["executor"] == "cursor"
+    assert "gone is no longer configured as it was" in site.sow("job", "explain", "1").out
+
+
+STEPS_OF_A_MOVE = [
+    f"{when} {step}"
+    for step in ("move_on", "note_leaving", "requeue_moved")
+    for when in ("before", "after")
+]
+
+
+@pytest.mark.parametrize("point", STEPS_OF_A_MOVE)
+def test_a_worker_killed_at_any_step_of_a_hand_over_loses_nothing(site: Site, point: str) -> None:
+    begin(site, [*WORKS, *ASKS], good(), fallback_resume="handover")
+    site.sow(*SPAWN)
+    site.sow("worker", "stop")
+    without(site, "claude")
+    agents = {"executors": {"cursor": CURSOR}, "fallback_resume": "handover"}
+    bindings = {"implementer": ["claude-code", "cursor"]}
+    site.configure({"worker": QUICK, "agents": {**agents, "bindings": bindings}})
+    site.sow(*RESUME, "--detach")
+    fate = Fate(str(site.base / "fates"), {point: "killed"})
+    run = launch_worker(site, json.dumps(asdict(fate)), program=PROGRAM)
+    assert run.wait() == -signal.SIGKILL, run.log_text
+    drain(site)
+    site.sow("agent", "wait", "010")
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    assert "> Half done" in read_runs(site.root)[-1].prompt
     assert log_of(site).count("Goes on with cursor") == 1
 
 

@@ -17,8 +17,14 @@ from sow.jobs.usage_limits import limited_until
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
-from sow.schema.job_terms import AuthorTerms, Fallback, LeftExecutor, NextExecutor
-from sow.schema.task import TaskStatus
+from sow.schema.job_terms import (
+    AuthorTerms,
+    Fallback,
+    LeftExecutor,
+    NextExecutor,
+    ReviewTerms,
+)
+from sow.schema.task import SessionFacts, TaskStatus
 from worker import job_end, launch, moving
 from worker.fork_servers import fork_servers
 from worker.moving import move_by_error, move_by_limit, move_on
@@ -170,6 +176,64 @@ def test_a_worker_that_dies_on_such_a_move_has_changed_nothing(
     move_on(site.context, job, lease, move)
     assert site.get(job).executor_name == "second"
     assert moves_in_log(site) == 1
+
+
+@pytest.mark.parametrize("moment", ["before the state", "after the state"])
+def test_a_worker_that_dies_on_a_hand_over_has_not_lost_the_session(
+    site: WatchSite, tmp_path: Any, moment: str
+) -> None:
+    job = site.job(verb=Verb.RESUME, terms=terms(hands_over=True), path_variable=str(tmp_path))
+    site.change_task(session=SessionFacts(executor="claude-code", started=True))
+    site.lease(job)
+    with pytest.MonkeyPatch.context() as patch:
+        target = moving.leases if moment == "after the state" else moving.transitions
+        patch.setattr(target, "requeue" if target is moving.leases else "clear_session", die)
+        with pytest.raises(Killed):
+            launch.start(site.context, fork_servers({}), job.id)
+    assert (site.task().session_id is UNSET) is (moment == "after the state")
+    assert site.get(job).executor_name == "claude-code"
+    assert launch.start(site.context, fork_servers({}), job.id) is None
+    (left,) = site.get(job).fallback.left
+    assert (left.name, left.session, left.hands_over) == ("claude-code", SESSION, True)
+    assert site.get(job).fallback.leaving is None
+    assert moves_in_log(site) == 1
+
+
+def test_a_session_is_put_back_where_the_move_is_not_made_after_all(
+    site: WatchSite, tmp_path: Any
+) -> None:
+    """The worker died between the state and the commit; then somebody cancelled the job."""
+    job = site.job(verb=Verb.RESUME, terms=terms(hands_over=True), path_variable=str(tmp_path))
+    facts = SessionFacts(executor="claude-code", started=True, dialect="old")
+    site.change_task(session=facts)
+    site.lease(job)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving.leases, "requeue", die)
+        with pytest.raises(Killed):
+            launch.start(site.context, fork_servers({}), job.id)
+    assert site.task().session is UNSET
+    jobs.change_job(site.database, job.id, cancel_requested_at=NOW)
+    assert launch.start(site.context, fork_servers({}), job.id) is None
+    assert site.get(job).state is JobState.CANCELLED
+    assert (site.task().session_id, site.task().session) == (SESSION, facts)
+    assert site.get(job).fallback.leaving is None
+    assert site.get(job).fallback.next == terms().fallback.next
+
+
+def test_a_review_hands_no_session_of_its_author_over(site: WatchSite, tmp_path: Any) -> None:
+    fallback = Fallback(next=(NextExecutor(executor=SECOND),), hands_over=True)
+    terms = ReviewTerms(fallback=fallback)
+    job = site.job(verb=Verb.REVIEW, terms=terms, path_variable=str(tmp_path))
+    lease = site.lease(job)
+    site.attempt(job, tool_uses=1, ended_at=NOW)
+    history = jobs.attempts(site.database, job.id)
+    error = ExecutorBinaryNotFound("claude-code", "claude", install="")
+    move = move_by_error(site.context, job, history, error)
+    assert move is not None
+    move_on(site.context, job, lease, move)
+    (left,) = site.get(job).fallback.left
+    assert (left.hands_over, left.session) == (True, None)
+    assert site.task().session_id == SESSION
 
 
 def test_a_job_that_was_queued_before_the_limit_was_met_moves_without_an_attempt(
