@@ -203,6 +203,40 @@ def test_one_that_the_user_no_longer_has_is_left_out(site: Site) -> None:
     assert "gone is no longer configured as it was" in site.sow("job", "explain", "1").out
 
 
+USES: list[Step] = [
+    {"version": "2.1.330"},
+    {"use": {"input": 1000, "output": 100, "cache_read": 1000, "cache_write": 80}},
+    {"say": "I begin."},
+    {"say": "I go on."},
+]
+"""Two messages of $0.0051 each, and no tool."""
+
+
+def two_of_claude(site: Site, *runs: list[Step]) -> None:
+    """Make a project whose implementer is played by two executors that keep budgets."""
+    begin(site, *runs)
+    executors = {"second": {"type": "claude", "settings": {"yolo_mode": True}}}
+    bindings = {"implementer": ["claude-code", "second"]}
+    site.configure({"agents": {"executors": executors, "bindings": bindings}})
+
+
+def test_the_next_executor_has_what_is_left_of_the_task_s_budget(site: Site) -> None:
+    two_of_claude(site, [*USES, *LIMITED], good(*USES))
+    site.sow(*SPAWN, "--budget", "usd=0.1")
+    first, second = (run.argv for run in read_runs(site.root))
+    assert first[first.index("--max-budget-usd") + 1] == "0.1000"
+    left = float(second[second.index("--max-budget-usd") + 1])
+    assert 0 < left <= 0.1 - 2 * 0.0051
+    assert site.job(1)["executor"] == "second"
+
+
+def test_no_executor_takes_over_a_task_whose_budget_is_used_up(site: Site) -> None:
+    two_of_claude(site, [*USES, *LIMITED], good())
+    ended = site.sow(*SPAWN, "--budget", "usd=0.005", "--json", expect=1).json
+    assert (ended["state"], ended["cause"]) == ("failed", "budget_reached"), ended
+    assert len(read_runs(site.root)) == 1
+
+
 STEPS_OF_A_MOVE = [
     f"{when} {step}"
     for step in ("move_on", "note_leaving", "requeue_moved")

@@ -204,7 +204,10 @@ def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Exec
     if task.session_id is not UNSET and task.session_started:
         _log_loss(context, job, task.session_id)
     made = f"session {session.id}" if session is not None else "the session that its run makes"
-    tell(job, f"its CLI knows no session {task.session_id or 'of the task'}; goes on in {made}")
+    if task.session_id is UNSET:
+        tell(job, f"begins in {made}")
+    else:
+        tell(job, f"its CLI knows no session {task.session_id}; goes on in {made}")
 
     def change(task: Task) -> Mapping[str, Any]:
         if session is None:
