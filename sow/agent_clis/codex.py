@@ -1,6 +1,7 @@
 """OpenAI's `codex`, run as `codex exec`. Measured with 0.171.0 against a model server of ours."""
 
 from sow.agent_clis.description import (
+    API_SECONDS,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -83,7 +84,7 @@ CLI = AgentCli(
     ),
     metering=Metering.AT_END,
     keeps_ids=True,
-    api_seconds=15 * 60.0,
+    api_seconds=API_SECONDS,
     home=Home(
         parts=(
             HomePart(

@@ -1,6 +1,7 @@
 """GitHub's `copilot`. Measured with 1.0.102 against a model server of ours (its own provider)."""
 
 from sow.agent_clis.description import (
+    API_SECONDS,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -78,7 +79,7 @@ CLI = AgentCli(
         (r"fetch failed|ECONNRE|Connection error|Failed to get response", Cause.API_ERROR),
     ),
     keeps_ids=True,
-    api_seconds=15 * 60.0,
+    api_seconds=API_SECONDS,
     home=Home(
         parts=(
             HomePart(

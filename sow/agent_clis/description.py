@@ -42,6 +42,8 @@ FOLDER = Refusal(
     "Remove it; `--cwd` of `sow agent spawn` names another folder.",
 )
 YOLO = Refusal("it is what settings.yolo_mode decides", "Remove it and set settings.yolo_mode.")
+API_SECONDS = 15 * 60.0
+"""What `AgentCli.api_seconds` is for each CLI that tries again without end; nobody measured it."""
 MODEL = Refusal("it is what settings.model decides", "Remove it and set settings.model.")
 
 

@@ -1,6 +1,7 @@
 """Google's `gemini`. Measured with 0.61.0 against a model server of ours."""
 
 from sow.agent_clis.description import (
+    API_SECONDS,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -84,7 +85,7 @@ CLI = AgentCli(
     ),
     metering=Metering.AT_END,
     keeps_ids=True,
-    api_seconds=15 * 60.0,
+    api_seconds=API_SECONDS,
     home=Home(
         parts=(
             HomePart(

@@ -1,6 +1,7 @@
 """`opencode`, run as `opencode run`. Measured with 1.18.33 against a model server of ours."""
 
 from sow.agent_clis.description import (
+    API_SECONDS,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -73,7 +74,7 @@ CLI = AgentCli(
     ),
     metering=Metering.AT_ONCE,
     keeps_ids=True,
-    api_seconds=15 * 60.0,
+    api_seconds=API_SECONDS,
     home=Home(
         parts=(
             HomePart(

@@ -1,6 +1,7 @@
 """Alibaba's `qwen`. Measured with 0.24.4 against a model server of ours; it needs Node.js 22."""
 
 from sow.agent_clis.description import (
+    API_SECONDS,
     FOLDER,
     MODEL,
     OUTPUT,
@@ -86,7 +87,7 @@ CLI = AgentCli(
     ),
     metering=Metering.AT_ONCE,
     keeps_ids=True,
-    api_seconds=15 * 60.0,
+    api_seconds=API_SECONDS,
     home=Home(
         parts=(
             HomePart(

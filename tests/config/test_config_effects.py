@@ -137,7 +137,9 @@ def test_an_agent_over_acp_gets_its_settings_by_the_orders_of_its_client(load):
             assert orders["commands"] == ["task show", "agent log"]
 
 
-def test_every_type_is_tried_here():
-    tried = {kind for kind, _, _ in EFFECTS} | {"windsurf", "acp"}
+def test_every_type_is_tried_here_or_has_a_file_of_cases():
+    tried = {kind for kind, _, _ in EFFECTS} | {"windsurf"}
+    files = (Path(__file__).parents[1] / "executors").glob("cases_*.py")
+    elsewhere = {file.stem.removeprefix("cases_") for file in files}
 
-    assert tried == set(ExecutorType)
+    assert tried | elsewhere == set(ExecutorType)

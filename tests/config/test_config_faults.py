@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from built_in import TYPES_IN_WORDS
 
 from sow.config.config_errors import InvalidConfiguration
 
@@ -78,8 +79,7 @@ FAULTS = {
         executor("aider"),
         4,
         "agents.executors.x.type",
-        "'aider' is not one of: claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf,"
-        " acp, command",
+        f"'aider' is not one of: {TYPES_IN_WORDS}",
         "",
     ),
     "no type": (
@@ -87,7 +87,7 @@ FAULTS = {
         3,
         "agents.executors.x",
         "the key 'type' is missing",
-        "claude, codex, gemini, opencode, qwen, copilot, cursor, windsurf, acp, command",
+        TYPES_IN_WORDS,
     ),
     "a string for a boolean": (
         executor("claude", "settings: {yolo_mode: 'true'}"),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from built_in import BUILT_IN
 from config.seed_examples import (
     ADVANCED,
     GENERATED,
@@ -60,16 +61,8 @@ def test_what_says_nothing_leaves_the_defaults(load, text, exists):
 def test_the_built_in_executors_are_cautious_and_try_twice_more(load):
     executors = load().executors
 
-    assert [(each.name, each.type) for each in executors.values()] == [
-        ("claude-code", ExecutorType.CLAUDE),
-        ("codex", ExecutorType.CODEX),
-        ("gemini", ExecutorType.GEMINI),
-        ("opencode", ExecutorType.OPENCODE),
-        ("qwen", ExecutorType.QWEN),
-        ("copilot", ExecutorType.COPILOT),
-        ("cursor", ExecutorType.CURSOR),
-        ("windsurf", ExecutorType.WINDSURF),
-    ]
+    assert [(each.name, each.type) for each in executors.values()] == list(BUILT_IN.items())
+    assert BUILT_IN["claude-code"] is ExecutorType.CLAUDE
     assert all(each.yolo_mode is False and each.retries == 2 for each in executors.values())
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from built_in import BUILT_IN
 
 from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import AGENTS
@@ -42,14 +43,7 @@ def uncommented(text: str) -> str:
 
 
 SECTIONS = (
-    "claude-code:",
-    "codex:",
-    "gemini:",
-    "opencode:",
-    "qwen:",
-    "copilot:",
-    "cursor:",
-    "windsurf:",
+    *(f"{name}:" for name in BUILT_IN),
     "my-agent:",
     "cline:",
     "settings:",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built_in import BUILT_IN
 from cli_bench import Bench, make_bench
 from executor_cases import (
     CASES,
@@ -262,11 +263,7 @@ def test_the_seeds_words_for_a_missing_cursor_agent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "type_",
-    [
-        *(ExecutorType.CLAUDE, ExecutorType.CODEX, ExecutorType.COPILOT, ExecutorType.GEMINI),
-        *(ExecutorType.QWEN, ExecutorType.CURSOR, ExecutorType.OPENCODE),
-        *(ExecutorType.WINDSURF, ExecutorType.COMMAND),
-    ],
+    [*BUILT_IN.values(), ExecutorType.COMMAND],
 )
 def test_an_installed_binary_is_found_on_the_path_given(type_: ExecutorType, bench: Bench) -> None:
     executor = make_executor(config(type_))

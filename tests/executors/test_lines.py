@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 
 import pytest
+from built_in import BUILT_IN, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,15 +13,8 @@ from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 
-NATIVE = (
-    *(ExecutorType.CODEX, ExecutorType.GEMINI, ExecutorType.OPENCODE),
-    *(ExecutorType.QWEN, ExecutorType.COPILOT),
-)
 EXECUTORS = {
-    "claude": ExecutorConfig(name="c", type=ExecutorType.CLAUDE),
-    **{str(kind): ExecutorConfig(name="n", type=kind) for kind in NATIVE},
-    "cursor": ExecutorConfig(name="u", type=ExecutorType.CURSOR),
-    "windsurf": ExecutorConfig(name="w", type=ExecutorType.WINDSURF),
+    **{str(kind): plain(kind) for kind in BUILT_IN.values()},
     "command": ExecutorConfig(
         name="a", type=ExecutorType.COMMAND, command=("a", "{session_id}"), resume=("a",)
     ),

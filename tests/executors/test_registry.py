@@ -1,6 +1,7 @@
 """Executors by type and by name, and the words of their errors."""
 
 import pytest
+from built_in import RESUMABLE_IN_WORDS
 
 from sow.agent_clis.known import AGENT_CLIS, WITH_SHELL_TIMEOUT
 from sow.errors import ExecutorError
@@ -34,8 +35,7 @@ def test_no_resumption_in_the_seeds_words() -> None:
     assert error.hint == (
         "Cannot resume task 010. Consider:\n"
         "  - Spawning a new worker instance\n"
-        "  - Switching to an executor with session support"
-        " (claude-code, codex, gemini, opencode, qwen, copilot, cursor)"
+        f"  - Switching to an executor with session support ({RESUMABLE_IN_WORDS})"
     )
     assert error.exit_code == 5
 

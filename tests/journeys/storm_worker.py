@@ -54,7 +54,6 @@ POINTS: dict[str, tuple[ModuleType, str]] = {
     "fill_home": (homes, "_fill"),
     "link_login": (homes, "_link_login"),
     "warm_home": (kind, "warm_home"),
-    "move_on": (launch, "move_on"),
     "return_login": (settle, "return_login"),
     "bring_back": (homes, "_bring_back"),
 }

@@ -6,6 +6,7 @@ Exit codes are DESIGN §5's: 5 for the executor, 2 for usage, 4 for project and 
 from pathlib import Path
 
 import pytest
+from built_in import BUILT_IN, RESUMABLE_IN_WORDS
 from journeys.site import Site
 from standins import read_runs
 
@@ -15,19 +16,13 @@ UNKNOWN_EXECUTOR = """\
 Error: unknown executor: aider
 
 Available executors:
-  - claude-code
-  - codex
-  - gemini
-  - opencode
-  - qwen
-  - copilot
-  - cursor
-  - windsurf
+{executors}
 
 {where}Check your configuration at ~/.config/sow/config.yaml
 Run 'sow config path' to see the full path.
 Run 'sow config init' to create a default configuration.
 """
+EXECUTORS = "\n".join(f"  - {name}" for name in BUILT_IN)
 
 NO_CURSOR = """\
 Error: executor binary not found: cursor-agent
@@ -37,13 +32,13 @@ Executor "cursor" requires the cursor-agent CLI to be installed and available on
 Install cursor-agent: see https://cursor.com/cli
 """
 
-NO_RESUMPTION = """\
+NO_RESUMPTION = f"""\
 Error: executor "windsurf" does not support session resumption
 
 Cannot resume task 010. Consider:
   - Spawning a new worker instance
   - Switching to an executor with session support \
-(claude-code, codex, gemini, opencode, qwen, copilot, cursor)
+({RESUMABLE_IN_WORDS})
 """
 
 NO_SESSION = """\
@@ -68,7 +63,10 @@ def test_unknown_executor_bound_in_the_file(site: Site) -> None:
     site.project("010")
     bind(site, "aider")
     refused = site.sow("agent", "spawn", "implementer", "010", expect=5)
-    assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=""))
+    assert (refused.out, refused.err) == (
+        "",
+        UNKNOWN_EXECUTOR.format(executors=EXECUTORS, where=""),
+    )
     assert nothing_happened(site)
 
 
@@ -81,7 +79,10 @@ def test_unknown_executor_bound_by_a_variable(site: Site) -> None:
         env={"SOW_AGENTS_IMPLEMENTER": "aider"},
         expect=5,
     )
-    assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=where))
+    assert (refused.out, refused.err) == (
+        "",
+        UNKNOWN_EXECUTOR.format(executors=EXECUTORS, where=where),
+    )
     assert nothing_happened(site)
 
 
@@ -102,7 +103,10 @@ def test_unknown_executor_on_a_resume(site: Site) -> None:
     site.project("010")
     bind(site, "aider")
     refused = site.sow("agent", "resume", "010", "Use RS256", expect=5)
-    assert (refused.out, refused.err) == ("", UNKNOWN_EXECUTOR.format(where=""))
+    assert (refused.out, refused.err) == (
+        "",
+        UNKNOWN_EXECUTOR.format(executors=EXECUTORS, where=""),
+    )
 
 
 def test_binary_not_found(site: Site) -> None:

@@ -9,37 +9,11 @@ import sys
 
 
 def main(role: str, arguments: list[str]) -> int:
-    if role == "claude":
-        import claude_cli
-
-        return claude_cli.main(arguments)
-    if role == "gemini":
-        import gemini_cli
-
-        return gemini_cli.main(arguments)
-    if role == "qwen":
-        import qwen_cli
-
-        return qwen_cli.main(arguments)
-    if role == "windsurf":
-        import windsurf_cli
-
-        return windsurf_cli.main(arguments)
-    if role == "opencode":
-        import opencode_cli
-
-        return opencode_cli.main(arguments)
-    if role == "codex":
-        import codex_cli
-
-        return codex_cli.main(arguments)
-    if role == "copilot":
-        import copilot_cli
-
-        return copilot_cli.main(arguments)
-    import cursor_cli
-
-    return cursor_cli.main(arguments, seeds=role == "cursor-seeds")
+    """Do as the CLI of a role does: `cursor-seeds` is another dialect of `cursor`."""
+    cli, _, dialect = role.partition("-")
+    module = __import__(f"{cli}_cli")
+    more = {"seeds": dialect == "seeds"} if dialect else {}
+    return int(module.main(arguments, **more))
 
 
 if __name__ == "__main__":
