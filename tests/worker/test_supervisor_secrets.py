@@ -235,6 +235,17 @@ def test_the_tree_ends_and_the_relay_takes_what_it_wrote_last(attempt: AttemptSi
     assert attempt.paths.output.read_text() == "bye [API_KEY]\n"
 
 
+def test_last_words_of_what_is_ended_are_written(attempt: AttemptSite) -> None:
+    """The relay gets none of the signals that end the tree."""
+    attempt.script(
+        "left",
+        "trap 'sleep 0.3 & wait $!; echo \"last $API_KEY\"; exit' TERM; touch trap;"
+        " while true; do sleep 0.02 & wait $!; done",
+    )
+    run(attempt, "sh left.sh & until [ -e trap ]; do sleep 0.02; done")
+    assert attempt.paths.output.read_text() == "last [API_KEY]\n"
+
+
 def test_a_stranger_that_holds_the_pipe_holds_nobody_up(attempt: AttemptSite) -> None:
     """A worker that an agent has started is spared, and may have its output."""
     lock = attempt.workspace.workers / "x.lock"
