@@ -96,6 +96,12 @@ class Command(PlainRecord):
         return tuple(self.words.split())
 
 
+REPORTING = frozenset({Right.OWN_TASK, Right.PLANNERS, Right.REVIEWERS})
+"""What an agent in a sandbox may run outside of it (`worker.reports`): its reports. Whoever leads
+others would choose programs that run without its sandbox."""
+KEPT = frozenset({Right.OWN_TASK, Right.REVIEWERS})
+"""Those of them that may be carried out later, and of which it can be told whether they were."""
+
 WAITS = "wait detach"
 OF_FEATURES = " ".join(OPTIONS)
 STARTS = f"again {OF_FEATURES} {WAITS} dry_run"
@@ -604,6 +610,18 @@ def rows_beginning(word: str) -> Mapping[str, Command]:
     """Return the commands that begin with a word, or lie beside those that do, by their words."""
     parts = [part for words, part in _PARTS.items() if word in words.split()]
     return {row.words: row for part in parts for row in part()}
+
+
+def row_of(line: Sequence[str]) -> Command | None:
+    """Return the row of the command that a line begins with."""
+    rows = rows_beginning(line[0]) if line else {}
+    for count in range(1, len(line) + 1):
+        row = rows.get(" ".join(line[:count]))
+        if row is None or row.path != tuple(line[:count]):
+            return None
+        if row.code:
+            return row
+    return None
 
 
 def rows_in(group: str) -> list[Command]:

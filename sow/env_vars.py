@@ -28,9 +28,14 @@ SECRETS = "SOW_SECRETS"
 """The names of the variables, with commas between them, whose values sow keeps out of all that it
 writes: they come from `env_files` and `env_commands`."""
 OF_AGENTS = frozenset(
-    {ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX, SECRETS}
+    {ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX, SECRETS, REPORT_SOCKET}
 )
 """What sow tells its agents, and no configuration may change."""
+
+REPORT = "SOW_REPORT"
+"""Of a command that a worker runs for an agent in a sandbox: which report it is."""
+REPORTS = "SOW_REPORTS"
+"""`socket` has every agent of a worker report as one in a sandbox does, for tests."""
 
 EVENT = "SOW_EVENT"
 MESSAGE = "SOW_MESSAGE"

@@ -179,6 +179,21 @@ class AttemptPaths:
         """The copy of the task's state that was taken before the process began."""
         return self.folder / "state.yaml"
 
+    @cached_property
+    def reports(self) -> Path:
+        """What belongs to the reports of an agent in a sandbox; there for no other agent."""
+        return self.folder / "reports"
+
+    @cached_property
+    def report_folder(self) -> Path:
+        """The folder in it that the sandbox has too, writable: the socket, and what is kept."""
+        return self.reports / "in"
+
+    @cached_property
+    def reports_ended(self) -> Path:
+        """Where that folder is once the attempt has ended, until what is left in it is done."""
+        return self.reports / "ended"
+
     @property
     def number(self) -> int:
         """The attempt's number: its folder bears it (`Workspace.attempt`)."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sow import env_vars
 from sow.attempts.launch import secrets_of
 from sow.attempts.own_executor import with_own_executor
 from sow.attempts.sandbox import in_sandbox
@@ -20,15 +21,16 @@ from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
-from sow.files import write_in
+from sow.files import discard_tree, write_in
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
 from sow.jobs.faults import QueueChanged
-from sow.jobs.private_folders import opened_private
+from sow.jobs.private_folders import make_private, opened_private
 from sow.jobs.unrecorded_agents import TaskIsCarried
 from sow.paths import AttemptPaths, attempt_id
 from sow.processes.fork_server import ServersDie
+from sow.report_message import SOCKET
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
@@ -274,6 +276,8 @@ def _start_attempt(
         _refuse_missing_folder(prepared)
         program = shutil.which(prepared.argv[0], path=environ["PATH"]) or prepared.argv[0]
         words = (program, *prepared.argv[1:])
+        if reports_by_socket(context, job, prepared):
+            environ[env_vars.REPORT_SOCKET] = str(paths.report_folder / SOCKET)
         if prepared.sandbox is not None:
             words, environ = in_sandbox(job.executor_name, prepared.sandbox, words, environ)
         if prepared.wrapper:
@@ -287,6 +291,8 @@ def _start_attempt(
                 context, job, paths, attempt.id, prepared, environ, secrets
             )
         _write_files(context, paths, prepared)
+        if env_vars.REPORT_SOCKET in environ:
+            _make_report_folder(context, paths)
         argv = [*prepared.wrapper, *words]
         orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields)
         _record_attempt(context, job, lease, attempt, share, recorded)
@@ -365,6 +371,25 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",
+            hint="Check what is at this path and its permissions, then spawn the task again.",
+        ) from error
+
+
+def reports_by_socket(context: WorkerContext, job: Job, prepared: Prepared) -> bool:
+    """Whether what is started is an agent that reports through a socket: one in a sandbox."""
+    if not kind_of(job).is_agents:
+        return False
+    return prepared.sandbox is not None or context.environ.get(env_vars.REPORTS) == SOCKET
+
+
+def _make_report_folder(context: WorkerContext, paths: AttemptPaths) -> None:
+    """Make the folders of an attempt's reports, anew, for nobody but the user."""
+    try:
+        discard_tree(paths.reports)
+        make_private(paths.report_folder, below=context.workspace.run)
+    except OSError as error:
+        raise QueueError(
+            f"the reports of the agent cannot be taken in {paths.reports}: {error.strerror}",
             hint="Check what is at this path and its permissions, then spawn the task again.",
         ) from error
 

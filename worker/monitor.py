@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -42,6 +43,9 @@ from worker.kinds import worker_kind
 from worker.running import Running
 from worker.settle import settle_attempt
 from worker.watchdog import look_at_running
+
+if TYPE_CHECKING:
+    from worker.reports.service import ReportService
 
 
 class Wakeups:
@@ -133,6 +137,7 @@ class Monitor:
         self._incoming: list[Running] = []
         self._watched: dict[JobId, Running] = {}
         self._wakeups = Wakeups()
+        self._reports: ReportService | None = None
         self._asked = False
         self._next_look = 0.0
         self._stopping = threading.Event()
@@ -199,6 +204,8 @@ class Monitor:
         """Sleep until there is something to see, and look at whom it concerns."""
         ready = self._sleep()
         self._take_incoming()
+        if self._reports is not None:
+            self._reports.look()
         due = [running for running in self._due(ready) if not running.is_postponed]
         _note_ends(due, ready)
         look = LookAtEnded(due)
@@ -254,9 +261,22 @@ class Monitor:
             for running in arrivals:
                 self._watched[running.job.id] = running
         for running in arrivals:
+            if os.path.isdir(running.paths.reports):  # noqa: PTH112 - asked of every attempt
+                self._take_reports(running)
             self._wakeups.open_pidfd(running)
             if running.pidfd is None:
                 self._asked = True  # it may have ended already
+
+    def _take_reports(self, running: Running) -> None:
+        """Take the reports of an attempt whose agent is in a sandbox. The boundary of it."""
+        # No other attempt needs it.
+        from worker.reports.service import ReportService
+
+        try:
+            self._reports = self._reports or ReportService(self.context, self.wake)
+            self._reports.serve(running)
+        except Exception:
+            logger.exception("job %s: its reports cannot be taken", running.job.id)
 
     def _look_at(self, running: Running, look: LookAtEnded) -> None:
         """Read what is new of one attempt and settle it if it has ended. The boundary of it."""
@@ -299,6 +319,8 @@ class Monitor:
     def _settle(self, running: Running) -> None:
         if not self._is_gathered(running):
             return  # looked at again when it is
+        if self._reports is not None and not self._reports.is_finished(running):
+            return  # as above
         end_supervisor(running)
         remove_fence(running)
         settle_attempt(self.context, running)
@@ -337,6 +359,8 @@ class Monitor:
 
     def _forget(self, running: Running) -> None:
         self._wakeups.close_pidfd(running)
+        if self._reports is not None:
+            self._reports.forget(running)
         with self._idle:
             self._watched.pop(running.job.id, None)
             self._idle.notify_all()

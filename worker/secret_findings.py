@@ -15,7 +15,8 @@ from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
 from sow.ids import TaskId
-from sow.state.log_writing import ID_DIGITS, LogEntry, has_entry
+from sow.state.authors import ID_DIGITS
+from sow.state.log_writing import LogEntry, has_entry
 from sow.state.task_log import append_entry
 from sow.state.tasks import find_task
 from sow.terminal_text import printable, readable

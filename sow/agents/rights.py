@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sow import env_vars
-from sow.commands import CALLABLE, Right
+from sow.commands import CALLABLE, REPORTING, Right
 from sow.errors import StateError
 
 ORCHESTRATING = frozenset({"orchestrator"})
@@ -102,6 +102,17 @@ class NotItsTask(StateError):
         )
 
 
+class NoReport(StateError):
+    """An agent in a sandbox has asked its worker for a command that is no report."""
+
+    def __init__(self, command: str, agent: CallingAgent) -> None:
+        super().__init__(
+            f"`{command}` is no report: outside of its sandbox the agent of task"
+            f" {agent.task_id} ({agent.role}) changes nothing but what it may report",
+            hint=f'Log what should be done with `sow agent log "…"`; {_without_it(agent)}',
+        )
+
+
 def _without_it(agent: CallingAgent) -> str:
     """Return what an agent does that cannot go on without what it was refused."""
     if agent.reviews:
@@ -177,6 +188,23 @@ def refuse_without_right(
                 raise NotItsTask(command, agent, other)
     elif agent.role not in ROLES_WITH.get(right, ()):
         raise NotForThisAgent(command, agent)
+
+
+def refuse_unreported(
+    agent: CallingAgent, words: tuple[str, ...], parameters: Mapping[str, Any]
+) -> None:
+    """Refuse what a worker does not carry out for an agent in a sandbox. Raises NoReport."""
+    if _right_to(words, parameters) not in REPORTING or words not in reports_of(
+        agent.role, reviews=agent.reviews
+    ):
+        raise NoReport(" ".join(("sow", *words)), agent)
+
+
+@lru_cache
+def reports_of(role: str, *, reviews: bool = False) -> frozenset[tuple[str, ...]]:
+    """Return the commands that a worker carries out for an agent in a sandbox."""
+    allowed = commands_for(role, reviews=reviews)
+    return frozenset(words for words in allowed if CALLABLE[words].right in REPORTING)
 
 
 def takes_role(agent: CallingAgent, words: tuple[str, ...], parameters: Mapping[str, Any]) -> bool:

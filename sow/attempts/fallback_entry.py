@@ -12,7 +12,8 @@ from sow.clock import format_time
 from sow.digest import sha256
 from sow.schema.job import Job
 from sow.schema.job_terms import LeftExecutor
-from sow.state.log_writing import ID_DIGITS, LogEntry, has_entry
+from sow.state.authors import ID_DIGITS
+from sow.state.log_writing import LogEntry, has_entry
 from sow.state.task_log import append_entry
 
 

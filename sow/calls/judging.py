@@ -37,13 +37,15 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     role = caller.environ.get(env_vars.AGENT, "") if caller.job_id is not None else ""
     task = read_task(caller.workspace, task_id)
     commit = _commit(caller, task, _calling_job(caller))
+    author = author_of(caller.environ)
     return Judgement(
         by=role or PERSON,
         summary=summary,
         commit=commit,
         steers=_steers(caller, task, commit),
         job=caller.job_id,
-        attempt=author_of(caller.environ).attempt,
+        attempt=author.attempt,
+        entry_id=author.entry_id,
     )
 
 

@@ -72,6 +72,7 @@ def log(
         text=body,
         job=author.job,
         attempt=author.attempt,
+        id=author.entry_id,
     )
     path = append_entry(folder, entry)
     if as_json:

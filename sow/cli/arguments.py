@@ -180,9 +180,17 @@ def is_own_agent(task_id: str, environ: Mapping[str, str]) -> bool:
 
 
 def read_given(file: Path | None, option: str) -> bytes:
-    """Return all of `file`; of standard input where it is none, or `-`. Raises UsageError."""
+    """Return all of `file`; of standard input where it is none, or `-`. Raises UsageError.
+
+    What a worker runs for an agent in a sandbox opens no file that the agent has named.
+    """
     file = None if str(file) == "-" else file
     name = str(file) if file is not None else "standard input"
+    if file is not None and env_vars.REPORT in os.environ:
+        raise UsageError(
+            f"{name} is a file, and a report brings its text along",
+            hint=f"{option} takes - here, and the text goes to standard input.",
+        )
     try:
         data = _read(file)
     except (OSError, ValueError) as error:  # ValueError: a stream that is closed

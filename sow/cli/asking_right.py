@@ -4,7 +4,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from sow.agents.rights import calling_agent, refuse_without_right, takes_role
+from sow import env_vars
+from sow.agents.rights import (
+    calling_agent,
+    refuse_unreported,
+    refuse_without_right,
+    takes_role,
+)
 
 
 def ask_right(words: tuple[str, ...], values: Mapping[str, Any]) -> None:
@@ -17,4 +23,6 @@ def ask_right(words: tuple[str, ...], values: Mapping[str, Any]) -> None:
         from sow.calls.recorded_agent import by_record
 
         agent = by_record(agent, os.environ)
+    if env_vars.REPORT in os.environ:
+        refuse_unreported(agent, words, values)
     refuse_without_right(agent, words, values)

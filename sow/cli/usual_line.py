@@ -14,7 +14,7 @@ from typing import Any
 from sow import env_vars
 from sow.cli.late_click import Declared, LateClass, Step
 from sow.cli.this_call import this_call
-from sow.commands import Command, rows_beginning
+from sow.commands import Command, row_of
 from sow.plain_record import PlainRecord
 
 ARGUMENT_SETTINGS = frozenset({"metavar", "nargs", "required", "shell_complete", "type"})
@@ -50,7 +50,7 @@ class UsualLine(PlainRecord):
 
 def read_usual(line: Sequence[str]) -> UsualLine | None:
     """Return what a command line says; None where click has to read it."""
-    row = _row_of(line)
+    row = row_of(line)
     if row is None:
         return None
     module, name = row.code.split(":")
@@ -59,18 +59,6 @@ def read_usual(line: Sequence[str]) -> UsualLine | None:
         return None
     values = _values_of(command.steps[:-1], line[len(row.path) :])
     return None if values is None else UsualLine(row, command, values)
-
-
-def _row_of(line: Sequence[str]) -> Command | None:
-    """Return the row of the command that a line begins with."""
-    rows = rows_beginning(line[0]) if line else {}
-    for count in range(1, len(line) + 1):
-        row = rows.get(" ".join(line[:count]))
-        if row is None or row.path != tuple(line[:count]):
-            return None
-        if row.code:
-            return row
-    return None
 
 
 def _is_plain(command: Declared) -> bool:

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sow import env_vars
 from sow.errors import QueueError
 from sow.jobs.faults import NewerQueue, QueueDamaged, QueueReplaced, unusable
 from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
@@ -328,6 +329,7 @@ def open_queue(workspace: Workspace) -> Database:
     a queue that this sow can use; it is left untouched. One that is not this user's own is put
     aside (`unproven_queue`).
     """
+    _refuse_in_sandbox()
     refuse_foreign_run(workspace)
     if not _is_ours(workspace):
         # Once for each queue.
@@ -355,8 +357,19 @@ def open_queue(workspace: Workspace) -> Database:
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
+    _refuse_in_sandbox()
     refuse_foreign_run(workspace)
     return _open_own(workspace) if _is_ours(workspace) else None
+
+
+def _refuse_in_sandbox() -> None:
+    """Say that an agent in a sandbox has no queue, where it would seem to be empty."""
+    if env_vars.REPORT_SOCKET in os.environ:
+        raise QueueError(
+            "the queue cannot be read here: it lies outside of this agent's sandbox",
+            hint="In a sandbox an agent reads the project and its tasks, and reports:"
+            " `sow task set`, `sow agent log`. Whoever gave it the task sees the jobs.",
+        )
 
 
 def _is_ours(workspace: Workspace) -> bool:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 from sow import env_vars
 
 PERSON = "person"
+ID_DIGITS = 12
+"""Of an entry in a log, which are hexadecimal."""
+_HEXADECIMAL = frozenset("0123456789abcdef")
 LONGEST_NUMBER = 18
 """How many digits fit into every record."""
 
@@ -23,6 +26,9 @@ class Author(NamedTuple):
     """Where sow itself makes it: the role of the job's agent."""
     job: int | None = None
     attempt: int | None = None
+    entry_id: str = ""
+    """The id of the entry that tells of the change, where a worker makes it for an agent in a
+    sandbox: by this it knows a report that was carried out before."""
 
 
 SOW = Author()
@@ -34,7 +40,12 @@ def author_of(environ: Mapping[str, str], otherwise: str = PERSON) -> Author:
     job = environ.get(env_vars.JOB_ID, "")
     parts = environ.get(env_vars.ATTEMPT_ID, "").split(".")  # job, number, random
     attempt = parts[1] if len(parts) == 3 and parts[0] == job else ""
-    return Author(agent, job=_number(job), attempt=_number(attempt))
+    return Author(agent, "", _number(job), _number(attempt), _entry_id(environ))
+
+
+def _entry_id(environ: Mapping[str, str]) -> str:
+    report = environ.get(env_vars.REPORT, "")
+    return report if len(report) == ID_DIGITS and _HEXADECIMAL.issuperset(report) else ""
 
 
 def _number(text: str) -> int | None:

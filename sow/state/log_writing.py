@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.files import NotWritten, append_whole, locked_once, open_regular
+from sow.state.authors import ID_DIGITS
 from sow.state.kept.copies import appended, size_of
 from sow.terminal_text import readable
 
@@ -24,7 +25,6 @@ FENCE = "---"
 BEGINNING, SEAM, ENDING = ("id: ", ""), ("# ", ""), ("<!-- ", " -->")
 """The first line of an entry, below its fence; what stands after every third key and the last one,
 a comment to YAML; and what ends a text, a comment to Markdown: each has the id in the middle."""
-ID_DIGITS = 12
 KEYS_BETWEEN_SEAMS = 3
 LAST_BYTES = 1 << 16
 """How much of a log's end is looked at for an entry that is there already."""

@@ -64,5 +64,5 @@ def change_entry(
         job=by.job,
         attempt=by.attempt,
         event=event,
-        id=entry_id or new_entry_id(),
+        id=entry_id or by.entry_id or new_entry_id(),
     )

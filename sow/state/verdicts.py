@@ -53,11 +53,13 @@ class Judgement(msgspec.Struct, frozen=True):
     steers: Sequence[str] = ()
     job: int | None = None
     attempt: int | None = None
+    entry_id: str = ""
+    """As that of an `Author`."""
 
     @property
     def author(self) -> Author:
         """Who gives the verdict, as the log names it."""
-        return Author(self.by, job=self.job, attempt=self.attempt)
+        return Author(self.by, job=self.job, attempt=self.attempt, entry_id=self.entry_id)
 
 
 def accept(
@@ -70,6 +72,8 @@ def accept(
 
     def change(task: Task) -> FieldChanges:
         refuse_unjudged(task)
+        if not complete and _is_given(task, ReviewVerdict.ACCEPTED, judgement):
+            return {}
         changes = _verdict(task, ReviewVerdict.ACCEPTED, judgement, now)
         if complete:
             changes |= enter(task, TaskStatus.COMPLETED, now=now)
@@ -93,6 +97,11 @@ def correct(
     def change(task: Task) -> FieldChanges:
         nonlocal written
         refuse_unjudged(task)
+        newest = newest_feedback(task)
+        if newest is not None and _is_given(task, ReviewVerdict.CORRECTIONS, judgement):
+            written = place.feedback / newest
+            if _words(written, workspace) == findings.decode("utf-8", "replace").strip():
+                return {}
         written = _write(place, task, findings)
         changes = _verdict(task, ReviewVerdict.CORRECTIONS, judgement, now)
         entry = Feedback(file=written.name, status=FeedbackStatus.OPEN)
@@ -158,6 +167,19 @@ def refuse_unjudged(task: Task) -> None:
             f"task {task.id} is {task.status}: there is no work to review",
             hint=HINTS[task.status].format(task=task.id),
         )
+
+
+def _is_given(task: Task, verdict: ReviewVerdict, judgement: Judgement) -> bool:
+    """Whether a job says once more what is on record as the last verdict: that changes nothing.
+
+    A report of an agent in a sandbox may be carried out a second time.
+    """
+    review = task.review
+    if review is UNSET or judgement.job is None or not judgement.entry_id:
+        return False
+    known = (review.verdict, review.job, review.by, review.summary, review.commit)
+    summary, commit = judgement.summary, judgement.commit or UNSET
+    return known == (verdict, judgement.job, judgement.by, summary, commit)
 
 
 def _verdict(task: Task, verdict: ReviewVerdict, judgement: Judgement, now: float) -> FieldChanges:

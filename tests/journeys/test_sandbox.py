@@ -19,6 +19,7 @@ from journeys.site import SOW, Site, wait_until
 
 from sow.processes import procfs
 from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.state.task_log import read_entries
 
 
 @pytest.fixture(autouse=True)
@@ -339,3 +340,29 @@ def test_a_secret_of_a_file_reaches_it_though_the_file_does_not(site: Site) -> N
     assert lines[0] == "given", (lines, site.worker_logs())
     assert len(lines) == 2
     assert "a-secret-of-the-users" not in lines[1]
+
+
+REPORTING = """#!/bin/sh
+cat >/dev/null
+while [ ! -S "$SOW_REPORT_SOCKET" ]; do sleep 0.05; done
+sow agent log "From inside" && echo "action log 0"
+sow task set 020 status completed 2>/dev/null; echo "action other $?"
+sow job list 2>/dev/null; echo "action queue $?"
+sow agent spawn implementer 020 2>/dev/null; echo "action spawn $?"
+sow task set status needs_review; echo "action status $?"
+"""
+
+
+def test_an_agent_in_a_sandbox_reports(site: Site) -> None:
+    begin(site, sandbox="bwrap")
+    (site.base / "author.sh").write_text(REPORTING)
+    site.sow("agent", "spawn", "implementer", "010", expect=None)
+    wait_until(lambda: site.job(1)["state"] == "done", "its end")
+    done = managed(site, 1)
+    refused = {"other": False, "queue": False, "spawn": False}
+    assert done == {"log": True, "status": True, **refused}, (site.worker_logs(), output(site, 1))
+    assert site.task("010")["status"] == "needs_review"
+    assert site.task("020")["status"] == "pending"
+    entries = read_entries(site.task_folder("010") / "log.md")
+    assert [each.agent for each in entries if each.action == "From inside"] == ["implementer"]
+    assert not (site.root / ".sow/run/jobs/1/1/reports").exists()

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "sow/attempts/homes.py": "the user's folder of state, and a login in the user's home",
     "sow/attempts/warm_up.py": "the user's folder of state",
     "sow/calls/batch_touch.py": "`touch` writes a row of the queue's file, and no file",
+    "sow/cli/report_client.py": "the folder of an agent's own reports, in its sandbox",
     "sow/cli/demo.py": "the demonstration's own folder, which the user names",
     "sow/cli/executor_compare.py": "the folder of the comparison",
     "sow/cli/executor_comparison.py": "its clones",
@@ -76,6 +77,7 @@ ELSEWHERE = {
     "sow/state/kept/copies.py": "git's folder",
     "sow/trust/accepted.py": "beside the user's configuration",
     "sow/validation/history.py": "a temporary folder",
+    "worker/reports/carrying_out.py": "standard streams",
 }
 """Modules that write where no repository says what lies there."""
 IN_WORKING_TREE = {
@@ -101,6 +103,8 @@ IN_RUN = {
     "sow/cli/worker.py",
     "worker/recovery.py",
     "worker/registration.py",
+    "worker/reports/attempts.py",
+    "worker/reports/kept.py",
     "worker/steps/command_line.py",
     "worker/steps/forked.py",
     "worker/supervisor/exit_file.py",

@@ -10,7 +10,7 @@ accepted is the caller's to ask.
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +33,12 @@ RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], Path]) -> int:
-    """Become `argv` in the folder that `make_ready` returns; return 1 where that cannot be."""
+    """Become `argv` in the folder that `make_ready` returns; return 1 where that cannot be.
+
+    Where the agent reports is its own affair: this program has the queue.
+    """
+    reports = {name: value for name, value in os.environ.items() if name == env_vars.REPORT_SOCKET}
+    os.environ.pop(env_vars.REPORT_SOCKET, None)
     try:
         os.chdir(make_ready())
     except Fenced:
@@ -42,7 +47,7 @@ def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], 
     except (SowError, OSError, MemoryError) as error:
         _leave(result_of(error), paths)
         return 1
-    _become(argv)
+    _become(argv, reports)
     return 0
 
 
@@ -53,10 +58,10 @@ def _leave(result: StepResult, paths: AttemptPaths) -> None:
         leave_result(result, paths)
 
 
-def _become(argv: tuple[str, ...]) -> None:
+def _become(argv: tuple[str, ...], more: Mapping[str, str]) -> None:
     for number in RESTORED:
         signal.signal(number, signal.SIG_DFL)
-    environ = caller_environment(os.environ)
+    environ = {**caller_environment(os.environ), **more}
     environ.pop(env_vars.CALLER_PYTHONPATH, None)
     os.execve(argv[0], argv, environ)
 
