@@ -366,3 +366,15 @@ def test_an_agent_in_a_sandbox_reports(site: Site) -> None:
     entries = read_entries(site.task_folder("010") / "log.md")
     assert [each.agent for each in entries if each.action == "From inside"] == ["implementer"]
     assert not (site.root / ".sow/run/jobs/1/1/reports").exists()
+
+
+def test_it_reports_from_inside(site: Site) -> None:
+    begin(site)
+    (site.base / "author.sh").write_text(
+        "#!/bin/sh\ncat >/dev/null\nsow agent log 'From inside'\nsow task set status needs_review\n"
+    )
+    configure(site, sandbox="bwrap")
+    site.sow("agent", "spawn", "implementer", "010", expect=None)
+    assert site.task("010")["status"] == "needs_review", (output(site, 1), site.worker_logs())
+    assert "From inside" in (site.task_folder("010") / "log.md").read_text()
+    assert site.job(1)["cause"] == "reported"
