@@ -64,7 +64,7 @@ def converse(orders: Orders, agent: AgentProcess, teller: Teller, prompt: str) -
             code=failed.code,
             message=failed.words,
         )
-        conversation.end()
+        conversation.end(cuts_off=failed.cause == "unfit")
         return failed.exit_code
     conversation.end()
     return 0

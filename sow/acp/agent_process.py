@@ -1,29 +1,37 @@
 """The agent's program, and the lines to and from it.
 
-Owns the process, its standard input, and the record of the wire. The agent has a session of the
+Owns the process, both its pipes, and the record of the wire. The agent has a session of the
 system's of its own, so that a signal to this program's group does not reach it: its end is asked
 for over the wire. Whatever it inherits besides (a supervisor's lock) it keeps.
+
+Nothing that the agent does may fill this program's memory or block it: its output is read only when
+a message is asked for, its input is written as far as it reads it, and a line has a limit.
 """
 
 import json
 import os
+import select
 import signal
 import subprocess
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 Json = dict[str, Any]
 
-LONGEST_LINE = 64 << 20
-"""A longer line is noise, in bytes."""
+LONGEST_LINE = 16 << 20
+"""A longer line is noise, in bytes. Parsed, it may take twenty times as much."""
+MOST_UNREAD = 8 << 20
+"""How much may wait for an agent to read it, in bytes."""
+PIECE = 1 << 16
 MOST_NOISE = 4_000
 MOST_RECORD = 256 << 20
 """The record grows no further, in bytes."""
+LOOK_SECONDS = 0.02
+"""How often it is looked whether the agent has ended: its pipe may stay open without it."""
 FROM_AGENT, TO_AGENT = "from", "to"
 
 
@@ -40,13 +48,29 @@ class AgentProcess:
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,
             close_fds=False,
             start_new_session=True,
         )
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self.wake: Callable[[], None] = lambda: self._lines.put(b"")
-        """Ends a wait for a message; may be called by a handler of a signal."""
-        threading.Thread(target=self._read, daemon=True).start()
+        pipes = (self._process.stdin, self._process.stdout)
+        to_agent, from_agent = (pipe.fileno() for pipe in pipes if pipe is not None)
+        self._input: int | None = to_agent
+        self._output: int | None = from_agent
+        self._wakes, self._waker = os.pipe()
+        for end in (to_agent, from_agent, self._wakes, self._waker):
+            os.set_blocking(end, False)
+        self._unread = bytearray()
+        self._lines = _Lines()
+
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it leaves unread what it is sent."""
+        return len(self._unread) > MOST_UNREAD
+
+    def wake(self) -> None:
+        """End a wait for a message; may be called by a handler of a signal."""
+        with suppress(OSError):
+            os.write(self._waker, b"w")
 
     def send(self, message: Json) -> None:
         """Send a message; an agent that reads no more shows by its end."""
@@ -54,28 +78,23 @@ class AgentProcess:
             "utf-8", "replace"
         )
         self._record.message(TO_AGENT, line)
-        stream = self._process.stdin
-        with suppress(OSError, ValueError):  # it has gone, or was closed before
-            if stream is not None:
-                stream.write(line + b"\n")
-                stream.flush()
+        if self._input is not None:
+            self._unread += line + b"\n"
+            self._write()
 
-    def receive(self, seconds: float | None) -> Json | None:
+    def receive(self, seconds: float) -> Json | None:
         """Return its next message; None when time is up, a `wake` came or it sent noise.
 
         Raises EOFError once there will be none.
         """
+        until = time.monotonic() + seconds
+        while (line := self._lines.take()) is None:
+            if self._output is None:
+                raise EOFError
+            if not self._exchange(until):
+                return None
         try:
-            line = self._lines.get(timeout=None if seconds is None else max(0.0, seconds))
-        except Empty:
-            return None
-        if line is None:
-            self._lines.put(None)
-            raise EOFError
-        if not line:
-            return None
-        try:
-            found = json.loads(line)
+            found = json.loads(line.decode()) if len(line) <= LONGEST_LINE else None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
@@ -86,18 +105,24 @@ class AgentProcess:
 
     def close_input(self) -> None:
         """Tell it that nothing more comes, which ends most agents."""
-        self._record.note(stdin="closed")
-        with suppress(OSError, ValueError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+        if self._input is not None:
+            self._record.note(stdin="closed")
+            self._forget_input()
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit code, or the negative number of a signal; None if it runs on."""
-        try:
-            code = self._process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            return None
-        self._record.note(exit_code=code)
+        """Return its exit code, or the negative number of a signal; None if it runs on.
+
+        What it still writes is read and forgotten, for an agent that cannot write may never end.
+        """
+        until = time.monotonic() + seconds
+        while (code := self._process.poll()) is None and (left := until - time.monotonic()) > 0:
+            look = min(LOOK_SECONDS, left)
+            if self._output is None:
+                time.sleep(look)
+            elif select.select([self._output], [], [], look)[0]:
+                self._read()
+        if code is not None:
+            self._record.note(exit_code=code)
         return code
 
     def terminate(self) -> None:
@@ -105,17 +130,85 @@ class AgentProcess:
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGTERM)
 
-    def _read(self) -> None:
-        """Put each line into the queue; by a thread of its own, so that no write can block it."""
-        stream = self._process.stdout
-        with suppress(OSError, ValueError):
-            while stream is not None and (line := stream.readline(LONGEST_LINE)):
-                if line.endswith(b"\n"):
-                    self._lines.put(line[:-1])
-                else:  # too long, or cut off by its end
-                    while line and not line.endswith(b"\n"):
-                        line = stream.readline(LONGEST_LINE)
-        self._lines.put(None)
+    def _exchange(self, until: float) -> bool:
+        """Read and write what can be, waiting for it; return False when time is up, or woken."""
+        watched = select.poll()
+        watched.register(self._wakes, select.POLLIN)
+        if self._output is not None:
+            watched.register(self._output, select.POLLIN)
+        if self._input is not None and self._unread:
+            watched.register(self._input, select.POLLOUT)
+        ready = {end for end, _ in watched.poll(max(0.0, until - time.monotonic()) * 1000)}
+        if self._output in ready:
+            self._lines.add(self._read())
+        if self._input in ready:
+            self._write()
+        if self._wakes in ready:
+            os.read(self._wakes, PIECE)
+            return False
+        return bool(ready)
+
+    def _read(self) -> bytes:
+        """Return what it has written; its output is over where it will write no more."""
+        if self._output is None:
+            return b""
+        try:
+            piece = os.read(self._output, PIECE)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            piece = b""
+        if not piece:
+            self._output = None
+        return piece
+
+    def _write(self) -> None:
+        """Write what it has not read yet, as far as there is room."""
+        while self._input is not None and self._unread:
+            try:
+                written = os.write(self._input, self._unread[:PIECE])
+            except BlockingIOError:
+                return
+            except OSError:  # it has gone, or reads no more
+                self._forget_input()
+                return
+            del self._unread[:written]
+
+    def _forget_input(self) -> None:
+        self._input = None
+        self._unread.clear()
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+
+class _Lines:
+    """Makes lines of pieces that end anywhere; of one that is too long it keeps the beginning."""
+
+    def __init__(self) -> None:
+        self._whole: deque[bytes] = deque()
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Take in what was read."""
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            self._keep(end)
+            line = b"".join(self._parts)
+            self._parts, self._size = [], 0
+            if line.strip():
+                self._whole.append(line)
+        self._keep(rest)
+
+    def take(self) -> bytes | None:
+        """Return the next whole line, longer than LONGEST_LINE where it was too long; else None."""
+        return self._whole.popleft() if self._whole else None
+
+    def _keep(self, part: bytes) -> None:
+        if part and self._size <= LONGEST_LINE:
+            self._parts.append(part)
+            self._size += len(part)
 
 
 class _Record:

@@ -25,6 +25,8 @@ LOAD_SECONDS = 600.0
 """The same for a session that is loaded: all that was said is told once more."""
 QUIET_SECONDS = 0.3
 """A replay is over when it was answered and nothing came for so long: gemini tells some after."""
+REST_SECONDS = 60.0
+"""How long it may take, once it was answered, until nothing comes."""
 MODE_SECONDS = 2.0
 """How long a mode may take to be told, once it was set."""
 LATE_SECONDS = 0.5
@@ -39,6 +41,8 @@ agent before it ends the tree; the third is for whoever starts this program with
 AT = re.compile(r"(^|\s)@")
 """What an agent takes for the name of a file; with a backslash before it, which stays, it does not
 (cline: of `@NAME` in quotes, brackets and behind a backslash, each is text)."""
+MOST_CALLS = 10_000
+"""How many calls of tools are known again; one that was forgotten is told twice."""
 MOST_REFUSALS = 10
 """How often an agent is asked to go on whose turn a refusal has ended (opencode, qwen, copilot)."""
 REFUSED = """\
@@ -56,7 +60,9 @@ class Failed(Exception):
         self, words: str, *, exit_code: int = 1, cause: str = "", code: Any = None
     ) -> None:
         super().__init__(words)
-        self.words = words
+        # An executor takes a line that ends as an object does for no words: the end of a whole body
+        # (codex, gemini).
+        self.words = f"{words}." if words.endswith("}") else words
         self.exit_code = exit_code
         self.cause = cause
         self.code = code
@@ -78,8 +84,15 @@ class Conversation:
         self._is_cancelled = False
         self._is_listening = False
         """Whether updates are told: those of a replay are not."""
+        self._is_replayed = True
+        """Whether words may be those of an earlier turn."""
         self._calls = 0
         self._told_calls: set[str] = set()
+        self._answers: dict[str, str] = {}
+        """What calls that go on have answered so far."""
+        self._has_failed = False
+        """Whether the agent has told that its turn has failed."""
+        self._last_words = ""
         self._refused: Decision | None = None
         """What was refused last, if nothing of the agent has come since."""
 
@@ -97,8 +110,10 @@ class Conversation:
         self._is_listening = True
         self._take_turn(prompt)
 
-    def end(self) -> None:
-        """Part from an agent whose turn has ended, or that has failed."""
+    def end(self, *, cuts_off: bool = False) -> None:
+        """Part from an agent whose turn has ended, or that has failed; `cuts_off`: it goes on."""
+        if cuts_off and self._session:
+            self._agent.send({"method": wire.CANCEL, "params": {"sessionId": self._session}})
         self._agent.close_input()
         self._wait_for_end(LEAVE_SECONDS)
 
@@ -114,9 +129,10 @@ class Conversation:
 
     def _initialize(self) -> wire.Abilities:
         abilities = wire.abilities(self._call(wire.INITIALIZE, wire.initialize(), START_SECONDS))
-        if abilities.version != wire.VERSION:
+        if not wire.is_same(abilities.version, wire.VERSION):
+            version = wire.shown(abilities.version)
             raise Failed(
-                f"the agent speaks version {abilities.version} of the protocol; sow speaks 1",
+                f"the agent speaks version {version} of the protocol; sow speaks 1",
                 exit_code=6,
                 cause="unfit",
             )
@@ -131,43 +147,45 @@ class Conversation:
     def _open_session(self, abilities: wire.Abilities) -> None:
         orders = self._orders
         if orders.session is None:
-            answer = self._call(wire.NEW, wire.begin(orders.folder), START_SECONDS)
-            session = answer.get("sessionId")
-            if not isinstance(session, str) or not session:
-                raise Failed("the agent has begun a session without an id")
+            answer = self._call(wire.NEW, wire.begin(orders.folder, orders.writable), START_SECONDS)
+            session = wire.session_of(answer)
+            if session is None:
+                raise Failed("the agent has begun a session without an id that sow could keep")
             self._session = session
         else:
             self._session = orders.session
             method = wire.RESUME if abilities.resumes else wire.LOAD
             try:
-                params = wire.go_on(orders.session, orders.folder)
+                params = wire.go_on(orders.session, orders.folder, orders.writable)
                 answer = self._call(method, params, LOAD_SECONDS)
             except Failed as failed:
-                if failed.code is None:
+                if failed.code is None or failed.cause:
                     raise
                 words = f"the agent cannot go on in session {orders.session}: {failed.words}"
-                cause = failed.cause or "session_unknown"
-                raise Failed(words, cause=cause, code=failed.code) from None
-            self._swallow_rest()
+                raise Failed(words, cause="session_unknown", code=failed.code) from None
         self._settings.note(answer)
+        if orders.session is not None:
+            self._swallow_rest()
 
     def _swallow_rest(self) -> None:
         """Read what still comes of a replay."""
+        last = time.monotonic() + REST_SECONDS
         until = time.monotonic() + QUIET_SECONDS
         while time.monotonic() < until:
             if self._receive(until) is not None:
-                until = time.monotonic() + QUIET_SECONDS
+                until = min(last, time.monotonic() + QUIET_SECONDS)
 
     def _set_mode(self) -> None:
         """Have the agent ask for permission, and read back that it will. Raises Failed."""
         preset, settings = self._orders.preset, self._settings
+        self._is_replayed = False
         if preset.mode and settings.mode != preset.mode:
             if settings.mode_option:
                 self._set_option(settings.mode_option, preset.mode)
             else:
                 self._set(wire.SET_MODE, wire.set_mode(self._session, preset.mode))
         for option, value in preset.options.items():
-            if settings.options.get(option) != value:
+            if not wire.is_same(settings.options.get(option), value):
                 self._set_option(option, value)
         until = time.monotonic() + MODE_SECONDS
         while (wrong := self._wrong_setting()) and time.monotonic() < until:
@@ -191,9 +209,9 @@ class Conversation:
             return f"its mode is {settings.mode or 'not known'}, not {preset.mode}"
         return next(
             (
-                f"its option {option} is {settings.options.get(option)!r}, not {value!r}"
+                f"its option {option} is {wire.shown(settings.options.get(option))}, not {value!r}"
                 for option, value in preset.options.items()
-                if settings.options.get(option) != value
+                if not wire.is_same(settings.options.get(option), value)
             ),
             "",
         )
@@ -203,9 +221,13 @@ class Conversation:
         for _ in range(MOST_REFUSALS):
             if self._refused is None or reason not in (wire.END_TURN, wire.CANCELLED):
                 break
-            reason = self._turn(REFUSED.format(rule=self._refused.rule, why=self._refused.reason))
+            rule, why = self._refused.rule[: wire.MOST_TEXT], self._refused.reason[: wire.MOST_TEXT]
+            reason = self._turn(REFUSED.format(rule=rule, why=why))
+        fails_with = self._orders.preset.fails_with
+        if self._has_failed or (fails_with and re.match(fails_with, self._last_words)):
+            raise Failed(f"the agent's turn failed: {self._last_words or 'without a word'}")
         if reason != wire.END_TURN:
-            raise Failed(f"the agent's turn ended with {reason!r}", cause="stopped")
+            raise Failed(f"the agent's turn ended with {wire.shown(reason)}", cause="stopped")
         if not self._teller.has_told_work:
             raise Failed(
                 "the agent's turn ended without a word and without a tool's call", cause="api_error"
@@ -233,11 +255,11 @@ class Conversation:
         until = None if seconds is None else time.monotonic() + seconds
         while until is None or time.monotonic() < until:
             message = self._receive(until)
-            if message is None or message.get("id") != number or "method" in message:
+            if message is None or not wire.is_answer(message, number):
                 continue
             error = message.get("error")
-            if isinstance(error, dict):
-                _refused(error)
+            if error is not None:
+                _refused(error if isinstance(error, dict) else {"message": error})
             answer = message.get("result")
             return answer if isinstance(answer, dict) else {}
         raise Failed(f"the agent has not answered {method} within {seconds:g} s", cause="api_error")
@@ -249,7 +271,7 @@ class Conversation:
                 message = self._receive(until, is_ending=turn is not None)
             except Failed:
                 return  # it has ended
-            if message is not None and message.get("id") == turn and "method" not in message:
+            if message is not None and turn is not None and wire.is_answer(message, turn):
                 return
 
     def _receive(self, until: float | None, *, is_ending: bool = False) -> Json | None:
@@ -280,21 +302,34 @@ class Conversation:
             update = params.get("update")
             if isinstance(update, dict) and params.get("sessionId") == self._session:
                 self._note(update)
-        elif method == wire.PERMISSION:
-            answer = wire.chosen(None) if is_ending else self._decide(params)
-            self._agent.send({"id": message.get("id"), "result": answer})
-        elif method is not None and "id" in message:
-            error = {"code": wire.NO_SUCH_METHOD, "message": "this client has no such method"}
-            self._agent.send({"id": message["id"], "error": error})
+        elif method is not None and wire.can_be_answered(message):
+            if method == wire.PERMISSION:
+                answer = wire.chosen(None) if is_ending else self._decide(params)
+                self._agent.send({"id": message["id"], "result": answer})
+            else:
+                error = {"code": wire.NO_SUCH_METHOD, "message": "this client has no such method"}
+                self._agent.send({"id": message["id"], "error": error})
+            if self._agent.is_deaf and not is_ending:
+                raise Failed("the agent asks, and does not read the answers", cause="api_error")
 
     def _note(self, update: Json) -> None:
-        """Tell what an update says."""
-        self._settings.note(update)
+        """Tell what an update says. Raises Failed where the agent will ask no more."""
+        in_words = self._orders.preset.tells_mode_in_words and not self._is_replayed
+        self._settings.note(update, in_words=in_words)
         if not self._is_listening:
             return
+        wrong = self._wrong_setting()
+        if wrong:
+            raise Failed(f"the agent would not ask for permission any more: {wrong}", cause="unfit")
         text, tool = wire.text_of(update), wire.tool_of(update)
+        if in_words and wire.is_mode_in_words(update):
+            text = ""
+        failed = wire.has_failed(update)
+        if failed is not None:
+            self._has_failed = failed
         if text:
             self._refused = None
+            self._last_words = " ".join(text[: wire.MOST_TEXT].split())
             self._teller.say(text, wire.message_of(update))
         elif tool is not None:
             self._note_tool(tool)
@@ -311,13 +346,20 @@ class Conversation:
             return
         self._tell_call(tool)
         if tool.status in ("completed", "failed"):
-            failed = tool.status == "failed"
-            self._teller.tell("tool_result", id=tool.id, text=tool.answer, is_error=failed)
+            failed, pieces = tool.status == "failed", self._answers.pop(tool.id, "")
+            answer = tool.answer or pieces
+            self._teller.tell("tool_result", id=tool.id, text=answer, is_error=failed)
+        elif tool.answer and len(self._answers) < MOST_CALLS:
+            pieces = self._answers.get(tool.id, "") + tool.answer
+            self._answers[tool.id] = pieces[: wire.MOST_TEXT]
 
     def _tell_call(self, tool: wire.Tool) -> None:
         if tool.id not in self._told_calls:
             self._refused = None
+            if len(self._told_calls) >= MOST_CALLS:
+                self._told_calls.clear()
             self._told_calls.add(tool.id)
+            self._last_words = ""
             self._teller.tell("tool_use", id=tool.id, tool=tool.name or "tool", text=tool.target)
 
     def _decide(self, question: Json) -> Json:
@@ -329,8 +371,8 @@ class Conversation:
         decision = decide(question, self._orders.preset, self._orders.rights)
         self._refused = None if decision.is_allowed else decision
         kind = "permission" if decision.is_allowed else "denial"
-        rule = decision.rule[: wire.MOST_TEXT]
-        self._teller.tell(kind, rule=rule, option=decision.option, reason=decision.reason)
+        rule, why = decision.rule[: wire.MOST_TEXT], decision.reason[: wire.MOST_TEXT]
+        self._teller.tell(kind, rule=rule, option=decision.option, reason=why)
         return wire.chosen(decision.option)
 
     def _tell_usage(self, update: Json) -> None:
@@ -344,8 +386,8 @@ class Conversation:
 
 def _refused(error: Json) -> NoReturn:
     """Raise what an agent has answered a request with."""
-    code = error.get("code")
+    code = wire.code_of(error)
     words = wire.error_words(error) or "without a word"
     cause = "auth" if code == wire.AUTH_REQUIRED else ""
-    # An executor takes a line that begins as an object does for no words (gemini: a whole body).
-    raise Failed(f"the agent's error {code}: {words}", cause=cause, code=code)
+    number = "" if code is None else f" {code}"
+    raise Failed(f"the agent's error{number}: {words}", cause=cause, code=code or 0)

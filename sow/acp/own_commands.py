@@ -15,6 +15,10 @@ ESCAPED = frozenset('"\\$`')
 """What a backslash may stand before inside double quotes: every shell takes both for that one."""
 
 
+LONGEST = 128 << 10
+"""No command may be longer, in characters: Linux gives a program no longer word."""
+
+
 def is_own_command(line: str, allowed: "Sequence[str]", denied: "Sequence[str]" = ()) -> bool:
     """Whether `line` runs one of the commands `allowed`, each given by its words: `task show`.
 
@@ -32,6 +36,8 @@ def is_own_command(line: str, allowed: "Sequence[str]", denied: "Sequence[str]" 
 
 def words_of(line: str) -> list[str] | None:
     """Return the words of a line that is one plain command; None where it may be more."""
+    if len(line) > LONGEST:
+        return None
     words: list[str] = []
     word: str | None = None
     place, line = 0, line.strip(" \t\n")

@@ -30,8 +30,18 @@ EDITS = ("edit", "delete")
 READS = ("read", "search")
 ALLOW, REJECT = "allow_once", "reject_once"
 HEADER = re.compile(r"\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)")
-GIT = ".git"
-"""No edit reaches into a folder of git: its hooks and settings are programs."""
+PROTECTED = frozenset(
+    (
+        ".git",
+        *(".claude", ".cline", ".codex", ".copilot", ".gemini", ".opencode", ".pi", ".qwen"),
+        *(".mcp.json", "opencode.json", "opencode.jsonc"),
+    )
+)
+"""No edit reaches into these: git's hooks and settings are programs, and what an agent has in its
+own settings says what it does without asking in its next run. In small letters, for a file system
+that makes no difference."""
+MOST_PATHS = 1_000
+"""A question that names more files is of no known form: each is looked up."""
 
 
 class Rights(NamedTuple):
@@ -87,10 +97,14 @@ def judge(call: dict[str, Any], preset: "Preset", rights: Rights) -> tuple[str, 
     if call.get("kind") == "execute":
         return shown, "the form of its command is not known"
     edits, reads = _edited(call, preset), call.get("kind") in READS
+    if len(edits) > MOST_PATHS:
+        return shown, "it names too many files"
     if edits:
         outside = [path for path in edits if not _may_edit(path, rights)]
         return ", ".join(edits), f"{outside[0]} is not its to edit" if outside else ""
     paths = list(_named(call, preset)) if reads else []
+    if len(paths) > MOST_PATHS:
+        return shown, "it names too many files"
     if paths:
         outside = [path for path in paths if not _may_read(path, rights)]
         return ", ".join(paths), f"{outside[0]} is not its to read" if outside else ""
@@ -148,17 +162,26 @@ def _patched(patch: Any) -> list[str]:
 
 def _may_edit(path: str, rights: Rights) -> bool:
     place = _real(path, rights)
-    inside = _is_in(place, rights.folder) and f"{os.sep}{GIT}{os.sep}" not in place + os.sep
-    return inside and not any(_is_in(place, folder) for folder in rights.unwritable)
+    if place is None or not _is_in(place, rights.folder):
+        return False
+    parts = place.removeprefix(os.path.realpath(rights.folder)).lower().split("/")
+    if not PROTECTED.isdisjoint(parts):
+        return False
+    return not any(_is_in(place, folder) for folder in rights.unwritable)
 
 
 def _may_read(path: str, rights: Rights) -> bool:
     place = _real(path, rights)
-    return any(_is_in(place, folder) for folder in (rights.folder, *rights.readable))
+    readable = (rights.folder, *rights.readable)
+    return place is not None and any(_is_in(place, folder) for folder in readable)
 
 
-def _real(path: str, rights: Rights) -> str:
-    return os.path.realpath(os.path.join(rights.folder, path))  # noqa: PTH118 - as text, and light
+def _real(path: str, rights: Rights) -> str | None:
+    """Return the place that a path leads to; None for one that no file can have."""
+    try:
+        return os.path.realpath(os.path.join(rights.folder, path))  # noqa: PTH118 - as text, and light
+    except ValueError:  # it has a NUL, or half of a surrogate pair
+        return None
 
 
 def _is_in(place: str, folder: str) -> bool:

@@ -1,8 +1,8 @@
 """What is known of the agents that were measured: how each asks, and how its fence holds.
 
 Owns the facts, as plain data. The words are those of `settings.preset`. All were measured over the
-protocol's version 1 with the builds that `tests/real/acp_agents.py` pins, those of claude and codex
-with claude-agent-acp 0.101.0 and codex-acp 2.6.0.
+protocol's version 1 with the builds that `tests/real/acp_agents.py` pins. Claude and codex speak it
+by adapters, claude-agent-acp and codex-acp.
 """
 
 from typing import NamedTuple
@@ -35,10 +35,17 @@ class Preset(NamedTuple):
     """Whether its edits are asked for as the text of a patch alone."""
     reads_at: bool = False
     """Whether a word of a prompt that begins with `@` has it add the file of that name."""
+    tells_mode_in_words: bool = False
+    """Whether it tells its mode as words of the agent alone."""
     is_gemini: bool = False
     """Whether it loses sessions that are loaded, unless that is seen to (`gemini_sessions`)."""
     variables: "Mapping[str, str]" = NOTHING
     """What its environment has to hold."""
+    fails_with: str = ""
+    """How its last words begin where the service has failed it, as a pattern: it then ends its turn
+    as if all were well."""
+    takes_folders: bool = False
+    """Whether its sandbox is told where else its commands may write."""
 
 
 OPENCODE_RULES = (
@@ -64,13 +71,18 @@ PRESETS: "Mapping[str, Preset]" = {
         # environment.
         variables={"CLINE_SESSION_BACKEND_MODE": "local"},
     ),
-    "pi": Preset(fence="none", why="it never asks, so its agents may do whatever you may"),
+    "pi": Preset(
+        fence="none",
+        why="it never asks, so its agents may do whatever you may",
+        fails_with=r"Retry finished, resuming\.",
+    ),
     "gemini": Preset(
         fence="asking",
         why="for commands and edits; it reads without asking",
         mode="default",
         commands_in="title",
         allows="proceed_once",
+        tells_mode_in_words=True,
         is_gemini=True,
         # It refuses a folder that nobody has trusted, and starts itself once more without the
         # second.
@@ -95,6 +107,7 @@ PRESETS: "Mapping[str, Preset]" = {
         mode="https://agentclientprotocol.com/protocol/session-modes#agent",
         options={"allow_all": "off"},
         allows="allow_once",
+        fails_with=r"Error: ",
     ),
     "claude": Preset(
         fence="asking",
@@ -106,5 +119,8 @@ PRESETS: "Mapping[str, Preset]" = {
         fence="sandbox",
         why="it runs any command in its own sandbox, and asks only for what leaves that",
         mode="workspace-write",
+        # A login shell would lose the PATH on which `sow` is.
+        variables={"CODEX_CONFIG": '{"allow_login_shell": false, "analytics": {"enabled": false}}'},
+        takes_folders=True,
     ),
 }

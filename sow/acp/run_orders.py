@@ -24,6 +24,8 @@ class Orders(NamedTuple):
     """The session to go on in; None for a new one."""
     preset: Preset
     rights: Rights
+    writable: tuple[str, ...]
+    """Where its commands may write besides, for an agent whose sandbox is told (`Preset`)."""
     record: Path
     secrets: tuple[str, ...] = ()
     """The variables whose values do not get into the record."""
@@ -54,6 +56,7 @@ def _orders(found: dict[str, Any], path: Path) -> Orders:
         session=found["session"],
         preset=preset,
         rights=rights,
+        writable=tuple(found["writable"]) if preset.takes_folders else (),
         record=path.with_name(RECORD),
         secrets=tuple(found.get("secrets", ())),
     )

@@ -6,13 +6,15 @@ reason to end the agent.
 """
 
 import json
-import sys
+import os
 import time
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any
 
 MOST_CHARACTERS = 2_000
 """Words are told when they are as long as this."""
+LONGEST_TEXT = 100_000
+"""No line has more of them, in characters: a longer line would be noise to its reader."""
 LONGEST_SECONDS = 1.0
 """Or when their first is as old as this."""
 SIGN_SECONDS = 5.0
@@ -22,10 +24,10 @@ SIGN_SECONDS = 5.0
 class Teller:
     """Tells the events of one run."""
 
-    def __init__(self, output: TextIO | None = None) -> None:
+    def __init__(self, output: int = 1) -> None:
         self.has_told_work = False
         """Whether any word of the agent was told, or any call of a tool."""
-        self._output = sys.stdout if output is None else output
+        self._output = output
         self._text, self._message, self._since = "", "", 0.0
         self._thought_at = 0.0
 
@@ -34,8 +36,9 @@ class Teller:
         self.tell_text()
         self.has_told_work |= kind in ("text", "tool_use")
         with suppress(OSError):
-            self._output.write(json.dumps({"type": kind, **fields}) + "\n")
-            self._output.flush()
+            line = _line({"type": kind, **fields})
+            while line:
+                line = line[os.write(self._output, line) :]
 
     def say(self, text: str, message: str = "") -> None:
         """Take in words of the agent; another `message` is told apart."""
@@ -59,5 +62,17 @@ class Teller:
         if not text or (due_only and time.monotonic() - self._since < LONGEST_SECONDS):
             return
         self._text = ""
-        if text.strip():
-            self.tell("text", text=text)
+        for begin in range(0, len(text) if text.strip() else 0, LONGEST_TEXT):
+            self.tell("text", text=text[begin : begin + LONGEST_TEXT])
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    """Return an event as a line that every reader of JSON takes, whatever the agent has sent.
+
+    It has no half of a surrogate pair, no infinite number, and nothing that is nested too deeply.
+    """
+    try:
+        text = json.dumps(event, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError):
+        text = json.dumps({"type": event["type"]})
+    return text.encode("utf-8", "replace") + b"\n"

@@ -23,7 +23,13 @@ END_TURN, CANCELLED = "end_turn", "cancelled"
 MODE_WORDS = "[MODE_UPDATE] "
 """How gemini tells its mode: as words of the agent."""
 MOST_TEXT = 2_000
-"""How much is kept of what a tool answers, in characters."""
+"""How much is kept of what a tool answers or was called for, in characters."""
+MOST_SHOWN = 100
+LONGEST_ID = 200
+"""A longer id of a session, a call or a request is none, in characters."""
+MOST_CODE = 1 << 31
+MOST_OPTIONS = 1_000
+"""How many options of a session are known; all beyond are not, and so do not hold."""
 
 
 def initialize() -> Json:
@@ -38,14 +44,15 @@ def initialize() -> Json:
     }
 
 
-def begin(folder: str) -> Json:
-    """Return what asks for a session in a folder."""
-    return {"cwd": folder, "mcpServers": []}
+def begin(folder: str, writable: "Sequence[str]" = ()) -> Json:
+    """Return what asks for a session in a folder, and says where else its agent may write."""
+    more = {"additionalDirectories": list(writable)} if writable else {}
+    return {"cwd": folder, "mcpServers": [], **more}
 
 
-def go_on(session: str, folder: str) -> Json:
+def go_on(session: str, folder: str, writable: "Sequence[str]" = ()) -> Json:
     """Return what asks for a session that was begun before."""
-    return {"sessionId": session, "cwd": folder, "mcpServers": []}
+    return {"sessionId": session, **begin(folder, writable)}
 
 
 def prompt(session: str, text: str) -> Json:
@@ -58,6 +65,50 @@ def chosen(option: str | None) -> Json:
     if option is None:
         return {"outcome": {"outcome": "cancelled"}}
     return {"outcome": {"outcome": "selected", "optionId": option}}
+
+
+def is_answer(message: Json, number: int) -> bool:
+    """Whether a message answers the request of that number, and not one that looks like it."""
+    return "method" not in message and is_same(message.get("id"), number)
+
+
+def can_be_answered(message: Json) -> bool:
+    """Whether a message is a request: it has an id of a kind that the protocol knows."""
+    number = message.get("id")
+    if isinstance(number, str):
+        return len(number) <= LONGEST_ID
+    return isinstance(number, int | float) and not isinstance(number, bool)
+
+
+def is_same(found: Any, wanted: Any) -> bool:
+    """Whether a value of the wire is the one wanted: to Python, True is 1 as well."""
+    return type(found) is type(wanted) and bool(found == wanted)
+
+
+def shown(found: Any) -> str:
+    """Return a value of the wire for people: short, and nothing that is nested."""
+    is_plain = found is None or isinstance(found, str | int | float)
+    return repr(found)[:MOST_SHOWN] if is_plain else f"of type {type(found).__name__}"
+
+
+def session_of(answer: Json) -> str | None:
+    """Return the id of a session that was begun; None where it could not be put on record."""
+    found = answer.get("sessionId")
+    is_fit = (
+        isinstance(found, str)
+        and 0 < len(found) <= LONGEST_ID
+        and found.isprintable()
+        and not found.startswith("-")
+    )
+    return found if is_fit else None
+
+
+def code_of(error: Json) -> int | None:
+    """Return the code of an error; None where it is no number."""
+    found = error.get("code")
+    if not isinstance(found, int) or isinstance(found, bool):
+        return None
+    return found if abs(found) < MOST_CODE else None
 
 
 class Abilities(NamedTuple):
@@ -96,13 +147,13 @@ class Settings:
         found = self.options.get(self.mode_option) if self.mode_option else self._mode
         return found if isinstance(found, str) else ""
 
-    def note(self, update: Json) -> None:
-        """Take in an answer or an update."""
+    def note(self, update: Json, *, in_words: bool = False) -> None:
+        """Take in an answer or an update; `in_words`: it is words that tell the mode."""
         modes = _dict(update.get("modes"))
         for mode in (
             modes.get("currentModeId"),
             update.get("currentModeId"),
-            _mode_in_words(update),
+            _mode_in_words(update) if in_words else None,
         ):
             if isinstance(mode, str):
                 self._mode = mode
@@ -110,7 +161,7 @@ class Settings:
                     self.options[self.mode_option] = mode
         for option in _dicts(update.get("configOptions")):
             name = option.get("id")
-            if isinstance(name, str):
+            if isinstance(name, str) and (name in self.options or len(self.options) < MOST_OPTIONS):
                 self.options[name] = option.get("currentValue")
                 if "mode" in (name, option.get("category")):
                     self.mode_option = name
@@ -125,6 +176,11 @@ def set_option(session: str, option: str, value: str | bool) -> Json:
     """Return what asks for a value of an option."""
     kind = {"type": "boolean"} if isinstance(value, bool) else {}
     return {"sessionId": session, "configId": option, "value": value, **kind}
+
+
+def is_mode_in_words(update: Json) -> bool:
+    """Whether an update tells the mode as words of the agent."""
+    return _mode_in_words(update) is not None
 
 
 def _mode_in_words(update: Json) -> str | None:
@@ -149,20 +205,21 @@ def tool_of(update: Json) -> Tool | None:
     """Return what an update, or a request for permission, tells of a tool's call."""
     call = _dict(update.get("toolCall")) or update
     number = call.get("toolCallId")
-    if not isinstance(number, str):
+    if not isinstance(number, str) or len(number) > LONGEST_ID:
         return None
     found = _dict(call.get("rawInput"))
     commands = found.get("commands")
     lines = [found.get("command"), *(commands if isinstance(commands, list) else ())]
     target = next((line for line in lines if isinstance(line, str) and line), "")
     answer = "\n".join(_answers(call))[:MOST_TEXT]
-    words = target or _text(call.get("title"))
-    return Tool(number, _text(call.get("status")), _text(call.get("kind")), words, answer)
+    words = (target or _text(call.get("title")))[:MOST_TEXT]
+    name = _text(call.get("kind"))[:MOST_SHOWN]
+    return Tool(number, _text(call.get("status")), name, words, answer)
 
 
 def text_of(update: Json) -> str:
     """Return what the agent says in an update; empty for none, and for its thoughts."""
-    if update.get("sessionUpdate") != "agent_message_chunk" or _mode_in_words(update) is not None:
+    if update.get("sessionUpdate") != "agent_message_chunk":
         return ""
     return _text(_dict(update.get("content")).get("text"))
 
@@ -182,6 +239,15 @@ def usage_of(update: Json) -> Json:
     if update.get("sessionUpdate") == "usage_update":
         found |= {key: update.get(key) for key in ("used", "size", "cost")}
     return {key: value for key, value in found.items() if value}
+
+
+def has_failed(update: Json) -> bool | None:
+    """Return whether the agent's turn has failed, where an update tells it beside the protocol.
+
+    The answer to the prompt may say nothing of it (codex, beyond a limit).
+    """
+    status = _dict(_dict(_dict(update.get("_meta")).get("codex")).get("threadStatus")).get("type")
+    return status == "systemError" if isinstance(status, str) else None
 
 
 def error_words(error: Json) -> str:
@@ -204,7 +270,10 @@ def _answers(call: Json) -> "Iterator[str]":
     texts = [_dict(each.get("content")).get("text") for each in _dicts(call.get("content"))]
     own = [_dict(raw).get(key) for key in ("output", "text", "content", "result")]
     own += [each.get("result") for each in _dicts(raw)]  # cline's
-    own += [_dict(_dict(call.get("_meta")).get("terminal_output")).get("data")]  # pi's, in pieces
+    meta = _dict(call.get("_meta"))  # pi's and codex's, in pieces
+    own += [
+        _dict(meta.get(key)).get("data") for key in ("terminal_output", "terminal_output_delta")
+    ]
     first: Sequence[str] = [text for text in texts if isinstance(text, str)]
     yield from first or [text for text in own if isinstance(text, str)]
 

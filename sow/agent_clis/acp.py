@@ -31,7 +31,8 @@ CLI = AgentCli(
         (r"\b429\b|rate[ _]?limit|usage limit|quota", Cause.RATE_LIMITED),
         (r"model \S+ .*(not found|does not exist|not supported)", Cause.BAD_MODEL),
         (
-            r"the agent's error|has not answered|without a word and without a tool|turn ended with",
+            r"the agent's error|the agent's turn failed|has not answered|does not read"
+            r"|without a word and without a tool|turn ended with",
             Cause.API_ERROR,
         ),
     ),
@@ -42,7 +43,7 @@ CLI = AgentCli(
     tried=Tried(
         versions=(
             *("cline 3.0.65", "pi-acp 0.0.34", "opencode 1.18.33", "gemini 0.61.0"),
-            *("qwen 0.24.4", "copilot 1.0.102"),
+            *("qwen 0.24.4", "copilot 1.0.102", "claude-agent-acp 0.101.0", "codex-acp 2.6.0"),
         ),
         spawn=Evidence.REAL,
         resume=Evidence.REAL,

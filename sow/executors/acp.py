@@ -7,7 +7,7 @@ the output as it stands: what it counts differs between agents, so none of it is
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -25,7 +25,8 @@ ORDERS_FILE = "acp.json"
 CLIENT = ("-E", "-P", "-m", "sow.acp")
 """It ignores the variables of Python, so that the agent below it has the user's own."""
 ANSWER_LIMIT = 2_000
-AUTH_STATUS = 401
+MERGED = "CODEX_CONFIG"
+"""A variable with settings, of which the user may have some there: a service of their own."""
 
 
 class AcpExecutor(JsonExecutor, frozen=True):
@@ -58,11 +59,12 @@ class AcpExecutor(JsonExecutor, frozen=True):
             argv=(sys.executable, *CLIENT, str(orders)),
             stdin=request.prompt,
             cwd=request.cwd,
-            env=known.variables,
+            env=_variables(known.variables, request.environ),
             files={ORDERS_FILE: self._orders(request, session)},
         )
 
     def _orders(self, request: LaunchRequest, session: Session | None) -> str:
+        own = () if request.checkout is None else (request.cwd / ".git",)  # of its clone alone
         return json.dumps(
             {
                 "command": [*self.config.command, *self.config.custom_args],
@@ -73,11 +75,26 @@ class AcpExecutor(JsonExecutor, frozen=True):
                 "denied": request.denied,
                 "readable": [str(folder) for folder in request.readable],
                 "unwritable": [str(folder) for folder in request.unwritable],
+                "writable": [str(folder) for folder in (*request.writable, *own)],
                 "allows_all": self.config.yolo_mode,
                 "secrets": self.config.secret_names,
             },
             indent=1,
         )
+
+
+def _variables(ours: Mapping[str, str], environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what the agent's environment has to hold, with the user's own settings in it."""
+    own = environ.get(MERGED)
+    if MERGED not in ours or not own:
+        return ours
+    try:
+        settings = json.loads(own)
+    except ValueError:
+        return ours
+    if not isinstance(settings, dict):
+        return ours
+    return {**ours, MERGED: json.dumps({**settings, **json.loads(ours[MERGED])})}
 
 
 class SessionLine(msgspec.Struct, frozen=True, tag_field="type", tag="session"):
@@ -118,7 +135,6 @@ class ResultLine(msgspec.Struct, frozen=True, tag_field="type", tag="result"):
     session_id: str | None = None
     is_error: Any = None
     message: Any = None
-    cause: Any = None
     code: Any = None
     """Of the protocol's error; gemini's is the HTTP status."""
 
@@ -154,7 +170,7 @@ def _events(line: Line) -> Iterator[Event]:
                 text=_words(line.message),
                 session_id=clean_session_id(line.session_id),
                 is_error=line.is_error is True,
-                status=AUTH_STATUS if line.cause == "auth" else _status(line.code),
+                status=_status(line.code),
             )
 
 

@@ -46,6 +46,11 @@ class Ended:
         return [message for message in self.got if "method" not in message]
 
 
+def whole_lines(file: Path) -> list[str]:
+    """Return the lines of a file; the last one may have been cut off."""
+    return file.read_text("utf-8").rpartition("\n")[0].splitlines()
+
+
 @dataclass(frozen=True)
 class Client:
     """A place where the client can be run."""
@@ -72,6 +77,7 @@ class Client:
             "denied": (),
             "readable": (),
             "unwritable": (),
+            "writable": (),
             "allows_all": False,
             **orders,
         }
@@ -94,9 +100,7 @@ class Client:
             process.returncode,
             [json.loads(line) for line in output.splitlines()],
             errors.decode(),
-            [json.loads(line) for line in got.read_text("utf-8").splitlines()]
-            if got.exists()
-            else [],
+            [json.loads(line) for line in whole_lines(got)] if got.exists() else [],
         )
 
     def run(self, script: dict[str, Any], **orders: Any) -> Ended:

@@ -310,3 +310,33 @@ def test_it_imports_nothing_that_is_heavy(client: Client) -> None:
     third = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"sow"}
     assert not third & {"msgspec", "click", "yaml", "psutil", "huey", "platformdirs"}
     assert not loaded & {"asyncio", "inspect", "dataclasses", "logging", "email"}
+
+
+def test_the_words_by_which_an_agent_tells_a_failure_end_no_turn_well(client: Client) -> None:
+    """As copilot and pi do, whose turns end as if all were well."""
+    copilot = {
+        "mode": "https://agentclientprotocol.com/protocol/session-modes#agent",
+        "options": {"allow_all": "off"},
+    }
+    failed = "Error: Authentication failed (HTTP 401)."
+    for preset, script, words in (
+        ("copilot", copilot, failed),
+        ("pi", {}, "Retry finished, resuming."),
+    ):
+        ended = client.run({**script, "turn": [{"say": "Begun. "}, {"say": words}]}, preset=preset)
+        assert ended.code == 1, preset
+        assert ended.of_kind("result")[0]["message"] == f"the agent's turn failed: {words}"
+        calls = [{"say": words}, tool("completed"), {"say": "Done."}]
+        assert client.run({**script, "turn": calls}, preset=preset).code == 0, preset
+    assert client.run({"turn": [{"say": failed}]}).code == 0  # of an agent that is not known
+
+
+def test_a_sandbox_is_told_where_else_its_commands_may_write(client: Client) -> None:
+    script = {"mode": "workspace-write", "turn": WORKS}
+    for preset, session in (("codex", None), ("codex", "session-1"), ("claude", None)):
+        mode = "default" if preset == "claude" else "workspace-write"
+        ended = client.run(
+            {**script, "mode": mode}, preset=preset, session=session, writable=["/w"]
+        )
+        [params] = ended.sent("session/load" if session else "session/new")[-1:]
+        assert params.get("additionalDirectories") == (["/w"] if preset == "codex" else None)

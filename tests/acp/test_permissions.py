@@ -137,6 +137,7 @@ def test_an_edit_elsewhere_is_refused(rights: Rights, tmp_path: Path) -> None:
     for path in (
         *("/etc/passwd", "../x", f"{tmp_path}/x", "link/x", f"{folder}/reference/x"),
         *(".git/hooks/pre-commit", f"{folder}/sub/.git/config", f"{folder}x/y", "a/../../x"),
+        *(".claude/settings.json", "sub/.Qwen/x", f"{folder}/opencode.json", "a\0b", "\ud800"),
     ):
         for name, call in edits(path):
             decision = ask(call, name, rights)
@@ -166,6 +167,22 @@ def test_a_patch_is_an_edit_for_the_agent_alone_that_sends_patches(rights: Right
     call = {"kind": "other", "rawInput": {"input": patch}}
     assert ask(call, "cline", rights).is_allowed
     assert not ask(call, "claude", rights).is_allowed
+
+
+def test_a_folder_below_an_agents_settings_is_like_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/worktrees/one"
+    folder.mkdir(parents=True)
+    call = {"kind": "edit", "rawInput": {"file_path": "new.txt"}}
+    assert ask(call, "claude", Rights(folder=str(folder))).is_allowed
+
+
+def test_what_is_too_much_to_look_at_is_refused(rights: Rights) -> None:
+    many = [{"path": f"file-{number}"} for number in range(1001)]
+    long = {"rawInput": {"command": "sow task show " + "x" * 200_000}, "kind": "execute"}
+    for call in ({"kind": "edit", "locations": many}, {"kind": "read", "locations": many}, long):
+        assert not ask(call, "claude", rights).is_allowed
+    for kind in ("edit", "read"):
+        assert ask({"kind": kind, "locations": many[:1000]}, "claude", rights).is_allowed
 
 
 def test_reading_is_allowed_where_the_agent_may_read(rights: Rights, tmp_path: Path) -> None:

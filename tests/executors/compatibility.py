@@ -147,8 +147,8 @@ ACP_TRIED = {
     "gemini": "real CLI run (0.61.0)",
     "qwen": "real CLI run (0.24.4)",
     "copilot": "real CLI run (1.0.102)",
-    "claude": "by the wire alone (claude-agent-acp 0.101.0)",
-    "codex": "by the wire alone (codex-acp 2.6.0)",
+    "claude": "real CLI run (claude-agent-acp 0.101.0)",
+    "codex": "real CLI run (codex-acp 2.6.0 with codex 0.166.0)",
 }
 
 SHARED_INTRODUCTION = """## Several runs at once

@@ -1,10 +1,11 @@
 """The events of sow's client of ACP, as its executor reads them."""
 
 import json
+from pathlib import Path
 
 from sow.acp.presets import PRESETS
 from sow.agent_clis.acp import CLI
-from sow.executors.base import Event, EventKind, Observation
+from sow.executors.base import Event, EventKind, LaunchRequest, Observation
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType, Preset
@@ -40,7 +41,11 @@ LINES = (
     ),
     (
         line("result", is_error=True, cause="auth", code=-32000, message="Log in"),
-        Event(EventKind.RESULT, text="Log in", is_error=True, status=401),
+        Event(EventKind.RESULT, text="Log in", is_error=True),
+    ),
+    (
+        line("result", is_error=True, cause="", code=429, message="Wait"),
+        Event(EventKind.RESULT, text="Wait", is_error=True, status=429),
     ),
 )
 
@@ -68,3 +73,26 @@ def test_a_session_is_not_kept_before_something_was_told_in_it() -> None:
 
 def test_the_words_of_a_preset_are_those_of_the_table() -> None:
     assert set(Preset) == set(PRESETS) == set(CLI.fences)
+
+
+def test_the_settings_that_a_user_has_in_a_variable_are_kept() -> None:
+    config = ExecutorConfig(
+        name="x", type=ExecutorType.ACP, command=("codex-acp",), preset=Preset.CODEX
+    )
+    for own, kept in (
+        ('{"model_provider": "mine", "allow_login_shell": true}', {"model_provider": "mine"}),
+        ("no JSON", {}),
+        ("[]", {}),
+    ):
+        request = LaunchRequest(
+            session=None,
+            prompt="",
+            prompt_file=Path("/run/prompt.md"),
+            task_dir=Path("/t"),
+            cwd=Path("/w"),
+            as_root=False,
+            environ={"CODEX_CONFIG": own},
+        )
+        launch = make_executor(config).spawn(request)
+        ours = {"allow_login_shell": False, "analytics": {"enabled": False}}
+        assert json.loads(launch.env["CODEX_CONFIG"]) == {**kept, **ours}

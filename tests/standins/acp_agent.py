@@ -11,7 +11,8 @@ optional:
     mode_told                   how a mode is told once it was set: `option`, `update`, `words`,
                                 or `never`
     options                     options of a session: values by id
-    known                       the sessions that it can load; a new one is `session-1`
+    known                       the sessions that it can load
+    session                     the id of a new one (`session-1`)
     replay, late_replay         updates before, and after, the answer to a load
     new_error, load_error, prompt_error     an error in the place of an answer
     turn                        what happens when it is prompted, a list of steps
@@ -24,12 +25,14 @@ optional:
                                 stand-ins, and noted where theirs are (`record`)
     store                       a folder that keeps its sessions: each has an id of its own
     stays                       it goes on when its input is closed
+    last_words                  what it writes then, times a million
+    stops_reading               it reads nothing more once it has begun a session
     deaf                        it does not heed a cancel
 
 A step is `{"update": {…}}`, `{"ask": {"toolCall": …, "options": […]}}`, `{"say": text}`,
 `{"run": command}` (by a shell), `{"touch": path}`, `{"request": method}`, `{"write": text}` (on
-its output, as it is), `{"exit": code}` or `{"hang": true}` (until a cancel, or the end of its
-input). Knows nothing of sow but the names of its variables.
+its output, as it is, `times` over), `{"exit": code}` or `{"hang": true}` (until a cancel, or the
+end of its input). Knows nothing of sow but the names of its variables.
 """
 
 import json
@@ -71,7 +74,7 @@ class Agent:
             self.script |= runs[min(self.number, len(runs)) - 1]
         self.store = self.script.get("store")
         self.got = open(f"{path}.got", "a", encoding="utf-8")  # noqa: SIM115 - as long as we live
-        self.session = "session-1"
+        self.session = self.script.get("session", "session-1")
         self.mode = self.script.get("mode", "ask")
         self.options = dict(self.script.get("options", {}))
         self.asked = self.prompted = 0
@@ -109,6 +112,8 @@ class Agent:
             }.get(message.get("method"))
             if handler is not None:
                 handler(message["id"], message["params"])
+        sys.stdout.write(self.script.get("last_words", "") * 1_000_000)
+        sys.stdout.flush()
         while self.script.get("stays"):
             time.sleep(60)
 
@@ -137,6 +142,8 @@ class Agent:
             open(os.path.join(self.store, self.session), "w", encoding="utf-8").close()
         self.note("spawn")
         self.send(id=number, result={"sessionId": self.session, **self.settings()})
+        while self.script.get("stops_reading"):
+            time.sleep(60)
 
     def load(self, number, params):
         self.session = params["sessionId"]
@@ -201,7 +208,9 @@ class Agent:
         if "say" in step:
             self.say(step["say"])
         if "write" in step:
-            sys.stdout.write(step["write"] + "\n")
+            for _ in range(step.get("times", 1)):
+                sys.stdout.write(step["write"] + "\n")
+            sys.stdout.flush()
         if "touch" in step:
             open(step["touch"], "w", encoding="utf-8").close()
         if "run" in step:
