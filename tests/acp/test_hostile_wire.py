@@ -82,8 +82,8 @@ def test_an_agent_that_asks_and_never_reads_is_given_up(client: Client) -> None:
 def test_whatever_it_says_is_told_in_lines_that_can_be_read(client: Client) -> None:
     long = "ä" * 1_000_000
     odd = {"update": {"sessionUpdate": "usage_update", "used": float("inf")}}
-    said = {"say": "\ud800 half, \0 and \u2028"}
-    ended = client.run({"turn": [said, odd, {"say": long}], "late": [odd["update"]]})
+    odd_text = {"say": "\ud800 half, \0 and \u2028"}
+    ended = client.run({"turn": [odd_text, odd, {"say": long}], "late": [odd["update"]]})
     assert ended.code == 0, ended.errors
     texts = [event["text"] for event in ended.of_kind("text")]
     assert texts[0] == "? half, \0 and \u2028"

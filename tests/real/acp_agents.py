@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from natives import KEY, MODEL, NATIVES, NODE, Native
+from sandbox import SETTINGS as CLAUDE_SETTINGS
 
 
-def _acp(native: Native, *command: str) -> Native:
+def _acp(native: Native, *command: str, preset: str = "") -> Native:
     """Return a CLI as an agent over ACP; its flags go where its command line has them."""
+    preset = preset or native.name
     return replace(
         native,
-        executor=f"{native.name}-acp",
+        executor=f"{preset}-acp",
         type="acp",
         model="",
-        settings={"command": list(command), "preset": native.name},
+        settings={"command": list(command), "preset": preset},
     )
 
 
@@ -48,6 +50,19 @@ def _opencode_files(address: str) -> Mapping[str, str]:
     return {name: json.dumps({**json.loads(text), "model": f"told/{MODEL}"})}
 
 
+def _claude_variables(address: str) -> Mapping[str, str]:
+    own = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address, "ANTHROPIC_MODEL": MODEL}
+    return {**CLAUDE_SETTINGS, **own}
+
+
+def _codex_files(address: str) -> Mapping[str, str]:
+    """Return its settings with a model, for which it has no flag here."""
+    [(name, text)] = NATIVES["codex"].files(address).items()
+    return {name: f"model = {json.dumps(MODEL)}\n{text}"}
+
+
+CODEX_BELOW = "0.166.0"
+"""The Codex that the adapter brings: it asks for any 0.166."""
 CLINE = Native(
     "cline",
     "cline",
@@ -64,9 +79,25 @@ PI = Native(
     with_packages=("@earendil-works/pi-coding-agent@1.6.0", NODE),
 )
 OPENCODE = replace(NATIVES["opencode"], files=_opencode_files)
+CLAUDE = Native(
+    "claude-agent-acp",
+    "@agentclientprotocol/claude-agent-acp",
+    "0.101.0",
+    _claude_variables,
+    lambda _: {},
+    with_packages=(NODE,),
+)
+CODEX = Native(
+    "codex-acp",
+    "@agentclientprotocol/codex-acp",
+    "2.6.0",
+    lambda _: {"TOLD_KEY": KEY},
+    _codex_files,
+    with_packages=(f"@openai/codex@{CODEX_BELOW}",),
+)
 
 AGENTS = {
-    agent.name: agent
+    agent.settings["preset"]: agent
     for agent in (
         _acp(CLINE, "cline", "--acp"),
         _acp(PI, "pi-acp"),
@@ -74,5 +105,7 @@ AGENTS = {
         _acp(NATIVES["gemini"], "gemini", "--acp", "-m", NATIVES["gemini"].model),
         _acp(NATIVES["qwen"], "qwen", "--acp", "-m", MODEL),
         _acp(NATIVES["copilot"], "copilot", "--acp", "--model", MODEL),
+        _acp(CLAUDE, "claude-agent-acp", preset="claude"),
+        _acp(CODEX, "codex-acp", preset="codex"),
     )
 }

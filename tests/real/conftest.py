@@ -1,4 +1,4 @@
-"""Fixtures of the tests that drive the real Claude Code."""
+"""Fixtures of the tests that drive real agent CLIs."""
 
 import secrets
 import sys
@@ -11,6 +11,8 @@ from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable, install
 from journey import Journey, begin_journey
 from namespace import Namespace, NamespaceUnavailable, open_namespace
+from native_trial import Trial
+from opened_trial import opened_trial
 from release.conftest import built, installed
 from sandbox import Sandbox, open_sandbox, wait_until
 from started_with import STARTED_WITH
@@ -27,6 +29,13 @@ def claude_folder() -> Path:
         return install(STARTED_WITH)
     except ClaudeUnavailable as missing:
         skip_or_fail(f"Claude Code is not available: {missing}")
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
+    """Return a trial of the CLI that is the test's case."""
+    with opened_trial(request.param, tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,83 +1,27 @@
-"""Real agents over ACP: what sow promises for each of them. Two have no executor of their own."""
+"""Real agents over ACP: what sow promises of these alone. Two have no executor of their own.
+
+What it promises of a CLI however it is driven is tried in `test_real_agents`.
+"""
 
 import json
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack
+import secrets
+import sys
 from pathlib import Path
 
 import pytest
 from acp_agents import AGENTS
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import TASK, Trial, open_trial
-from natives import install_native
-from sandbox import end_of, read_lines, wait_until
-from started_with import STARTED_WITH
+from native_trial import TASK, Trial
+from opened_trial import by_acp, reports
+from sandbox import wait_until
 
 from sow.acp.presets import PRESETS
 
 pytestmark = [pytest.mark.real]
 ASKING = tuple(name for name in AGENTS if PRESETS[name].fence == "asking")
+EIGHT = tuple(f"{number:03}" for number in range(10, 90, 10))
 
 
-def of_each(*names: str) -> pytest.MarkDecorator:
-    """Run a test with each of these agents, or with all; CI draws one."""
-    cases = [
-        pytest.param(name, marks=pytest.mark.one_of("agents by ACP", name))
-        for name in names or AGENTS
-    ]
-    return pytest.mark.parametrize("trial", cases, indirect=True)
-
-
-@pytest.fixture
-def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
-    """Return a trial of the agent that the test names."""
-    agent = AGENTS[request.param]
-    with ExitStack() as stack:
-        try:
-            program = install_native(agent, STARTED_WITH)
-            opened = open_trial(tmp_path, agent, program, STARTED_WITH)
-            found = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"{agent.name} cannot be run: {missing}")
-        yield found
-
-
-def reports(status: str, *, log: str = "") -> list[dict[str, str]]:
-    """Return the answers of a model that logs, and sets its task's status."""
-    logs = [{"run": f'sow agent log "{log}"'}] if log else []
-    return [*logs, {"run": f"sow task set status {status}"}]
-
-
-@of_each()
-def test_it_pauses_is_resumed_and_reports(trial: Trial) -> None:
-    trial.tell(*reports("paused", log="Which colour?"))
-    spawned = trial.spawn()
-    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
-    task = trial.task()
-    assert task["status"] == "paused"
-    session = task["session_id"]
-    trial.tell(*reports("needs_review", log="Made it blue"))
-    resumed = trial.resume("Blue.")
-    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-    task = trial.task()
-    assert (task["status"], task["session_id"]) == ("needs_review", session)
-    [first] = trial.attempts(1)
-    [second] = trial.attempts(2)
-    assert first["session_id"] == second["session_id"] == session
-    assert first["tool_uses"] == second["tool_uses"] == 2
-    texts = json.dumps(trial.asked()[-1]["body"])
-    assert "Which colour?" in texts  # the conversation goes on
-    assert "Blue." in texts
-    wire = read_lines(trial.repository / ".sow/run/jobs/2/1/acp.jsonl")
-    assert "session/prompt" in [line["to"].get("method") for line in wire if "to" in line]
-    wait_until(lambda: not trial.left(), "an empty place")
-
-
-@of_each(*ASKING)
+@by_acp("work", ASKING)
 def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> None:
     outside = trial.home / "outside.txt"
     inside = trial.repository / "inside.txt"
@@ -97,71 +41,44 @@ def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> Non
     assert len(denials) == 4
 
 
-@of_each()
-def test_a_cancel_leaves_nothing(trial: Trial) -> None:
-    mark = trial.repository / "begun"
-    trial.tell({"run": f"touch {mark.name}; sow task show > /dev/null; sleep 300"})
-    trial.configure(settings={"yolo_mode": True})
-    call = trial.start_sow("agent", "spawn", "implementer", TASK)
-    wait_until(mark.exists, "the agent's command")
-    cancelled = trial.sow("agent", "cancel", TASK)
-    assert cancelled.returncode == 0, cancelled.stderr
-    end_of(call)
-    assert trial.job()["state"] == "cancelled"
-    wait_until(lambda: not trial.left(), "an empty place")
-
-
-@of_each()
-@pytest.mark.parametrize("status", [401, 400])
-def test_a_failing_service_is_no_success(trial: Trial, status: int) -> None:
-    trial.tell(then={"status": status})
-    trial.configure(api_timeout="60s")
-    spawned = trial.spawn()
-    assert spawned.returncode == 1, spawned.stdout + spawned.stderr
-    attempt = trial.attempts()[-1]
-    if trial.native.name == "copilot":  # it says so as its agent's words, and ends its turn well
-        assert attempt["cause"] == "no_status"
-    elif trial.native.name == "pi":  # it ends its turn well, without a word
-        assert attempt["cause"] == "api_error"
-    else:
-        assert attempt["cause"] == ("auth" if status == 401 else "api_error"), attempt["reason"]
-    wait_until(lambda: not trial.left(), "an empty place")
-
-
-@of_each()
-def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None:
-    (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
-    trial.tell(*reports("paused"))
-    assert trial.spawn().returncode == 0
-    for words in ("/clear and more", "@NAME is a name, a@NAME too", "!ls", "-x is a flag"):
-        trial.tell(*reports("paused"))
-        resumed = trial.resume("--", words)
-        assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-        text = json.dumps(trial.asked()[-1]["body"])
-        masked = words.replace("@", "\\@", 1) if PRESETS[trial.native.name].reads_at else words
-        assert json.dumps(masked)[1:-1] in text
-        assert "what stands in the file" not in text
-
-
-@of_each()
-def test_it_goes_on_in_its_session_when_killed_in_the_middle(trial: Trial) -> None:
-    mark = trial.repository / "begun"
+@by_acp("work", ("codex",))
+def test_its_own_sandbox_keeps_its_commands_in_its_folder(trial: Trial) -> None:
+    outside = Path("/var/tmp") / f"sow-{secrets.token_hex(8)}"  # TMPDIR is writable
+    address = f"http://127.0.0.1:{(trial.records / 'port').read_text('utf-8')}/"
+    connects = f"import urllib.request; urllib.request.urlopen('{address}')"
     trial.tell(
-        {"run": "sow agent log begun"},
-        {"run": f"touch {mark.name}; sleep 300"},
-        then={"say": "That is all."},
+        {"run": f"touch {outside}"},
+        {"run": f'{sys.executable} -c "{connects}" && touch connected'},
+        {"run": "touch made"},
+        *reports("needs_review", log="Did"),
     )
-    trial.configure(settings={"yolo_mode": True}, retries=2)
-    call = trial.start_sow("agent", "spawn", "implementer", TASK)
-    wait_until(mark.exists, "the agent's command")
-    session = wait_until(lambda: trial.task()["session_id"], "the session on record")
-    # The agent may ask the model once more before it ends.
-    trial.tell(then={"run": "sow task set status needs_review"})
-    inside = trial.namespace.inhabitants()
-    for pid in (pid for pid, line in inside.items() if "-m sow.acp" in line):
-        os.kill(pid, signal.SIGKILL)
-    done = end_of(call)
-    assert done.returncode == 0, done.stdout + done.stderr
-    task = trial.task()
-    assert (task["status"], task["session_id"]) == ("needs_review", session)
+    try:
+        spawned = trial.spawn("--clone")
+        assert spawned.returncode == 0, spawned.stdout + spawned.stderr
+        assert not outside.exists()
+    finally:
+        outside.unlink(missing_ok=True)
+    clone = Path(trial.sow("clone", "path", TASK).stdout.strip())
+    names = {path.name for path in clone.iterdir()}
+    assert ("made" in names, "connected" in names) == (True, False)
+    assert "Did" in trial.sow("task", "log", TASK).stdout
+
+
+@by_acp("eight at once")
+def test_eight_at_once_in_one_checkout(trial: Trial) -> None:
+    for task in EIGHT[1:]:
+        added = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", task)
+        assert added.returncode == 0, added.stderr
+    config = trial.home / ".config/sow/config.yaml"
+    settings = json.loads(config.read_text("utf-8"))
+    config.write_text(json.dumps({**settings, "worker": {"concurrency": 8}}), encoding="utf-8")
+    trial.tell(of={f"tasks/{task}/": reports("needs_review", log=f"I am {task}") for task in EIGHT})
+    call = trial.start_sow("agent", "spawn", *EIGHT)
+    output, errors = call.communicate(timeout=400)
+    assert call.returncode == 0, output + errors
+    sessions = {trial.attempts(number)[-1]["session_id"] for number in range(1, 9)}
+    assert len(sessions) == len(EIGHT)
+    for task in EIGHT:
+        log = trial.sow("task", "log", task).stdout
+        assert [each for each in EIGHT if f"I am {each}" in log] == [task]
     wait_until(lambda: not trial.left(), "an empty place")
