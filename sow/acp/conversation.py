@@ -40,7 +40,7 @@ agent before it ends the tree; the third is for whoever starts this program with
 
 AT = re.compile(r"(^|\s)@")
 """What an agent takes for the name of a file; with a backslash before it, which stays, it does not
-(cline: of `@NAME` in quotes, brackets and behind a backslash, each is text)."""
+(cline and claude; to cline `@NAME` in quotes and brackets is text as well)."""
 MOST_CALLS = 10_000
 """How many calls of tools are known again; one that was forgotten is told twice."""
 MOST_REFUSALS = 10
@@ -66,6 +66,7 @@ class Failed(Exception):
         self.exit_code = exit_code
         self.cause = cause
         self.code = code
+        """Of the agent's own error, 0 for one without a code; None where it answered nothing."""
 
 
 class Cancelled(Exception):

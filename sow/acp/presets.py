@@ -114,6 +114,7 @@ PRESETS: "Mapping[str, Preset]" = {
         why="for commands that write and for edits; it reads without asking",
         mode="default",
         allows="allow-once",
+        reads_at=True,
     ),
     "codex": Preset(
         fence="sandbox",
