@@ -69,7 +69,8 @@ def chosen(option: str | None) -> Json:
 
 def is_answer(message: Json, number: int) -> bool:
     """Whether a message answers the request of that number, and not one that looks like it."""
-    return "method" not in message and is_same(message.get("id"), number)
+    found = message.get("id")
+    return "method" not in message and not isinstance(found, bool) and bool(found == number)
 
 
 def can_be_answered(message: Json) -> bool:
@@ -88,7 +89,8 @@ def is_same(found: Any, wanted: Any) -> bool:
 def shown(found: Any) -> str:
     """Return a value of the wire for people: short, and nothing that is nested."""
     is_plain = found is None or isinstance(found, str | int | float)
-    return repr(found)[:MOST_SHOWN] if is_plain else f"of type {type(found).__name__}"
+    nested = "a list" if isinstance(found, list) else "an object"
+    return repr(found)[:MOST_SHOWN] if is_plain else nested
 
 
 def session_of(answer: Json) -> str | None:

@@ -22,8 +22,9 @@ def message(**fields: Any) -> dict[str, str]:
     return {"write": json.dumps({"jsonrpc": "2.0", **fields})}
 
 
+ANSWER = {"result": {"stopReason": "cancelled"}}
 NOISE: tuple[dict[str, Any], ...] = (
-    {"write": "x" * 20_000_000},
+    message(id=3, **ANSWER, more="x" * 17_000_000),  # an answer to the prompt, but for its length
     {"write": "[" * 200_000},
     {"write": '{"id": ' * 200_000},
     {"write": "1" * 10_000},
@@ -41,12 +42,9 @@ def test_what_is_no_message_is_noise_and_the_turn_goes_on(client: Client) -> Non
     assert all(len(line.get("noise", "")) <= 4_000 for line in client.record())
 
 
-ANSWER = {"result": {"stopReason": "cancelled"}}
-
-
 def test_an_answer_to_what_was_not_asked_is_none(client: Client) -> None:
     # The prompt is the third request of a new session without a mode.
-    numbers = ("3", 3.0, None, [3], {"3": 3}, True, -3, 99, 1, 2, "x" * 1000)
+    numbers = ("3", 3.5, None, [3], {"3": 3}, True, -3, 99, 1, 2, "x" * 1000)
     wrong = [message(id=number, **ANSWER) for number in numbers]
     ended = client.run({"turn": [*wrong, message(**ANSWER), message(result=[]), *WORKS]})
     assert ended.code == 0, ended.events
