@@ -303,16 +303,14 @@ def test_no_secret_is_left_where_a_session_was(trial: Trial) -> None:
     assert [path for path in copies if secret.encode() in path.read_bytes()] == []
     for words in (
         ("review", "accept", TASK, "--summary", "As asked"),
-        ("worker", "stop"),
-        ("worker", "--drain"),
-        ("job", "prune", "--keep-for", "0s", "--keep-size", "0"),
+        ("job", "prune", "--keep-for", "0s"),
     ):
         done = trial.sow(*words)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert list(homes.rglob("*")) == [] or not any(homes.glob("*/task-*"))
     assert secret in login.read_text("utf-8"), "the user's own stays"
     for folder in (trial.repository, trial.home / ".local/state/sow", trial.home / ".cache/sow"):
-        for path in (each for each in folder.rglob("*") if each.is_file()):
+        files = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+        for path in files:
             data = path.read_bytes()
             assert secret.encode() not in data, path
             assert KEY.encode() not in data, path
