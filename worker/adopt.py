@@ -8,14 +8,12 @@ has ended like one that ends now.
 import random
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from sow.attempts.homes import home_variables
 from sow.attempts.launch import executor_variables, inherited_by
 from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
 from sow.errors import SowError, StateError
-from sow.executors.base import Executor
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
 from sow.jobs import jobs, leases, workers
@@ -27,7 +25,7 @@ from sow.state.tasks import read_task
 from worker.blame import NOT_COUNTED, excuse_by_others
 from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
-from worker.running import OutputReader, Running
+from worker.running import Running, output_reader
 from worker.watchdog import quiet_at_adoption
 
 
@@ -58,24 +56,6 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     )
     running.alive_at -= quiet_at_adoption(running, now=context.now())
     return running
-
-
-def output_reader(
-    context: WorkerContext,
-    job: Job,
-    path: Path,
-    executor: Executor | None,
-    session_id: str | None,
-) -> OutputReader:
-    """Return what reads the output of a job's attempt; `session_id` was asked for."""
-
-    def is_others(session_id: str) -> bool:
-        is_so = jobs.is_session_of_another(context.database, session_id, job)
-        if is_so:
-            tell(job, f"its CLI reported session {session_id} of another task; sow ignores it")
-        return is_so
-
-    return OutputReader(path, executor, session_id, is_others)
 
 
 def _age_seconds(attempt: Attempt, *, now: float) -> float:

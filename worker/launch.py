@@ -37,7 +37,7 @@ from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
-from worker.adopt import adopt, output_reader
+from worker.adopt import adopt
 from worker.context import WorkerContext, tell
 from worker.features import CannotGoOn, MustWait, smallest_share, worker_features
 from worker.fork_servers import ForkServers
@@ -52,7 +52,7 @@ from worker.postponing import (
     wait_for_share,
     wait_for_stray,
 )
-from worker.running import Running
+from worker.running import Running, output_reader
 from worker.supervisor.instructions import pack
 
 MOST_POSTPONEMENTS = 8
@@ -157,7 +157,7 @@ def _try_to_start(
             return Postponed(wait_for_project, "its project is not checked out")
         if history and history[-1].number > job.settled:
             return Started(adopt(context, lease))
-        put_session_back(context, job, lease)
+        _put_session_back(context, job, lease)
         if is_asked:
             return Cancelled()
         if job.task_id:
@@ -217,6 +217,15 @@ def _put_on_record(context: WorkerContext, job: Job, lease: Lease, result: Start
             cancel_unstarted(context, job, lease)
         case Started():
             pass  # its attempt is on record
+
+
+def _put_session_back(context: WorkerContext, job: Job, lease: Lease) -> None:
+    """Put a session back that a worker took from the task and did not hand over, if there is one.
+
+    Raises Fenced.
+    """
+    if job.fallback.leaving is not None:
+        put_session_back(context, job, lease)
 
 
 def _move_on(context: WorkerContext, job: Job, lease: Lease, move: Move) -> None:

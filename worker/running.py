@@ -30,7 +30,7 @@ from sow.executors.base import Ending, EventKind, Executor, Observation, Verdict
 from sow.executors.lines import WholeLines
 from sow.executors.metering import Meter
 from sow.files import NotAFile, open_regular, read_regular, read_tail
-from sow.jobs import leases, spending
+from sow.jobs import jobs, leases, spending
 from sow.jobs.database import Database
 from sow.paths import AttemptPaths
 from sow.schema.amounts import Amounts
@@ -40,6 +40,7 @@ from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.schema.usage import NOTHING, RunUsage
+from worker.context import WorkerContext, tell
 from worker.gathering import Gathering
 
 CHUNK_BYTES = 1 << 16
@@ -146,6 +147,24 @@ class OutputReader:
         """Return a session that was told of, or the one before where it is another task's."""
         is_others = session_id is not None and self._is_others(session_id)
         return self._own if is_others else session_id
+
+
+def output_reader(
+    context: WorkerContext,
+    job: Job,
+    path: Path,
+    executor: Executor | None,
+    session_id: str | None,
+) -> OutputReader:
+    """Return what reads the output of a job's attempt; `session_id` was asked for."""
+
+    def is_others(session_id: str) -> bool:
+        is_so = jobs.is_session_of_another(context.database, session_id, job)
+        if is_so:
+            tell(job, f"its CLI reported session {session_id} of another task; sow ignores it")
+        return is_so
+
+    return OutputReader(path, executor, session_id, is_others)
 
 
 STEPS = frozenset(

@@ -14,6 +14,7 @@ in the task, its kind answers (`worker.kinds`).
 
 from functools import partial
 
+from sow.attempts.homes import has_folder
 from sow.attempts.judge import CANCELLED
 from sow.attempts.retry import Step
 from sow.errors import StateError
@@ -41,7 +42,7 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
-    if running.job.executor is not None:
+    if running.job.executor is not None and has_folder(context.workspace, running.job):
         return_login(context, running.job)
     kind = worker_kind(running.job)
     with context.database.reading():

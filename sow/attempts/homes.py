@@ -110,6 +110,12 @@ def folder_of_job(workspace: Workspace, job: Job) -> Path | None:
     return session_folder(workspace, job.project_id, job.task_id, job.agents_executor, review)
 
 
+def has_folder(workspace: Workspace, job: Job) -> bool:
+    """Whether a folder of that session is there, of this attempt's use or an earlier one's."""
+    folder = folder_of_job(workspace, job)
+    return folder is not None and folder.is_dir()
+
+
 def home_used(folder: Path | None, executor: ExecutorConfig, *, begins: bool) -> Path | None:
     """Return the folder that a session is to be launched with; None for the user's own.
 

@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import since_left
+from sow.attempts.homes import has_folder
 from sow.attempts.launch import environment_of, executor_variables, task_folder
 from sow.attempts.plan import begins
 from sow.attempts.references import readable_references
@@ -95,7 +96,8 @@ def prepare_review(
         environ=context.environ,
     )
 
-    prepare_home(context, job, launch, anew=begins(plan))
+    if launch.home is not None or has_folder(context.workspace, job):
+        prepare_home(context, job, launch, anew=begins(plan))
     if AGENT_CLIS[executor.config.type].warm_up is not None:
         warm_home(context, job, launch, anew=begins(plan))
 

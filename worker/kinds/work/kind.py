@@ -17,6 +17,7 @@ from msgspec import UNSET
 from sow import env_vars
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.fallback import is_handed_over, is_untold, since_left
+from sow.attempts.homes import has_folder
 from sow.attempts.launch import (
     environment_of,
     folder_of,
@@ -292,7 +293,8 @@ class WorkKind(AgentKind):
             environ=users,
         )
 
-        prepare_home(context, job, launch, anew=begins(plan))
+        if launch.home is not None or has_folder(context.workspace, job):
+            prepare_home(context, job, launch, anew=begins(plan))
         if AGENT_CLIS[executor.config.type].warm_up is not None:
             warm_home(context, job, launch, anew=begins(plan))
 
