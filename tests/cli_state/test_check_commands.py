@@ -79,7 +79,7 @@ def test_trust_accepts_once(checked):
     assert checked("trust").out.endswith("They were accepted before.\n")
     done = checked("trust", "--json")
     assert done.json["was_accepted"] is True
-    assert done.json["commands"][0] == {"key": "checks.lint", "run": "make lint"}
+    assert done.json["commands"][0] == {"key": "checks.lint", "run": "make lint", "fence": ""}
 
 
 def test_a_check_takes_no_slot_of_an_agent_and_is_told_beside_them(checked, tmp_path):

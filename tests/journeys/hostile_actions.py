@@ -110,14 +110,15 @@ ACTIONS = (
     Action(
         "agent-socket",
         "speak to the user's ssh-agent",
-        'python3 -c "import os, socket;'
-        " socket.socket(socket.AF_UNIX).connect(os.environ['SSH_AUTH_SOCK'])\"",
+        "python3 -c \"import os, socket; os.chdir(os.path.dirname(os.environ['SSH_AUTH_SOCK']));"
+        " socket.socket(socket.AF_UNIX).connect('agent.sock')\"",
         True,
     ),
     Action(
         "named-socket",
         "speak to a socket of the user's by its path",
-        "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('$B/agent.sock')\"",
+        'cd $B && python3 -c "import socket;'
+        " socket.socket(socket.AF_UNIX).connect('agent.sock')\"",
         True,
     ),
     Action("run", "see the sockets of the system and of the session", "ls /run | grep .", True),
