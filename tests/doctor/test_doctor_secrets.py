@@ -1,5 +1,6 @@
 """What the doctor says of secrets that agents inherit, and of those that they are given."""
 
+import pytest
 from doctor.clinic import Clinic
 
 from sow.doctor.secrets import looks_secret
@@ -45,6 +46,7 @@ def test_names_that_look_secret() -> None:
     assert not looks_secret("DATABASE_URL", "postgres://me@host/db")
 
 
+@pytest.mark.slow
 def test_what_looks_secret_is_named_with_the_line_that_ends_it(clinic: Clinic) -> None:
     keys = {"ANTHROPIC_API_KEY": "sk-1", "AWS_SECRET_ACCESS_KEY": "sk-2", "GH_TOKEN": "sk-3"}
     found = clinic.finding("secrets", **keys)
@@ -58,6 +60,7 @@ def test_what_looks_secret_is_named_with_the_line_that_ends_it(clinic: Clinic) -
     assert [each for each in clinic.findings(**keys) if each["check_name"] == "secrets"] == []
 
 
+@pytest.mark.slow
 def test_a_secret_that_cannot_be_read_is_an_error(clinic: Clinic) -> None:
     key = clinic.site.base / "key"
     key.write_text("sk-0815-4711")

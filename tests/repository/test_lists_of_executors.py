@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from built_in import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,7 @@ def spans(lines: list[str], patterns: list[re.Pattern[str]]) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_one_more_executor_touches_so_many_files() -> None:
     files = (file for place in PLACES for file in sorted((ROOT / place).rglob("*.py")))
     found = {str(file.relative_to(ROOT)) for file in files if names_each(file.read_text("utf-8"))}
