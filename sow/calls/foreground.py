@@ -14,8 +14,8 @@ from types import FrameType
 
 from sow import env_vars
 from sow.blanking import fault_of
+from sow.config.config_errors import InvalidConfiguration
 from sow.environment import agent_environment
-from sow.errors import ConfigurationError
 from sow.executors.base import Launch
 from sow.schema.executor import ExecutorConfig
 from sow.user_folders import home_in
@@ -68,12 +68,19 @@ def secrets_for_session(
 
     secrets = read_secrets(config_file, executor.name)
     users = agent_environment(environ)
-    printed = {name: _printed(name, line, users) for name, line in secrets.commands.items()}
+    place = f"agents.executors.{executor.name}.env_commands"
+    printed = {
+        name: _printed(config_file, f"{place}.{name}", line, users)
+        for name, line in secrets.commands.items()
+    }
     return {**secrets.values, **printed, env_vars.SECRETS: ",".join(secrets.names)}
 
 
-def _printed(name: str, line: str, environ: Mapping[str, str]) -> str:
-    """Return what a command line of `env_commands` prints, less its last newline."""
+def _printed(config_file: Path, key: str, line: str, environ: Mapping[str, str]) -> str:
+    """Return what a command line of `env_commands` prints, less its last newline.
+
+    Raises InvalidConfiguration where that is no secret; it names the place and quotes nothing.
+    """
     try:
         done = subprocess.run(
             ["sh", "-c", line],
@@ -84,15 +91,17 @@ def _printed(name: str, line: str, environ: Mapping[str, str]) -> str:
             check=False,
         )
         value = done.stdout.removesuffix(b"\n")
-        how = f"ended with {done.returncode}" if done.returncode else fault_of(value)
+        how = f"it ended with exit code {done.returncode}" if done.returncode else fault_of(value)
     except subprocess.TimeoutExpired:
-        value, how = b"", f"took longer than {SECRET_SECONDS:.0f} s"
+        value, how = b"", f"it took longer than {SECRET_SECONDS:.0f} s"
     except OSError as error:
-        value, how = b"", f"could not be run: {error.strerror}"
+        value, how = b"", f"it could not be run: {error.strerror}"
     if how:
-        raise ConfigurationError(
-            f"the command of env_commands.{name} gives no secret: {how}",
-            hint="Run it yourself to see why.",
+        raise InvalidConfiguration(
+            path=config_file,
+            key=key,
+            reason=f"the command gives no secret: {how}",
+            remedy="Run the command in your shell to see why.",
         )
     return os.fsdecode(value)
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow.config.origin import Key
-from sow.config.source import Source, read_source
+from sow.config.source import Source, given, read_source, refuse_no_network
 from sow.config.units import parse_duration
 from sow.digest import sha256
 from sow.errors import StateError
@@ -125,7 +125,10 @@ def keys_of(checks: Checks) -> list[Key]:
 def _default(source: Source[RepositoryConfigFile], value: object) -> tuple[str, ...]:
     if value is not None and not isinstance(value, list):
         raise source.fault(
-            SECTION, DEFAULT, reason="it must be a list of checks", remedy="Write [unit], say."
+            SECTION,
+            DEFAULT,
+            reason="it must be a list of checks",
+            remedy="Write a list, such as [unit].",
         )
     return tuple(dict.fromkeys(value or ()))
 
@@ -136,7 +139,7 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
             SECTION,
             name,
             reason="the name of a check can only have lower-case letters, digits and dashes",
-            remedy="Such as unit or lint-docs.",
+            remedy="Give it another name, such as unit or lint-docs.",
         )
     seconds = DEFAULT_TIMEOUT_SECONDS
     section = value if isinstance(value, CheckSection) else None
@@ -148,19 +151,13 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
         raise source.fault(
             SECTION,
             name,
-            reason="it must be a command line, or a mapping with run and timeout",
+            reason="it must be a command line, or a mapping with run",
             remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',
         )
-    sandbox = section.sandbox or None if section is not None else None
-    network = section.network or None if section is not None else None
-    if network is not None and sandbox is not SandboxUse.BWRAP:
-        reason = "has no effect without sandbox: bwrap"
-        raise source.fault(
-            SECTION, name, "network", reason=reason, remedy="Remove it, or add that."
-        )
-    return CheckCommand(
-        name=name, run=value, timeout_seconds=seconds, sandbox=sandbox, network=network
-    )
+    fence = given({"sandbox": section.sandbox, "network": section.network}) if section else {}
+    is_sandboxed = fence.get("sandbox") is SandboxUse.BWRAP
+    refuse_no_network(source, (SECTION, name), fence.get("network"), is_sandboxed=is_sandboxed)
+    return CheckCommand(name=name, run=value, timeout_seconds=seconds, **fence)
 
 
 def chosen(checks: Checks, names: Sequence[str], path: Path) -> tuple[str, ...]:

@@ -12,15 +12,15 @@ from sow.agent_clis.description import Refusal
 from sow.agent_clis.known import AGENT_CLIS
 from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.environment import env_fault
-from sow.config.secrets import SECRET_KEYS, path_fault
-from sow.config.source import Source
+from sow.config.secrets import SECRET_KEYS, is_whole_path
+from sow.config.source import Source, refuse_no_network
 from sow.config.units import NEVER, parse_duration
 from sow.schema.config import (
     ExecutorSection,
     SettingsSection,
     UserConfigFile,
 )
-from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, SandboxUse
+from sow.schema.executor_type import ExecutorType, HomeUse, SandboxUse
 
 INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",
@@ -67,13 +67,18 @@ def _check_variables(
     seen: dict[str, str] = {}
     for key in ("env", *SECRET_KEYS):
         for variable, value in (getattr(section, key) or {}).items():
-            reason = env_fault(variable, value if key == "env" else "")
-            if not reason and key == "env_files":
-                reason = path_fault(value)
+            reason = env_fault(variable, "")
+            remedy = "Remove it, or give it another name."
+            if not reason and key == "env":
+                reason, remedy = env_fault(variable, value), "Write ${NAME}, or text without ${."
+            if not reason and key == "env_files" and not is_whole_path(value):
+                reason = "the path must begin with / or ~/"
+                remedy = "Write the whole path, such as ~/.secrets/api-key."
             if not reason and variable in seen:
                 reason = f"{seen[variable]} sets this variable already"
+                remedy = f"Remove it here, or in {seen[variable]}."
             if reason:
-                raise source.fault(*place, key, variable, reason=reason)
+                raise source.fault(*place, key, variable, reason=reason, remedy=remedy)
             seen[variable] = key
 
 
@@ -84,26 +89,27 @@ def _check_sandbox(
     kind: ExecutorType,
 ) -> None:
     """Raise InvalidConfiguration where there can be no sandbox, or nothing would come of a key."""
-    if section.sandbox is not SandboxUse.BWRAP:
-        if isinstance(section.network, NetworkUse):
-            reason = "has no effect without sandbox: bwrap"
-            raise source.fault(*place, "network", reason=reason, remedy="Remove it, or add that.")
+    is_sandboxed = section.sandbox is SandboxUse.BWRAP
+    refuse_no_network(source, place, section.network, is_sandboxed=is_sandboxed)
+    if not is_sandboxed:
         return
     if kind is not ExecutorType.COMMAND and AGENT_CLIS[kind].home is None:
         fitting = [each for each, cli in AGENT_CLIS.items() if cli.home is not None]
         raise source.fault(
             *place,
             "sandbox",
-            reason=f"does not fit type {kind}: its sessions cannot have a configuration folder of"
-            " their own, and that of the user is not in the sandbox",
-            remedy=f"Remove it. What fits is {_in_words([*fitting, ExecutorType.COMMAND])}.",
+            reason=f"does not fit type {kind}: in a sandbox a session needs a configuration folder"
+            " of its own, which this type cannot have",
+            remedy="Remove it, or use an executor of another type. These can have a sandbox:"
+            f" {_in_words([*fitting, ExecutorType.COMMAND])}.",
         )
     if section.home is HomeUse.SHARED:
         raise source.fault(
             *place,
             "home",
-            reason="shared does not go with sandbox: bwrap, in which the user's folder is not",
-            remedy="Remove it: a sandbox implies per-session.",
+            reason="shared does not go with sandbox: bwrap, because a sandbox hides your own"
+            " configuration folder",
+            remedy="Remove it: with a sandbox each session has a folder of its own.",
         )
 
 

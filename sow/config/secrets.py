@@ -41,9 +41,9 @@ class Secrets(msgspec.Struct, frozen=True):
         return f"Secrets({', '.join(self.names)})"
 
 
-def path_fault(path: str) -> str:
-    """Return what is wrong with the path of a secret's file; nothing if it is right."""
-    return "" if path.startswith(("/", "~/")) else "write the whole path, from / or ~ on"
+def is_whole_path(path: str) -> bool:
+    """Whether a path names the same file wherever it is read."""
+    return path.startswith(("/", "~/"))
 
 
 def read_secrets(path: Path, executor_name: str) -> Secrets:
@@ -70,13 +70,15 @@ def _value_in(source: Source[UserConfigFile], executor: str, name: str, written:
     try:
         data, fault = _read(file)
     except FileNotFoundError:
-        data, fault = b"", ("there is no such file", "Write the secret into it, for you alone.")
+        remedy = "Write the secret into it, then run `chmod 600 {file}`."
+        data, fault = b"", ("there is no such file", remedy)
     except (OSError, NotAFile) as error:
         reason = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error)
-        data, fault = b"", (f"cannot be read: {reason}", "Make it a file that you can read.")
+        data, fault = b"", (f"cannot be read: {reason}", "Name a file that you can read.")
     value = data.removesuffix(b"\n")
     if not fault and (reason := fault_of(value)):
-        fault = (f"cannot be used: {reason}", "Write the secret alone into the file.")
+        remedy = "Write the secret alone into the file. Put a value that is no secret into env."
+        fault = (f"cannot be used: {reason}", remedy)
     if fault:
         reason, remedy = fault
         place = ("agents", "executors", executor, FILES, name)
@@ -91,7 +93,8 @@ def _read(file: Path) -> tuple[bytes, tuple[str, str] | None]:
     try:
         facts = os.fstat(descriptor)
         if facts.st_uid != os.geteuid():
-            return b"", ("it belongs to another user", "Use a file of your own: `chown` it.")
+            remedy = "Copy it into a file of your own that nobody else can read (`chmod 600`)."
+            return b"", ("it belongs to another user", remedy)
         if facts.st_mode & FOR_OTHERS:
             return b"", ("other users can read or change it", "Run `chmod 600 {file}`.")
         return os.read(descriptor, MOST_BYTES + 2), None

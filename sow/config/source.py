@@ -15,7 +15,8 @@ from msgspec import UNSET
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.units import parse_duration_or_never, parse_size
 from sow.files import NotAFile, read_regular, refuse_link_out
-from sow.schema.config import ExecutorSection, SettingsSection
+from sow.schema.config import AgentsSection, ExecutorSection, SettingsSection
+from sow.schema.executor_type import NetworkUse
 
 if TYPE_CHECKING:
     from sow.yamlfile import YamlProblem
@@ -93,7 +94,24 @@ def _read(field: str, value: Any) -> Any:
         return parse_duration_or_never(value)
     if isinstance(value, str) and field.endswith("_bytes"):
         return parse_size(value)
+    if field == "network" and value is True:
+        return NetworkUse.ON
     return tuple(value) if isinstance(value, list | dict) else value
+
+
+def refuse_no_network(
+    source: Source[T], place: Sequence[str], network: object, *, is_sandboxed: bool
+) -> None:
+    """Raise InvalidConfiguration for a `network` that sow does not know, or without a sandbox."""
+    if network is False:
+        raise source.fault(*place, "network", reason="sow does not know off", remedy=NETWORK)
+    if network and not is_sandboxed:
+        raise source.fault(
+            *place,
+            "network",
+            reason="has no effect without sandbox: bwrap",
+            remedy="Remove it, or write `sandbox: bwrap` beside it.",
+        )
 
 
 def check_syntax(path: Path) -> bool:
@@ -141,13 +159,22 @@ def _error(
 _SIZE = "Write a number and a unit, such as 500MB or 2GB."
 _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
+NETWORK = "Write on, or loopback for a sandbox without the network."
+
 REMEDIES = {
     "timeout": _DURATION,
     "stall_timeout": f"{_DURATION[:-1]}, or never.",
     "api_timeout": f"{_DURATION[:-1]}, or never.",
     "home": "Write shared or per-session.",
     "sandbox": "Write none or bwrap.",
-    "network": "Write on or loopback.",
+    "setup_sandbox": "Write none or bwrap.",
+    "network": NETWORK,
+    "fallback_resume": "Write stay or handover.",
+    "checks.NAME": "Write a command line, such as 'make test', or a mapping: {run: make test,"
+    " timeout: 5m}.",
+    "bindings": "Write roles and executors: {implementer: codex, reviewer: [claude-code, codex]}.",
+    "preset": "Write one of them, or remove the key: any agent works without a preset.",
+    "type": "Write one of them. With type command sow runs any program.",
     "idle_exit": _DURATION,
     "keep_for": _DURATION,
     "setup_timeout": _DURATION,
@@ -177,7 +204,21 @@ def _other_place(names: Sequence[str]) -> str:
         case ["agents", "executors", _, "settings", name]:
             if name in ExecutorSection.__struct_fields__:
                 return f"Write it beside settings, as a key of the executor: `{name}: …`."
+    if names[:-1] != ["agents"] and names[-1] in AgentsSection.__struct_fields__:
+        return f"Write it directly below agents: `{names[-1]}: …`."
     return ""
+
+
+def _below(names: Sequence[str]) -> Sequence[str]:
+    """Return the keys of a place that sow has named: not those that a person has chosen."""
+    match names:
+        case ["checks", _]:
+            return ["checks.NAME"]
+        case ["agents", "executors", _, *below] | ["checks", _, *below]:
+            return below
+        case ["agents", "bindings", *_]:
+            return ["bindings"]
+    return names[1:]
 
 
 def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
@@ -187,11 +228,12 @@ def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
         remedy = _other_place(names)
         reason = problem.reason.partition("; did you mean")[0] if remedy else problem.reason
         return _error(problem, text, reason=reason, remedy=remedy)
-    below = names[3:] if names[0] == "agents" else names[1:]
-    setting = next((name for name in below if name in REMEDIES), "")
+    setting = next((name for name in _below(names) if name in REMEDIES), "")
     reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish
     if setting in ("env", "env_files", "env_commands"):
         reason = "must be names of variables with strings as values"
     elif setting in REMEDIES:
         reason = reason.partition("; quote it")[0]
-    return _error(problem, text, reason=reason, remedy=REMEDIES.get(setting, ""))
+    missing = re.fullmatch("the key '(.+)' is missing", reason)
+    remedy = f"Add it: `{missing[1]}: …`." if missing else REMEDIES.get(setting, "")
+    return _error(problem, text, reason=reason, remedy=remedy)

@@ -72,6 +72,10 @@ class InheritAll(StrEnum):
     ALL = "all"
 
 
+Network = NetworkUse | bool
+"""YAML reads `on` and `off` as booleans."""
+
+
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`agents.executors.<name>`. `type` may be left out under the name of a built-in executor."""
 
@@ -88,7 +92,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     api_timeout: DurationOrNever | UnsetType | None = UNSET
     home: HomeUse | UnsetType | None = UNSET
     sandbox: SandboxUse | UnsetType | None = UNSET
-    network: NetworkUse | UnsetType | None = UNSET
+    network: Network | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     budget: BudgetSection | None = None
 
@@ -216,7 +220,7 @@ class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     run: NonEmptyText
     timeout: Duration | UnsetType | None = UNSET
     sandbox: SandboxUse | UnsetType | None = UNSET
-    network: NetworkUse | UnsetType | None = UNSET
+    network: Network | UnsetType | None = UNSET
 
 
 class ReviewRule(StrEnum):

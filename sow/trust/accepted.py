@@ -53,7 +53,8 @@ def _fence(sandbox: object, network: object) -> str:
     """Return the sandbox of a command line in words; nothing where it has none."""
     if sandbox is not SandboxUse.BWRAP:
         return ""
-    return f"sandbox: {sandbox}, network: {network or NetworkUse.ON}"
+    use = network if isinstance(network, NetworkUse) else NetworkUse.ON
+    return f"sandbox: {sandbox}, network: {use}"
 
 
 def text_of(lines: tuple[CommandLine, ...]) -> str:

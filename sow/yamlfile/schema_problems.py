@@ -127,13 +127,14 @@ def _shown(written: str) -> str:
 
 
 def _unknown_key(keys: KeyPath, type: type[Any]) -> str:
-    known = _field_names(_info_at(type, keys[:-1]))
+    known = [name for kind in _kinds(_info_at(type, keys[:-1])) for name in _field_names(kind)]
     return f"unknown key {keys[-1]!r}; {_nearest(str(keys[-1]), known)}"
 
 
 def _unknown_word(written: str | None, keys: KeyPath, type: type[Any]) -> str:
-    info = _info_at(type, keys)
-    words = [str(member.value) for member in getattr(info, "cls", ())]
+    kinds = _kinds(_info_at(type, keys))
+    enums = (kind.cls for kind in kinds if isinstance(kind, msgspec.inspect.EnumType))
+    words = [str(member.value) for enum in enums for member in enum]
     return f"{written!r} is not one of: {', '.join(words)}"
 
 
@@ -163,11 +164,15 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _info_at(type: type[Any], keys: KeyPath) -> Any:
-    """Return msgspec's description of the type at `keys`, or None."""
+    """Return msgspec's description of the type at `keys`, or None.
+
+    Of several types that may stand somewhere, the one that has the next key counts.
+    """
     info: Any = msgspec.inspect.type_info(type)
     for key in keys:
-        info = _plain(_child_info(_plain(info), key))
-    return _plain(info)
+        children = (_child_info(kind, key) for kind in _kinds(info))
+        info = next((child for child in children if child is not None), None)
+    return info
 
 
 def _child_info(info: Any, key: Key) -> Any:
@@ -183,12 +188,15 @@ def _child_info(info: Any, key: Key) -> Any:
             return None
 
 
-def _plain(info: Any) -> Any:
-    """Return the type inside metadata and inside `T | UNSET` or `T | None`."""
+def _kinds(info: Any) -> Iterator[Any]:
+    """Yield the types inside metadata and inside a union, but for `UNSET` and `None`."""
     if isinstance(info, msgspec.inspect.UnionType):
-        inner = (kind for kind in info.types if not _is_nothing(kind))
-        return _plain(next(inner, None))
-    return _plain(info.type) if isinstance(info, msgspec.inspect.Metadata) else info
+        for kind in info.types:
+            yield from _kinds(kind)
+    elif isinstance(info, msgspec.inspect.Metadata):
+        yield from _kinds(info.type)
+    elif info is not None and not _is_nothing(info):
+        yield info
 
 
 def _is_nothing(info: Any) -> bool:
@@ -204,9 +212,7 @@ def _description(type: type[Any], keys: KeyPath) -> str:
 
     What is said with the rule itself counts before what is said of the field.
     """
-    parent = _info_at(type, keys[:-1])
-    info = _child_info(parent, keys[-1]) if keys else None
-    return next(filter(None, _descriptions(info)), "")
+    return next(filter(None, _descriptions(_info_at(type, keys))), "")
 
 
 def _descriptions(info: Any) -> Iterator[str]:

@@ -255,14 +255,14 @@ FAULTS = {
         6,
         "agents.executors.x.home",
         "does not go with sandbox: bwrap",
-        "a sandbox implies per-session",
+        "each session has a folder of its own",
     ),
     "no network without a sandbox": (
         executor("claude", "network: loopback"),
         5,
         "agents.executors.x.network",
         "has no effect without sandbox: bwrap",
-        "Remove it, or add that.",
+        "Remove it, or write `sandbox: bwrap` beside it.",
     ),
     "resume for windsurf": (
         executor("windsurf", "settings: {resume: [windsurf]}"),

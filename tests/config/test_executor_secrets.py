@@ -88,7 +88,7 @@ def test_what_is_no_file_is_refused(config_path, tmp_path):
 @pytest.mark.parametrize(
     ("lines", "key", "reason"),
     [
-        (["env_files: {KEY: secrets/key}"], "env_files.KEY", "write the whole path"),
+        (["env_files: {KEY: secrets/key}"], "env_files.KEY", "must begin with"),
         (["env_files: {PATH: /key}"], "env_files.PATH", "this PATH has no effect"),
         (["env_files: {SOW_SECRETS: /key}"], "env_files.SOW_SECRETS", "sow itself sets"),
         (["env_commands: {9X: echo}"], "env_commands.9X", "not a variable name"),

@@ -51,7 +51,7 @@ class NoSecret(Exception):
         super().__init__(variable)
         self.words = (
             f"the command of env_commands.{variable} gives no secret: {how}\n"
-            "Run it yourself to see why: `sow config path` names the file that it stands in."
+            "Run the command in your shell to see why. `sow config path` names the file with it."
         )
 
 
