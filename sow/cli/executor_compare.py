@@ -15,7 +15,7 @@ from sow.cli.config import configuration_here
 from sow.cli.confirming import confirm
 from sow.cli.executor_comparison import Comparison, done_by
 from sow.cli.output import echo_json, echo_table, json_option
-from sow.cli.own_repository import own_folder
+from sow.cli.own_repository import CommandFailed, own_folder
 from sow.cli.this_call import usage_error
 from sow.clock import format_duration
 from sow.config.units import parse_duration
@@ -88,6 +88,7 @@ def compare(
         return int(ExitCode.FAILED)
     folder = own_folder(keep, "compare")
     rows: list[ComparedTask] = []
+    is_kept = keep is not None
     try:
         tasks = folder / "tasks"
         tasks.write_bytes(text)
@@ -96,12 +97,15 @@ def compare(
         for name in names:
             click.echo(f"{name}: begins", err=True)
             rows += done_by(wanted, name, folder / name)
+    except CommandFailed:
+        is_kept = True  # the error says what to look at there
+        raise
     finally:
         _print(rows, as_json=as_json)  # those of the first ones, where a later one fails
-        if keep is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
+        if is_kept:
             click.echo(f"Everything is left in {display_path(folder)}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
     return int(ExitCode.OK if all(map(_is_well, rows)) else ExitCode.FAILED)
 
 

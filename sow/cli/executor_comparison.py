@@ -28,6 +28,7 @@ REVIEWERS = ("reviewer", "security-reviewer")
 OF_USERS_PROJECT = ("project", "run", "clones")
 """What lies in `.sow` and is no setting, where a repository has committed it."""
 STILL_RUNNING = 75
+LOOK_THERE = "With --keep FOLDER the clones stay: run `sow status` and `sow job list` in them."
 CORRECT = "The checks of your task have failed. `sow task show` says which. Correct your work."
 
 
@@ -103,7 +104,7 @@ def _do_all(repository: OwnRepository, wanted: Comparison, *, checks: bool) -> s
         _do(repository, wanted, task, checks=checks)
         status = _shown(repository, task)["status"]
         if status == "pending":  # else it would be begun for ever
-            raise SowError(f"task {task} could not be begun")
+            raise SowError(f"task {task} could not be begun", hint=LOOK_THERE)
         if status == "needs_review" and not (checks or wanted.review):
             unjudged.add(task)
             repository.need("task", "set", task, "status", "completed")
@@ -153,7 +154,7 @@ def _call(repository: OwnRepository, wanted: Comparison, *words: str) -> bool:
     """Make a call and wait for its job; return whether it ended in time. Raises SowError."""
     answer = repository.ask(*words, "--wait", wanted.wait)
     if "error" in answer.record:
-        raise SowError(f"`sow {' '.join(words)}` was refused: {answer.fault}")
+        raise SowError(f"`sow {' '.join(words)}` was refused: {answer.fault}", hint=LOOK_THERE)
     if answer.code == STILL_RUNNING:
         repository.ask("job", "cancel", str(answer.record["job"]))
         return False

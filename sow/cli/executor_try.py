@@ -17,7 +17,13 @@ from sow.cli.config import configuration_here
 from sow.cli.confirming import confirm
 from sow.cli.executor_trial import ROLE, Result, new_trial
 from sow.cli.output import echo_json, json_option
-from sow.cli.own_repository import OwnRepository, environment_for, own_folder, remove_homes
+from sow.cli.own_repository import (
+    CommandFailed,
+    OwnRepository,
+    environment_for,
+    own_folder,
+    remove_homes,
+)
 from sow.cli.this_call import usage_error
 from sow.config.units import parse_duration
 from sow.doctor.executors import VERSION, ask
@@ -67,10 +73,14 @@ def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bo
         return int(ExitCode.FAILED)
     folder = own_folder(keep, "try")
     repository = OwnRepository(folder, environment_for(name, [ROLE]))
+    is_kept = keep is not None
     try:
         tried = _tried(repository, executor, path, wait, seconds, as_json=as_json)
+    except CommandFailed:
+        is_kept = True  # the error says what to look at there
+        raise
     finally:
-        _close(repository, keep=keep is not None)
+        _close(repository, keep=is_kept)
     if keep is not None:
         tried = msgspec.structs.replace(tried, folder=str(folder))
         click.echo(f"Everything is left in {display_path(folder)}", err=True)

@@ -22,6 +22,17 @@ from sow.paths import Workspace
 from sow.state.projects import read_project
 
 
+class CommandFailed(SowError):
+    """A command that had to succeed has failed; its repository is left, so that one can look."""
+
+    def __init__(self, folder: Path, words: Sequence[str], how: str) -> None:
+        super().__init__(
+            f"`sow {shlex.join(words)}` {how}",
+            hint=f"The repository is left in {folder}. The log of its worker:"
+            f" `cd {shlex.quote(str(folder))} && sow worker logs`.",
+        )
+
+
 class Answer(NamedTuple):
     """What a command has printed with `--json`."""
 
@@ -50,7 +61,7 @@ class OwnRepository(NamedTuple):
     environ: Mapping[str, str]
 
     def run(self, words: Sequence[str], *, stdout: TextIO | None = None) -> None:
-        """Run a command that prints for the person who watches. Raises SowError if it fails."""
+        """Run a command that prints for the person who watches. Raises CommandFailed."""
         code = subprocess.run(
             own_process("sow", *words),
             cwd=self.folder,
@@ -59,7 +70,7 @@ class OwnRepository(NamedTuple):
             check=False,
         ).returncode
         if code != 0:
-            raise self._failed(words, f"ended with exit code {code}")
+            raise CommandFailed(self.folder, words, f"ended with exit code {code}")
 
     def ask(self, *words: str) -> Answer:
         """Run a command with `--json`, and return what it prints."""
@@ -68,10 +79,10 @@ class OwnRepository(NamedTuple):
         return Answer(done.returncode, records, done.stderr)
 
     def need(self, *words: str) -> Answer:
-        """Return the same of a command that has to succeed. Raises SowError."""
+        """Return the same of a command that has to succeed. Raises CommandFailed."""
         answer = self.ask(*words)
         if answer.code != 0:
-            raise self._failed(words, f"failed: {answer.fault}")
+            raise CommandFailed(self.folder, words, f"failed: {answer.fault}")
         return answer
 
     def read(self, *words: str) -> str:
@@ -94,13 +105,6 @@ class OwnRepository(NamedTuple):
             text=True,
             errors="replace",
             check=False,
-        )
-
-    def _failed(self, words: Sequence[str], how: str) -> SowError:
-        return SowError(
-            f"`sow {shlex.join(words)}` {how}",
-            hint=f"Everything is left as it was in {self.folder}. Its worker: "
-            f"`cd {shlex.quote(str(self.folder))} && sow worker logs`.",
         )
 
 

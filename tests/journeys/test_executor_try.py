@@ -3,7 +3,9 @@ not. Processes are real ones here, for a cancelled run is looked for in `/proc`.
 
 import json
 import os
+import re
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -133,6 +135,21 @@ def test_without_a_terminal_and_without_yes_nothing_runs(site: Site) -> None:
     assert "not a duration" in site.sow("executor", "try", "cursor", "--wait", "x", expect=2).err
     (site.base / "bin/claude").unlink()
     site.sow("executor", "try", "claude-code", "--yes", expect=5)
+
+
+def test_a_repository_is_left_where_a_command_has_failed(site: Site) -> None:
+    """The error says how to look at it."""
+    shim = site.base / "bin/git"
+    in_the_way = 'case "$*" in *commit*) : >.sow ;; esac'
+    shim.write_text(f'#!/bin/sh\n{in_the_way}\nexec {shutil.which("git")} "$@"\n')
+    shim.chmod(0o755)
+    ended = site.sow("executor", "try", "claude-code", "--yes", expect=None)
+    assert ended.code != 0
+    assert "`sow init` failed: " in ended.err
+    found = re.search(r"`cd (\S+) && sow worker logs`", ended.err)
+    assert found is not None, ended.err
+    assert Path(found[1], ".git").is_dir()
+    shutil.rmtree(found[1])
 
 
 def test_an_interrupted_trial_leaves_nothing(site: Site) -> None:
