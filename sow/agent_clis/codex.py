@@ -99,8 +99,8 @@ CLI = AgentCli(
         ),
         use=HomeUse.PER_SESSION,
         why="the rules that let its agent report lie there, and differ by role",
-        shared_danger="If several begin at one moment, some of them cannot run any command. sow"
-        " runs these again, as after a crash.",
+        shared_danger="If several runs begin at the same moment, some of them cannot run any"
+        " command. sow runs these again, as after a crash.",
     ),
     questions=Questions(
         helps=(("exec", "--help"), ("--help",)),

@@ -105,8 +105,8 @@ CLI = AgentCli(
         ),
         use=HomeUse.PER_SESSION,
         why="a command of sow's lies there, which passes a prompt on as it is",
-        shared_danger="At its start Gemini CLI removes the session that another run has just begun"
-        " to go on with. Put general.sessionRetention.enabled: false into your settings.json.",
+        shared_danger="At its start Gemini CLI removes a session that another run has just"
+        " resumed. Put general.sessionRetention.enabled: false into your settings.json.",
     ),
     questions=Questions(
         helps=(("--help",),),

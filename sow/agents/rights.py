@@ -107,8 +107,8 @@ class NoReport(StateError):
 
     def __init__(self, command: str, agent: CallingAgent) -> None:
         super().__init__(
-            f"`{command}` is no report: outside of its sandbox the agent of task"
-            f" {agent.task_id} ({agent.role}) changes nothing but what it may report",
+            f"`{command}` is not a report: the agent of task {agent.task_id} ({agent.role}) runs in"
+            " a sandbox, and can only report from there",
             hint=f'Log what should be done with `sow agent log "…"`; {_without_it(agent)}',
         )
 

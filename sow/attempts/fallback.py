@@ -194,7 +194,7 @@ def took_place(left: LeftExecutor, name: str) -> str:
     why = f" ({left.reason})" if left.reason else ""
     tried = f" in attempt {left.attempt}" if left.attempt else ""
     if left.hands_over:
-        return f"{words}{tried}{why}: {name} was handed over what it had begun"
+        return f"{words}{tried}{why}: {name} continues its work in a new session"
     return f"{words}{tried}{why}: {name} took its place"
 
 

@@ -48,7 +48,7 @@ def warm_up(
     try:
         lock = take_lock_file(_lock_of(made), seconds)
     except (OSError, NotWritten) as error:
-        return f"nothing keeps other first runs of {cli.binary} away: {error}"
+        return f"the lock for the first run of {cli.binary} cannot be used: {error}"
     if lock is None:
         return f"another first run of {cli.binary} took more than {seconds:.0f} s"
     try:

@@ -32,7 +32,7 @@ SPARE = ("NAME", "REVIEW", "ITER")
 
 @click.command("compare")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--executors", required=True, metavar="A,B", help="Their names.")
+@click.option("--executors", required=True, metavar="A,B", help="The executors, by name.")
 @click.option("--review", is_flag=True, help="Let your reviewer judge each task.")
 @click.option(
     "--max-iterations",
@@ -58,16 +58,16 @@ def compare(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Have each of several executors do the tasks in FILE, and compare.
+    """Let each of several executors do the tasks in FILE, and compare the results.
 
     FILE is as for `sow task import` (- is standard input). Each executor gets a clone of
     HEAD, in which it does one task after the other. Your checkout is not changed.
     The repository's checks run if you have accepted them (`sow trust`), and work that
-    fails goes back. A task that nothing judges counts as done, so that those after it
-    begin. It uses your tokens.
+    fails goes back to its author. Without checks and --review, a task counts as done
+    when its agent says so. The runs use your tokens.
 
-    Exit: 0 every task has ended well, 1 any has not, 2 nobody could be asked, 5 no
-    such program.
+    Exit: 0 every task is done; 1 a task is not; 2 there is no terminal to ask on, and no
+    --yes; 5 an executor is unknown, or its program is not installed.
     """
     names = tuple(dict.fromkeys(filter(None, (name.strip() for name in executors.split(",")))))
     if not names:
@@ -95,7 +95,7 @@ def compare(
         name_checks = all(entry.checks for entry in entries)
         wanted = Comparison(workspace, tasks, name_checks, review, max_iterations, wait)
         for name in names:
-            click.echo(f"{name}: begins", err=True)
+            click.echo(f"{name}: starts", err=True)
             rows += done_by(wanted, name, folder / name)
     except CommandFailed:
         is_kept = True  # the error says what to look at there

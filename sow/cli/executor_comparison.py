@@ -84,7 +84,7 @@ def _begin(repository: OwnRepository, wanted: Comparison) -> bool:
     if not checks.commands:
         return False
     if not (checks.default or wanted.tasks_name_checks):
-        return _without_checks("some tasks name none, and checks.default is not set")
+        return _without_checks("some tasks name no check, and checks.default is not set")
     if not is_accepted(wanted.workspace, text_of(lines), os.environ):
         return _without_checks("HEAD has command lines that you have not accepted")
     repository.need("trust", "--yes")

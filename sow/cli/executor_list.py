@@ -21,10 +21,10 @@ from sow.schema.executor_type import HomeUse
 from sow.schema.output.executors import ExecutorView, TrialsView
 
 HEADER = (
-    *("NAME", "TYPE", "PROGRAM", "RESUME", "OPEN", "HOME", "TELLS USE"),
+    *("NAME", "TYPE", "PROGRAM", "RESUME", "OPEN", "HOME", "REPORTS USE"),
     *("RIGHTS", "FENCE", "ROLES", "TRIED"),
 )
-SPARE = ("ROLES", "HOME", "TELLS USE", "TYPE", "OPEN")
+SPARE = ("ROLES", "HOME", "REPORTS USE", "TYPE", "OPEN")
 """The columns that a narrow terminal goes without, the first of them first."""
 MOST_ROLES = 2
 """So many are named; of more, how many they are."""
@@ -35,14 +35,13 @@ MOST_ROLES = 2
 def list_executors(as_json: bool) -> None:
     """List the executors of your configuration, and what each can do.
 
-    RIGHTS says what sow allows an agent: `role` is the commands of its role, each by
-    its name; `own` is what the CLI's own settings allow; `all` is yolo_mode. FENCE
-    says what holds the agent back: a sandbox of the system, rules that the CLI itself
-    keeps, asking (the CLI asks sow before it acts), or none. ROLES names those that it
-    plays; `implementer (no. 2)` is one that it goes on with when the first cannot. TRIED
-    says how far sow was tried with the CLI: with the real one and in which versions,
-    with a stand-in only, or by its documents only. No program is started: `sow doctor`
-    asks them, and `sow executor try` runs one.
+    RIGHTS is what sow allows an agent: `role` (the sow commands of its role), `own` (what
+    the CLI's own settings allow) or `all` (yolo_mode). FENCE is what limits the agent: a
+    sandbox of the system, rules of the CLI, asking (the CLI asks sow before it acts), or
+    none. ROLES are the roles that it plays; after `implementer (no. 2)` it takes over
+    when the first executor of that role cannot go on. TRIED is how sow was tried with
+    the CLI: with the real one (and its versions), with a stand-in only, or not at all
+    (docs only). No program is started: `sow doctor` and `sow executor try` do that.
     """
     configuration = configuration_here(os.environ)
     path = os.environ.get("PATH", os.defpath)

@@ -52,14 +52,14 @@ FIRST_COMMIT = ("-c", "user.name=sow", "-c", "user.email=sow@localhost", "commit
 def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bool) -> int:
     """Run EXECUTOR with your login, and print which promises hold.
 
-    It does two tiny tasks in a repository of its own, which is removed afterwards:
-    three runs of its CLI, which use your tokens. Tried are: it reports by sow, it pauses,
-    it goes on in the same session, a command that its role may not run is refused, and
-    a cancelled run leaves no process. Your configuration counts, your notifications
-    among it.
+    It does two tiny tasks in a repository of its own, which is removed afterwards. The
+    CLI runs three times and uses your tokens. The promises are: it reports by sow; it
+    pauses; it continues in the same session; a command that its role may not run is
+    refused; a cancelled run leaves no process. Your configuration is used, with its
+    notifications.
 
-    Exit: 0 no promise was broken; 1 one was; 2 nobody could be asked; 5 no such
-    program.
+    Exit: 0 no promise was broken; 1 one was; 2 there is no terminal to ask on, and no
+    --yes; 5 the executor is unknown, or its program is not installed.
     """
     try:
         seconds = parse_duration(wait)

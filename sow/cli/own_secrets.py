@@ -33,7 +33,9 @@ def _blanker(environ: Mapping[str, str]) -> Blanker:
 
 def _tell(name: bytes, environ: Mapping[str, str]) -> None:
     words = name.decode("utf-8", "replace")
-    print(f"Note: this has the value of {words}; sow writes [{words}] instead", file=sys.stderr)
+    print(
+        f"Note: this contains the value of {words}; sow writes [{words}] instead", file=sys.stderr
+    )
     attempt = environ.get(env_vars.ATTEMPT_ID, "")
     job, number, *_ = (*attempt.split("."), "", "")
     root = environ.get(env_vars.ROOT, "")

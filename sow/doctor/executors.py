@@ -37,12 +37,12 @@ VERSION = re.compile(r"\d+(\.\d+)+(\S*\w)?")
 """Without the full stop of a sentence behind it."""
 MOST_ROLES = 3
 FENCES = {
-    Fence.ASKING: "asking",
-    Fence.SANDBOX: "its own sandbox",
-    Fence.RULES: "its rules",
-    Fence.NONE: "nothing",
+    Fence.ASKING: "its agents ask sow before they act",
+    Fence.SANDBOX: "its own sandbox limits its agents",
+    Fence.RULES: "its rules limit its agents",
+    Fence.NONE: "nothing limits its agents",
 }
-
+"""What limits an executor's agents, as a clause."""
 
 LACKS = {
     "program": "cannot be run",
@@ -175,7 +175,7 @@ def fallback_findings(
             check="fallback",
             level=level,
             text=f"{_listed(roles)}: {words}",
-            remedy="" if ready else "None of them is ready: see what stands above of each.",
+            remedy="" if ready else "None of them is ready. The lines above say why.",
             facts={"roles": roles, "executors": known},
         )
 
@@ -258,15 +258,17 @@ def _never_ended(executor: Executor) -> Finding:
 
 
 def _fence(need: Need) -> Finding:
-    """Say what keeps an agent from more than it may do, of a program that may be any."""
+    """Say what limits the agents of a program that may be any."""
     config = need.executor.config
     kind, why = fence_of(config)
     is_open = kind is Fence.NONE and bool(need.roles)
     return Finding(
         check="fence",
         level=Level.WARNING if is_open else Level.NOTE,
-        text=f"{config.name}: what its agents may do is kept by {FENCES[kind]}: {why}",
-        remedy="Let it run only where it may do what you may." if is_open else "",
+        text=f"{config.name}: {FENCES[kind]}: {why}",
+        remedy="Use it only where its agents may do whatever you may, such as in a container."
+        if is_open
+        else "",
         facts={"executor": config.name, "fence": kind},
     )
 
@@ -281,8 +283,8 @@ def _sandbox(need: Need) -> Finding:
         return Finding(
             check="sandbox",
             level=need.fault_level,
-            text=f"{config.name}: sandbox: bwrap cannot be made here: {error.reason}. Its agents"
-            " are not started",
+            text=f"{config.name}: its sandbox (bwrap) does not work here: {error.reason}. sow"
+            " starts none of its agents",
             remedy=error.hint,
             facts={**facts, "works": False},
         )
@@ -290,8 +292,8 @@ def _sandbox(need: Need) -> Finding:
     return Finding(
         check="sandbox",
         level=Level.OK,
-        text=f"{config.name}: {program} works; its agents have their own folder, their session's"
-        f" home, their login and {network}",
+        text=f"{config.name}: its sandbox works ({program}); its agents have their own folder,"
+        f" their session's home, their login and {network}",
         facts={**facts, "works": True},
     )
 
@@ -300,27 +302,28 @@ def _no_fence(executor: Executor) -> Finding:
     return Finding(
         check="fence",
         level=Level.NOTE,
-        text=f"{executor.name}: {executor.binary} has no fence: by a command that its rules"
-        " allow, an agent can run others and write files anywhere",
+        text=f"{executor.name}: the rules of {executor.binary} do not stop an agent: with a"
+        " command that they allow, it can run others and write files anywhere",
         facts={"executor": executor.name, "fence": Fence.NONE},
     )
 
 
 def _shared_home(executor: Executor) -> Iterator[Finding]:
-    """Say what befalls runs at the same time of a CLI that is to have one home for all."""
+    """Say what happens to runs at the same time of a CLI whose sessions share one home."""
     home = AGENT_CLIS[executor.config.type].home
     if home is not None and home.shared_danger and home_of(executor.config) is None:
         yield Finding(
             check="home",
             level=Level.NOTE,
-            text=f"{executor.name}: its sessions share your own folder. {home.shared_danger}",
+            text=f"{executor.name}: its sessions share your own configuration folder."
+            f" {home.shared_danger}",
             facts={"executor": executor.name},
         )
 
 
 def _absent(need: Need, error: ExecutorBinaryNotFound) -> Finding:
     name, install = need.executor.name, error.hint.rpartition("\n\n")[2]
-    bound = f"which {need.plays}" if need.plays else "no role is bound to it"
+    bound = f"it {need.plays}" if need.plays else "no role is bound to it"
     return Finding(
         check="program",
         level=need.fault_level,

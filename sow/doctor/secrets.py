@@ -67,9 +67,11 @@ def _inherited(
     yield Finding(
         check="secrets",
         level=Level.NOTE,
-        text=f"{executor.name}: its agents inherit what looks secret: {', '.join(found)}",
-        remedy=f"`env_inherit: [{kept}]` below {place} in {display_path(configuration.path)} ends"
-        " it.\nAdd the names of the other variables that its agents need.",
+        text=f"{executor.name}: its agents inherit variables that look like secrets:"
+        f" {', '.join(found)}",
+        remedy=f"To end that, write `env_inherit: [{kept}]` below {place} in"
+        f" {display_path(configuration.path)}.\nAdd the names of the other variables that its"
+        " agents need.",
         facts={"executor": executor.name, "inherited": found},
     )
 

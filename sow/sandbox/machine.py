@@ -110,7 +110,7 @@ def too_wide(folder: str, environ: Mapping[str, str]) -> str:
     real = _real(folder)
     for kept in (_real(str(home_in(environ))), *own_folders(), *HOMES, "/etc", "/usr"):
         if covers(real, _real(kept)):
-            return f"it is or holds {kept}"
+            return f"it is or contains {kept}"
     return ""
 
 

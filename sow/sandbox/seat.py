@@ -25,7 +25,7 @@ class TooWide(ConfigurationError):
 
     def __init__(self, folder: str, why: str) -> None:
         super().__init__(
-            f"{folder} cannot be the folder of a sandbox: {why}",
+            f"a sandbox cannot make {folder} writable: {why}",
             hint="Have the task run in a clone (--clone, or clones.use: always), or in another"
             " folder.",
         )

@@ -196,7 +196,7 @@ def test_a_job_that_moves_has_the_next_executor_and_what_limits_it() -> None:
     )
     handed = moved(job, Way.HAND_OVER, LIMIT, attempt=4, session="s-1")
     assert handed["terms"].fallback.left[0].session == "s-1"
-    assert handed["warnings"][-1].endswith("second was handed over what it had begun")
+    assert handed["warnings"][-1].endswith("second continues its work in a new session")
 
 
 def test_a_review_loses_the_dialect_of_the_cli_before() -> None:

@@ -42,7 +42,7 @@ def test_a_bound_executor_that_is_not_installed_is_an_error(clinic: Clinic) -> N
     clinic.without("claude", "cursor-agent")
     ended = clinic.examine()
     assert ended.code == 1
-    assert "✗ Error: claude-code: claude is not on PATH; which plays orchestrator," in ended.out
+    assert "✗ Error: claude-code: claude is not on PATH; it plays orchestrator," in ended.out
     assert "  Install claude: npm install -g @anthropic-ai/claude-code\n" in ended.out
     assert "- cursor: cursor-agent is not on PATH; no role is bound to it\n" in ended.out
 
@@ -206,7 +206,7 @@ def test_a_list_is_told_in_its_order_with_what_each_lacks(clinic: Clinic) -> Non
     ]
     assert found[0]["executors"][1] == {"executor": "codex", "lacks": ["cannot be run"]}
     lines = clinic.examine(ANTHROPIC_API_KEY="k").out
-    assert "not on PATH; which plays reviewer, and is no. 2 of implementer, tester\n" in lines
+    assert "not on PATH; it plays reviewer, and is no. 2 of implementer, tester\n" in lines
     assert "and 11 more roles, and is no. 2 of reviewer\n" in lines
     assert "- reviewer: codex (cannot be run), then claude-code\n" in lines
     named = clinic.findings("codex")
@@ -282,7 +282,7 @@ def test_what_befalls_runs_that_share_one_home_is_told(
         section = {"executors": {name: {"home": home}}, "bindings": {"implementer": name}}
         clinic.site.configure({"agents": section})
         out = clinic.examine(name).out
-        assert ("share your own folder" in out) is is_told, out
+        assert ("share your own configuration folder" in out) is is_told, out
 
 
 def test_a_key_in_the_executors_env_is_a_sign_and_its_value_is_not_shown(clinic: Clinic) -> None:

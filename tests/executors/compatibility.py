@@ -42,23 +42,24 @@ by `python tests/executors/compatibility.py` from the table that the contract su
 | checked by | means |
 | --- | --- |
 | real CLI run | the program itself was run: Claude Code on Linux, or a shell |
-| stand-in only | a stand-in that speaks the documented dialect was run as a process |
-| docs only | written from documents, run nowhere |
+| stand-in only | a stand-in was run, a program that behaves as the CLI is documented or recorded |
+| docs only | written from documents; nothing was run |
 
-The versions that were run are in the first table: `tests/real` runs the newest again, and
-`tests/recordings` holds what they printed. `ID` is a session's id and `RULES` the rules that let an
-agent run the commands of `sow` that its role has a right to, each by its name ([what an agent may
+The first table names the versions that were run: `tests/real` runs the newest again, and
+`tests/recordings` has what they printed. `ID` is a session's id. `RULES` are the rules that let an
+agent run the `sow` commands of its role, each by its name ([what an agent may
 do](howto/permissions.md)). The prompt always comes on standard input.
 
-Each agent of sow's gets `--settings` besides (real CLI run), with a deny rule for every command of
-`sow` that is not its role's, whatever you have allowed to yourself, and with sow's own plugin
-([plugin.md](plugin.md)) switched off.
+Claude Code always gets `--settings` too (real CLI run). They deny every command of `sow` that is
+not for the role, whatever you allow yourself, and switch off sow's own plugin
+([plugin.md](plugin.md)).
 
-In a task's clone ([apart](apart.md)) Claude Code gets more (real CLI run): `--setting-sources
-user,project`, `--settings` with the rules of the checkout that the user has told it to trust and
-with rules against writing into the task's folder, and `--add-dir` for reading it. A reviewer gets
-`--setting-sources user --strict-mcp-config`: nothing that lies in the clone acts. Other executors
-are told nothing more; for their reviewers, files that would act are not checked out.
+In a task's clone ([apart](apart.md)) Claude Code gets more arguments (real CLI run):
+`--setting-sources user,project`; `--settings` with the rules of your checkout, if you have told
+Claude Code to trust it, and with rules against writing into the task's folder; and `--add-dir` to
+read that folder. A reviewer gets `--setting-sources user --strict-mcp-config`, so no settings in
+the clone have an effect. Other CLIs get no more arguments. For their reviewers, sow does not check
+out files that would have an effect.
 """
 
 SETTINGS_HEADER = (
@@ -118,27 +119,30 @@ SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBO
 
 ABILITIES_INTRODUCTION = """## What each can do
 
-`sow executor list` prints the same for your configuration. *RULES* as rights: sow allows an agent
-the commands of its role and no others; *own*: what the CLI's own settings allow.
-*Own folder*: whether a session can have a configuration folder of its own (`home: per-session`).
-The fence is what holds the agent back without `yolo_mode`: a *sandbox* of the system, *rules* that
-the CLI itself keeps (what an allowed program does is not limited), *asking* (the CLI asks sow,
-which refuses what is not of its role; what it does without asking is not limited), or *none*.
+`sow executor list` prints the same for your configuration.
 
-Type `acp` is weaker than all others: sow knows neither the flags nor the files of the program, what
-it tells of its use is kept as it stands and counts for no budget, and a quota has no time of reset.
-Which of its agents holds a fence is a table of its own below.
+* *Own folder*: whether a session can have a configuration folder of its own (`home: per-session`).
+* *Rights*: `RULES`: sow allows an agent the commands of its role and no others. `own`: the CLI's
+  own settings decide.
+* *Fence*: what limits the agent without `yolo_mode` and without `sandbox: bwrap`. `sandbox`: the
+  CLI's own sandbox. `rules`: rules of the CLI; what an allowed program does is not limited.
+  `asking`: the CLI asks sow, which refuses what is not for the role; what the CLI does without
+  asking is not limited. `none`: nothing.
+
+Type `acp` is weaker than all others. sow knows neither the flags nor the files of the program. The
+tokens that it reports stay in its output and count for no budget. The reset time of a usage limit
+is unknown. The next table says what limits each agent.
 """
 ABILITIES_HEADER = (
-    *("executor", "resume", "open", "own folder", "tells its use", "rights", "fence"),
+    *("executor", "resume", "open", "own folder", "reports its use", "rights", "fence"),
     *("spawn tried", "resume tried", "open tried", "versions run"),
 )
 
 ACP_INTRODUCTION = """## Agents over ACP
 
-What keeps an agent of type `acp` from more than its role may do, by `settings.preset`. Without a
-preset: *asking*, in the one form that most agents share; anything else is refused. *By the wire
-alone*: its messages were recorded, and sow was not run with it.
+What limits an agent of type `acp`, by `settings.preset`. Without a preset it is *asking*: sow then
+knows only the form of question that most agents share, and refuses every other one. *By the wire
+alone* means that the agent's messages were recorded, and sow was not run with it.
 """
 ACP_TRIED = {
     "cline": "real CLI run (cline 3.0.65)",
@@ -153,31 +157,33 @@ ACP_TRIED = {
 
 SHARED_INTRODUCTION = """## Several runs at once
 
-Eight at once of each of codex, gemini, opencode, qwen and copilot were run by sow (real CLI run),
-with `home: per-session` and with `home: shared`. With `per-session` nothing was torn, lost or mixed
-up. With `shared` two have faults of their own, and `sow doctor` says so:
+sow has run eight agents at once of each of codex, gemini, opencode, qwen and copilot (real CLI
+run), with `home: per-session` and with `home: shared`. With `per-session` nothing was damaged, lost
+or mixed up. With `shared` two CLIs have faults of their own, and `sow doctor` says so:
 """
 LENGTHS = """
 ## Long prompts
 
-A prompt of 1 MB reached the model of each of these five (real CLI run). A longer one, or one that
-the model does not read, ends the job with the cause `too_long`, and a shorter one goes on with the
-session (real CLI run). Codex takes 1,048,576 characters. Qwen Code and Copilot count tokens before
-they send a request, by what they know of the model; of a model that they do not know they take a
-window of about 130,000 to 177,000 tokens. Settings name another one
-(`model.generationConfig.contextWindowSize`, `COPILOT_PROVIDER_MAX_PROMPT_TOKENS`). Gemini CLI and
-OpenCode send whatever they get. If the service refuses that, OpenCode makes the conversation
-shorter, loses the prompt by that, and asks again without end (1.18.33): sow ends it after five
-failures.
+A prompt of 1 MB reached the model of each of these five (real CLI run). A prompt that is too long
+for the CLI or the model ends the job with the cause `too_long`. A shorter one continues the session
+(real CLI run).
+
+* Codex accepts up to 1,048,576 characters.
+* Qwen Code and Copilot count tokens before they send a request. For a model that they do not know
+  they assume a window of about 130,000 to 177,000 tokens. Settings name another one:
+  `model.generationConfig.contextWindowSize`, and `COPILOT_PROVIDER_MAX_PROMPT_TOKENS`.
+* Gemini CLI and OpenCode send whatever they get. If the service refuses that, OpenCode shortens the
+  conversation, loses the prompt, and asks again without end (1.18.33). sow ends it after five
+  failures.
 
 ## Known limits
 
-* Gemini CLI sends each answer of a tool twice when it goes on with a session (0.61.0). Its real
-  service was not asked what it makes of that.
+* Gemini CLI sends each answer of a tool twice when it continues a session (0.61.0). It was not
+  tried with Google's service.
 * Gemini CLI takes a comma in an argument for the end of a path. With `home: per-session` sow keeps
-  such paths out of the arguments; with `home: shared` it refuses to start.
-* OpenCode tells a tool only when it has ended, so a run that was killed in its first command has
-  told no session, and begins anew.
+  such paths out of the arguments. With `home: shared` it refuses to start.
+* OpenCode reports a tool only when it has ended. So a run that was killed in its first command has
+  reported no session, and begins anew.
 """
 
 OWN_FOLDER = {HomeUse.SHARED: "if set", HomeUse.PER_SESSION: "by default"}
@@ -212,7 +218,7 @@ def render() -> str:
             *(f"* `{kind}`: {danger}" for kind, danger in _shared_dangers()),
             LENGTHS,
             "## Endings\n",
-            "What an ending is taken for when the agent has left no status. The causes are"
+            "How sow judges an ending when the agent has set no status. The causes are"
             " those of `sow job show`.\n",
             _table(("executor", "ending", "cause", "checked by"), map(_ending, FAULTS)),
         ]

@@ -330,7 +330,7 @@ def test_a_resume_is_handed_over_where_the_user_wants_it(site: Site) -> None:
     site.sow(*SPAWN)
     (folder / "feedback").mkdir(exist_ok=True)
     result = site.sow(*RESUME)
-    assert "cursor was handed over what it had begun" in result.out + result.err
+    assert "cursor continues its work in a new session" in result.out + result.err
     assert played(site) == [
         ("claude", "spawn"),
         ("claude", "resume"),

@@ -92,7 +92,7 @@ def test_a_folder_that_holds_the_home_or_the_system_is_refused(
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     path = os.path.normpath(tmp_path / folder)
-    with pytest.raises(TooWide, match="cannot be the folder of a sandbox"):
+    with pytest.raises(TooWide, match="a sandbox cannot make"):
         checked_seat(Wanted(folder=path, cwd=path))
 
 

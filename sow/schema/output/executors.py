@@ -10,15 +10,15 @@ from sow.schema.output.fields import about
 
 TriedHow = Annotated[
     str | None,
-    about("how far it was tried: real CLI run, stand-in only or docs only; null if it cannot"),
+    about("how it was tried: real CLI run, stand-in only or docs only; null if it cannot"),
 ]
 
 
 class TrialsView(msgspec.Struct, frozen=True, kw_only=True):
-    """How far sow has been tried with the CLI of an executor."""
+    """How sow was tried with the CLI of an executor."""
 
     versions: Annotated[tuple[str, ...], about("the versions of the CLI that were run")]
-    spawn: Annotated[str, about("how far a spawn was tried, in the words of the next keys")]
+    spawn: Annotated[str, about("how a spawn was tried, in the same words as the next keys")]
     resume: TriedHow
     open: TriedHow
 
@@ -28,20 +28,22 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
 
     executor: fields.Executor
     type: Annotated[str, about("its type: claude, codex, command, ...")]
-    roles: Annotated[tuple[str, ...], about("the roles that it plays, or goes on with")]
+    roles: Annotated[
+        tuple[str, ...], about("the roles that it plays, also as another than the first executor")
+    ]
     places: Annotated[
         dict[str, int],
-        about("its place in the list of each role: 1 is the first, another goes on after it"),
+        about("its place in the list of each role: 1 is tried first"),
     ]
     binary: Annotated[str, about("its program, by name or path")]
-    path: Annotated[str | None, about("where that is; null if it was not found")]
+    path: Annotated[str | None, about("the path of that program; null if it was not found")]
     can_resume: Annotated[bool, about("whether a session can be continued")]
     can_open: Annotated[bool, about("whether a person can continue a session on a terminal")]
     home: Annotated[
         str, about("whose configuration folder its sessions have: shared or per-session")
     ]
     usage_told: Annotated[
-        str, about("when it tells the tokens that it uses: at once, at its end or never")
+        str, about("when its CLI reports its tokens: at once, at its end or never")
     ]
     rights: Annotated[
         str,
@@ -53,11 +55,11 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
     fence: Annotated[
         str,
         about(
-            "what holds its agents back: sandbox (the system), rules (the CLI refuses what"
+            "what limits its agents: sandbox (the system), rules (the CLI refuses what"
             " no rule allows), asking (the CLI asks sow before it acts) or none"
         ),
     ]
-    tried: Annotated[TrialsView, about("how far that has been tried")]
+    tried: Annotated[TrialsView, about("how sow was tried with its CLI")]
 
 
 class PromiseView(msgspec.Struct, frozen=True, kw_only=True):
