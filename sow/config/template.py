@@ -52,7 +52,7 @@ Line = tuple[str, str]
 KEYS: dict[str, Line] = {
     "custom_args": ("[]", "Additional CLI flags"),
     "env": ("{}", 'Variables for the agent: {KEY: "${KEY}"}'),
-    "env_inherit": ("all", "Or names: which of your variables it gets"),
+    "env_inherit": ("all", "Or names: it inherits only these variables"),
     "env_files": ("{}", "Secrets by file: {KEY: ~/.secrets/key}"),
     "env_commands": ("{}", 'Secrets by command: {KEY: "pass show key"}'),
     "max_parallel": ("2", "How many of its agents run at once"),

@@ -187,7 +187,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         blame=Blame.CONFIGURATION,
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
-        remedy=f"Correct {{settings}}.custom_args ({FILE}). Then go on",
+        remedy=f"Correct custom_args below {{settings}} ({FILE}), or for an agent over ACP"
+        " settings.command and settings.preset. Then go on",
     ),
     Cause.MISSING_BINARY: CauseFacts(
         words="the program could not be started",

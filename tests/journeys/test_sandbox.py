@@ -241,12 +241,12 @@ def test_nothing_is_started_where_there_can_be_no_sandbox(site: Site) -> None:
     assert not (site.base / "ran").exists()
     examined = sow("doctor", "author")
     assert examined.returncode == 1
-    assert "author: sandbox: bwrap cannot be made here: it cannot make its" in examined.stdout
+    assert "author: its sandbox (bwrap) does not work here: it cannot make its" in examined.stdout
     site.sow("worker", "stop")
     site.sow("agent", "spawn", "implementer", "020", expect=None)
     assert (site.base / "ran").exists() is False  # it lies outside of its sandbox
     assert site.job(2)["cause"] == "no_status"
-    assert "author: /usr/bin/bwrap works" in site.sow("doctor", "author").out
+    assert "author: its sandbox works (/usr/bin/bwrap)" in site.sow("doctor", "author").out
 
 
 PATIENT = """#!/bin/sh
