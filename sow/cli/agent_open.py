@@ -28,7 +28,8 @@ def open_task(task_id: TaskId, as_json: bool) -> int:
     and no worker is needed.
 
     Exit: 0 when it was closed, 1 if the CLI failed, 4 while a job of the
-    task runs, 5 without a session or for a CLI without an interactive mode.
+    task runs, 5 without a session, or for an executor that has a sandbox or whose
+    CLI has no interactive mode.
     """
     caller = this_caller()
     if not (sys.stdin and sys.stdin.isatty()):

@@ -40,7 +40,7 @@ def _side(context: click.Context) -> "Side":
 @json_option
 @click.pass_context
 def add(context: click.Context, path: str, kind: str, as_json: bool) -> None:
-    """List the file PATH of this repository."""
+    """Add the file PATH of this repository to the list."""
     from sow.state.artifacts import add_artifact, path_inside
 
     workspace, side = here(), _side(context)

@@ -24,7 +24,7 @@ def doctor(executors: tuple[str, ...], as_json: bool) -> int:
     """Check what agents need to run here: for each EXECUTOR, or for all.
 
     It changes nothing, makes no network request, and shows no value of a
-    variable. It starts programs only with --version and --help.
+    variable. It starts agent CLIs only with --version and --help.
 
     Exit: 0 agents can run; 1 something prevents it.
     """

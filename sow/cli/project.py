@@ -149,8 +149,8 @@ def status(as_json: bool) -> None:
 def set_field(field: str, value: str, as_json: bool) -> None:
     """Set one FIELD of the project: name, description, branch or metadata.KEY.
 
-    Tasks start from this branch and are merged into it. Set it after a rename
-    (`git branch -m`).
+    Tasks start from the project's branch and are merged into it. Set `branch` after
+    you have renamed it (`git branch -m`).
     """
     from sow.reports.project_views import project_view
     from sow.state.projects import change_project

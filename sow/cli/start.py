@@ -53,8 +53,9 @@ def start(
     `project` instead: wait for it, answer and resume it like any other task. The
     same command again continues it.
 
-    Exit: 0 when the session was closed, 1 if the CLI failed, 5 for a CLI
-    without an interactive mode; with --headless as for `sow agent spawn`.
+    Exit: 0 when the session was closed, 1 if the CLI failed, 5 for an executor
+    that has a sandbox or whose CLI has no interactive mode; with --headless as for
+    `sow agent spawn`.
     """
     words = readable(goal or "").strip()
     if headless:
