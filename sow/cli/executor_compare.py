@@ -82,8 +82,9 @@ def compare(
     configuration = configuration_here(os.environ)
     for name in names:
         make_executor(configuration.executor(name)).validate_availability(os.environ.get("PATH"))
-    what = f"{' and '.join(names)} each do {len(entries)} tasks with your login and use its tokens"
-    if not yes and not confirm(f"{what}. Go on?", option="--yes"):
+    who = " and ".join(names)
+    question = f"{who} each do {len(entries)} tasks with your login and use its tokens. Go on?"
+    if not yes and not confirm(question, option="--yes"):
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
     folder = own_folder(keep, "compare")

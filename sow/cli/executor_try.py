@@ -67,8 +67,8 @@ def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bo
         raise usage_error(f"--wait: {error}") from error
     executor = make_executor(configuration_here(os.environ).executor(name))
     path = executor.validate_availability(os.environ.get("PATH"))
-    what = f"{name} ({path}) runs {RUNS} times with your login and uses its tokens"
-    if not yes and not confirm(f"{what}. Go on?", option="--yes"):
+    question = f"{name} ({path}) runs {RUNS} times with your login and uses its tokens. Go on?"
+    if not yes and not confirm(question, option="--yes"):
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
     folder = own_folder(keep, "try")

@@ -42,7 +42,7 @@ def test_what_each_can_do_is_listed(site: Site) -> None:
     assert (claude["can_resume"], claude["can_open"], claude["rights"]) == (True, True, "role")
     assert codex["path"] == str(site.base / "bin/codex")
     assert (codex["home"], codex["fence"]) == ("per-session", "sandbox")
-    assert codex["usage_told"] == "at its end"
+    assert codex["usage_reported"] == "at its end"
     assert (cursor["rights"], cursor["tried"]["versions"]) == ("own", [])
     assert found["windsurf"]["tried"]["resume"] is None
 

@@ -42,7 +42,7 @@ class ExecutorView(msgspec.Struct, frozen=True, kw_only=True):
     home: Annotated[
         str, about("whose configuration folder its sessions have: shared or per-session")
     ]
-    usage_told: Annotated[
+    usage_reported: Annotated[
         str, about("when its CLI reports its tokens: at once, at its end or never")
     ]
     rights: Annotated[
