@@ -17,6 +17,7 @@ import msgspec
 
 from sow.agent_clis.description import Fence, Questions, SowPermission
 from sow.agent_clis.known import AGENT_CLIS
+from sow.agents.rights import ORCHESTRATING
 from sow.attempts.homes import home_of
 from sow.config.configuration import Configuration
 from sow.config.validation import executors_in_use
@@ -229,6 +230,8 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
         yield _fence(need)
     if executor.config.is_sandboxed:
         yield _sandbox(need)
+        if ORCHESTRATING.intersection(need.roles):
+            yield _leads_in_sandbox(executor)
     if executor.config.stall_timeout_seconds == 0 and need.roles:
         yield _never_ended(executor)
     questions = AGENT_CLIS[executor.config.type].questions
@@ -295,6 +298,16 @@ def _sandbox(need: Need) -> Finding:
         text=f"{config.name}: its sandbox works ({program}); its agents have their own folder,"
         f" their session's home, their login and {network}",
         facts={**facts, "works": True},
+    )
+
+
+def _leads_in_sandbox(executor: Executor) -> Finding:
+    return Finding(
+        check="leader",
+        level=Level.NOTE,
+        text=f"{executor.name}: it plays orchestrator, but no agent in a sandbox can start others",
+        remedy="Bind orchestrator to an executor without a sandbox, if you use that role.",
+        facts={"executor": executor.name},
     )
 
 

@@ -104,6 +104,6 @@ class SandboxNotOpened(ExecutorError):
             f'executor "{executor}" has sandbox: bwrap, and sow opens no sandbox on a terminal',
             hint=f'Give it your words instead: `sow agent resume {task_id} "…"`.'
             if task_id
-            else "An orchestrator starts other agents, which no agent in a sandbox can. Bind the role"
-            " `orchestrator` to an executor without one: `sow config edit`.",
+            else "An orchestrator starts other agents, which no agent in a sandbox can. Bind the"
+            " role `orchestrator` to an executor without one: `sow config edit`.",
         )

@@ -134,9 +134,13 @@ def test_a_session_of_a_sandbox_is_not_opened_outside_of_it(paused: Desk) -> Non
     paused.configure({"agents": {"executors": {"claude-code": {"sandbox": "bwrap"}}}})
     with pytest.raises(SandboxNotOpened):
         open_it(paused)
-    with pytest.raises(SandboxNotOpened, match="opens no sandbox on a terminal"):
+    with pytest.raises(SandboxNotOpened, match="opens no sandbox on a terminal") as caught:
         prepare_opening(paused.caller, paused.config, "", "A goal")
     assert jobs.newest_id(paused.database) == 0
+    assert "Bind the role `orchestrator` to an executor without one" in caught.value.hint
+    executors = {"claude-code": {"sandbox": "bwrap"}, "lead": {"type": "claude"}}
+    paused.configure({"agents": {"executors": executors, "bindings": {"orchestrator": "lead"}}})
+    assert prepare_opening(paused.caller, paused.config, "", "A goal").executor.name == "lead"
 
 
 def test_a_program_that_is_not_there_holds_nothing(paused: Desk) -> None:

@@ -337,3 +337,15 @@ def test_the_fence_of_an_agent_over_acp_is_told(
     found = clinic.finding("fence", "mine")
     assert (found["fence"], found["level"]) == (fence, status)
     assert not log.exists()
+
+
+def test_an_orchestrator_in_a_sandbox_is_told_that_it_cannot_lead(clinic: Clinic) -> None:
+    executors = {"claude-code": {"sandbox": "bwrap"}, "lead": {"type": "claude"}}
+    clinic.site.configure({"agents": {"executors": executors}})
+    found = clinic.finding("leader")
+    assert (found["level"], found["executor"]) == ("note", "claude-code")
+    assert "Bind orchestrator to an executor without a sandbox" in found["remedy"]
+    clinic.site.configure(
+        {"agents": {"executors": executors, "bindings": {"orchestrator": "lead"}}}
+    )
+    assert not [each for each in clinic.findings() if each["check_name"] == "leader"]
