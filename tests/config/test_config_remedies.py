@@ -12,6 +12,10 @@ from sow.calls.foreground import secrets_for_session
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.load import load_configuration
 from sow.config.secrets import read_secrets
+from sow.config.source import read_source
+from sow.schema.config import RepositoryConfigFile
+from sow.schema.executor_type import NetworkUse
+from sow.trust.accepted import command_lines
 
 ROLES = [agent.name for agent in AGENTS]
 
@@ -326,6 +330,22 @@ def test_the_errors_of_a_check_name_what_is_known(load, key: str, known: str) ->
     with pytest.raises(InvalidConfiguration) as caught:
         load(repository=f"checks: {{unit: {{run: make, {key}}}}}\n")
     assert known in caught.value.reason
+
+
+def test_on_is_a_word_though_yaml_reads_it_as_true(load) -> None:
+    check = "checks: {unit: {run: make, sandbox: bwrap, network: on}}\n"
+    loaded = load(executor("claude", "sandbox: bwrap", "network: on"), repository=check)
+    assert loaded.executor("x").network is NetworkUse.ON
+    assert loaded.checks.commands["unit"].network is NetworkUse.ON
+    source = read_source(loaded.repository_path, RepositoryConfigFile)
+    (line,) = command_lines(source.content)
+    assert line.fence == "sandbox: bwrap, network: on"
+
+
+def test_a_key_below_another_form_is_answered_with_the_nearest(load) -> None:
+    with pytest.raises(InvalidConfiguration) as caught:
+        load("notify: {paused: {run: x, timeot: 3s}}\n")
+    assert "did you mean 'timeout'?" in caught.value.reason
 
 
 @pytest.fixture
