@@ -513,7 +513,7 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
             USERS_OWN, has_rule=False),
     ),
     "executor": lambda: (
-    Command("executor", "Show the agent CLIs that sow drives.", "Settings and checks",
+    Command("executor", "List, try and compare agent CLIs.", "Settings and checks",
             about="An executor is an agent CLI with its settings: agents.executors in your "
                   "configuration."),
     Command("executor list", "List executors and what each can do.", ALL,
