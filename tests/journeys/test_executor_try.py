@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from journeys.json_contract import hold
 from journeys.site import Site, make_site, wait_until
+from repository.markdown import blocks, read, steps
 from standins import read_runs
 
 Step = Mapping[str, Any]
@@ -92,6 +93,20 @@ def test_a_cli_that_keeps_its_promises(site: Site) -> None:
     assert record["path"] == str(site.base / "bin/claude")
     assert record["version"]
     assert sorted(site.root.rglob("*")) == before  # the user's own repository
+
+
+def test_the_page_shows_what_a_trial_prints(site: Site) -> None:
+    (shown, *_) = steps(blocks(read("docs/howto/executors.md"), "console")[0])
+    assert shown.command == "sow executor try claude-code"
+    assert "runs 3 times with your login and uses its tokens. Go on? [y/N]:" in shown.output[0]
+    playing(site, *GOOD)
+    printed = site.sow("executor", "try", "claude-code", "--yes").out.splitlines()
+    assert list(map(without_figures, printed)) == list(map(without_figures, shown.output[1:]))
+
+
+def without_figures(line: str) -> str:
+    """Return a line of a trial without its seconds, tokens and money."""
+    return re.sub(r" \(\d+ s\)$|(?<=held; ).*", "", line)
 
 
 def test_one_that_begins_another_conversation_and_oversteps_its_rights(site: Site) -> None:
