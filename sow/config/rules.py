@@ -32,6 +32,8 @@ INSTEAD = {
 }
 """What to do instead, for a setting that does not fit. `{types}` are those that it does fit."""
 
+REFERENCE = "Write the name of a variable between the braces, or remove the dollar sign."
+
 
 def check_executor(
     source: Source[UserConfigFile], name: str, section: ExecutorSection, kind: ExecutorType
@@ -70,7 +72,7 @@ def _check_variables(
             reason = env_fault(variable, "")
             remedy = "Remove it, or give it another name."
             if not reason and key == "env":
-                reason, remedy = env_fault(variable, value), "Write ${NAME}, or text without ${."
+                reason, remedy = env_fault(variable, value), REFERENCE
             if not reason and key == "env_files" and not is_whole_path(value):
                 reason = "the path must begin with / or ~/"
                 remedy = "Write the whole path, such as ~/.secrets/api-key."

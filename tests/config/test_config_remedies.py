@@ -104,7 +104,7 @@ USERS = {
     "half a reference": Fault(
         executor("claude", "env: {K: '${HOME'}"),
         f"{X}.env.K",
-        "Write ${NAME}, or text without ${.",
+        "Write the name of a variable between the braces, or remove the dollar sign.",
         "${HOME",
         "${HOME}",
     ),
