@@ -91,8 +91,9 @@ class OwnRepository(NamedTuple):
 
     def stop(self) -> None:
         """Cancel what still runs here, and stop the workers."""
-        for job in self.ask("job", "list", "--active").records:
-            self.ask("job", "cancel", str(job["job"]))
+        for record in self.ask("job", "list", "--active").records:
+            if "job" in record:  # else it is an error: there may be no project
+                self.ask("job", "cancel", str(record["job"]))
         self.ask("worker", "stop")
 
     def _done(self, *words: str) -> "subprocess.CompletedProcess[str]":
