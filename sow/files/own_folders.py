@@ -7,7 +7,7 @@ is removed itself and never followed; what is made again is ours alone.
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,23 +25,34 @@ def opened_below(top: Path, parts: Sequence[str], *, makes: bool = False) -> Ite
     """
     if makes:
         top.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    descriptor = os.open(top, PLAIN)
+    with _walked(os.open(top, PLAIN), parts, _made if makes else _there) as found:
+        yield found
+
+
+@contextmanager
+def _walked(folder: int, parts: Sequence[str], step: Callable[[str, int], int]) -> Iterator[int]:
+    """Give the folder to which each `step` from an open one leads, open; that one is closed."""
     for part in parts:
-        above = descriptor
+        above = folder
         try:
-            descriptor = _made(part, above) if makes else os.open(part, FLAGS, dir_fd=above)
+            folder = step(part, above)
         finally:
             os.close(above)
     try:
-        yield descriptor
+        yield folder
     finally:
-        os.close(descriptor)
+        os.close(folder)
+
+
+def _there(name: str, above: int) -> int:
+    """Return a folder in an open one, open."""
+    return os.open(name, FLAGS, dir_fd=above)
 
 
 def _made(name: str, above: int) -> int:
-    """Return a folder in an open one, open; it is made where it is missing, or a link is there."""
-    with suppress(FileNotFoundError):
-        if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+    """Return the same; it is made where it is missing, or a link is there."""
+    if kind_in(above, name) == stat.S_IFLNK:
+        with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=above)
     with suppress(FileExistsError):
         os.mkdir(name, PRIVATE, dir_fd=above)
@@ -51,6 +62,13 @@ def _made(name: str, above: int) -> int:
     if stat.S_IMODE(os.fstat(descriptor).st_mode) != PRIVATE:
         os.fchmod(descriptor, PRIVATE)
     return descriptor
+
+
+def _cleared(name: str, above: int) -> int:
+    """Return the same; it takes the place of whatever else is there."""
+    if kind_in(above, name) != stat.S_IFDIR:
+        remove_tree(above, name)
+    return _made(name, above)
 
 
 def kind_in(folder: int, name: str) -> int:
@@ -67,28 +85,10 @@ def write_file(folder: int, parts: Sequence[str], data: bytes) -> None:
     Raises OSError, NotWritten.
     """
     name = parts[-1]
-    with _opened_above(folder, parts) as above:
+    with _walked(os.dup(folder), parts[:-1], _cleared) as above:
         if kind_in(above, name) not in (0, stat.S_IFREG):
             remove_tree(above, name)
         write_in(above, Path(name), data, mode=0o600, durable=False)
-
-
-@contextmanager
-def _opened_above(folder: int, parts: Sequence[str]) -> Iterator[int]:
-    """Give the folder, open, in which `parts` below an open folder lie; it is made if missing."""
-    descriptor = os.dup(folder)
-    for part in parts[:-1]:
-        above = descriptor
-        try:
-            if kind_in(above, part) != stat.S_IFDIR:
-                remove_tree(above, part)
-            descriptor = _made(part, above)
-        finally:
-            os.close(above)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def copy_following(source: Path, folder: int, parts: Sequence[str]) -> None:
@@ -101,7 +101,7 @@ def copy_following(source: Path, folder: int, parts: Sequence[str]) -> None:
     draft = f".{name}.new"
     if not source.exists() and kind_in(folder, parts[0]) == 0:
         return
-    with _opened_above(folder, parts) as above:
+    with _walked(os.dup(folder), parts[:-1], _cleared) as above:
         remove_tree(above, draft)
         _copy(source, above, draft)
         remove_tree(above, name)
