@@ -53,7 +53,7 @@ file. Each command stands alone on its line: run it as it is.
 LOOK_SECONDS = 0.5
 COMMAND_SECONDS = 5.0
 """How long an agent gets to begin a command that its CLI tells of at its end only."""
-DEATH_SECONDS = 10.0
+DEATH_SECONDS = 30.0
 
 
 class Result(StrEnum):

@@ -24,6 +24,8 @@ from typing import Any
 
 SIOCGIFFLAGS, SIOCSIFFLAGS = 0x8913, 0x8914  # linux/sockios.h
 IFF_UP = 0x1  # linux/if.h
+DEATH_SECONDS = 60.0
+"""How long a killed process may take on a busy machine: what it had of memory goes with it."""
 
 
 class NamespaceUnavailable(Exception):
@@ -70,7 +72,7 @@ class Namespace:
     def clear(self) -> dict[int, str]:
         """Kill whoever is still inside, and return who was."""
         left: dict[int, str] = {}
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + DEATH_SECONDS
         while inside := self.inhabitants():
             left.update(inside)
             for pid in inside:

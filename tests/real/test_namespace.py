@@ -13,9 +13,9 @@ INTERFACES = "import socket; print(*(name for _, name in socket.if_nameindex()))
 LISTEN_AND_CONNECT = """
 import socket
 server = socket.create_server(("127.0.0.1", 0))
-socket.create_connection(server.getsockname(), timeout=5)
+socket.create_connection(server.getsockname(), timeout=60)
 try:
-    socket.create_connection(("192.0.2.1", 80), timeout=5)
+    socket.create_connection(("192.0.2.1", 80), timeout=60)
 except OSError as refused:
     print(refused.strerror)
 """

@@ -12,7 +12,7 @@ import pytest
 from acp_agents import AGENTS
 from native_trial import TASK, Trial
 from opened_trial import by_acp, reports
-from sandbox import wait_until
+from sandbox import end_of, wait_until
 
 from sow.acp.presets import PRESETS
 
@@ -74,8 +74,8 @@ def test_eight_at_once_in_one_checkout(trial: Trial) -> None:
     config.write_text(json.dumps({**settings, "worker": {"concurrency": 8}}), encoding="utf-8")
     trial.tell(of={f"tasks/{task}/": reports("needs_review", log=f"I am {task}") for task in EIGHT})
     call = trial.start_sow("agent", "spawn", *EIGHT)
-    output, errors = call.communicate(timeout=400)
-    assert call.returncode == 0, output + errors
+    done = end_of(call, seconds=600)
+    assert done.returncode == 0, done.stdout + done.stderr
     sessions = {trial.attempts(number)[-1]["session_id"] for number in range(1, 9)}
     assert len(sessions) == len(EIGHT)
     for task in EIGHT:

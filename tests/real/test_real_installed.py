@@ -76,7 +76,8 @@ def lead(sandbox: Sandbox) -> str:
         files=[(tasks, json.dumps([TASK]))],
     )
     words = ("--permission-mode", "acceptEdits", f"/sow:start {GOAL}")
-    done = end_of(sandbox.start("claude", "-p", *words, environ={"SOW_WAIT": "1s"}))
+    process = sandbox.start("claude", "-p", *words, environ={"SOW_WAIT": "1s"})
+    done = end_of(process, seconds=900)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
