@@ -1,7 +1,8 @@
 """Which executor of a role's list a call gets: the first that nothing stands in the way of.
 
 Owns what a call looks at: whether the program is installed, and whether another job waits for a
-usage limit of the executor. What is found out later is the worker's (`worker.moving`).
+usage limit of the executor; and what a resume does whose executor is gone from the configuration.
+What is found out later is the worker's (`worker.moving`).
 """
 
 from collections.abc import Sequence
@@ -16,12 +17,14 @@ from sow.calls.request import Request
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, SowError
+from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
 from sow.jobs.database import Database
 from sow.jobs.usage_limits import limited_until
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job
 from sow.schema.job_terms import Fallback, LeftExecutor, NextExecutor, with_fallback
 
@@ -32,6 +35,19 @@ class NoneInstalled(ExecutorError):
     def __init__(self, role: str, errors: Sequence[ExecutorBinaryNotFound]) -> None:
         each = ", ".join(f"{error.executor} ({error.message})" for error in errors)
         super().__init__(f"none of the executors of {role} can run: {each}", hint=errors[-1].hint)
+
+
+class MakerIsGone(ExecutorError):
+    """The configuration no longer has the executor that made a session."""
+
+    def __init__(self, name: str, request: Request) -> None:
+        task = request.task_id
+        super().__init__(
+            f"unknown executor: {name}, which made the session of task {task}",
+            hint=f"Define it again in your configuration. Or begin a new session: `sow agent spawn"
+            f" {task} --fresh`. With `agents.fallback_resume: handover` a resume hands the work"
+            " over to the executor that the role has now.",
+        )
 
 
 class Choice(Struct, frozen=True):
@@ -65,6 +81,23 @@ def choose(
         fallback=Fallback(next=tuple(following), left=tuple(left), hands_over=hands_over),
         notes=tuple(took_place(each, chosen.name) for each in left),
     )
+
+
+def stand_in_for(
+    config: Configuration, request: Request, name: str, role: str
+) -> tuple[Executor, tuple[str, ...]]:
+    """Return what a job's record has for an executor that made a session and is configured no more.
+
+    A worker finds no executor of that name, and hands the session over as if its program were
+    missing. Till then everything can be asked of it: what the others can do counts. Also returns a
+    note. Raises MakerIsGone unless the session may be handed over.
+    """
+    names = config.bound(role)
+    if not (config.hands_over and names) or request.kind.is_interactive:
+        raise MakerIsGone(name, request)
+    others = " or ".join(names)
+    note = f"{name} made this session and is no longer configured: {others} takes it over"
+    return make_executor(ExecutorConfig(name=name, type=ExecutorType.CLAUDE)), (note,)
 
 
 def _obstacle(

@@ -77,6 +77,11 @@ def _executor_for(
     """Return the bound executor; for a resume, the one that made the session, saying so."""
     if request.begins_session or task.session is UNSET:
         return make_executor(config.binding(agent).executor), ()
+    if task.session.executor not in config.executors:
+        # Few sessions outlive their executor.
+        from sow.calls.choosing import stand_in_for
+
+        return stand_in_for(config, request, task.session.executor, agent)
     maker = config.executor(task.session.executor)
     bound = config.bindings.get(agent)
     if maker.name in config.bound(agent):
@@ -93,10 +98,12 @@ def _others(
     """Return the executors that may take the place of a call's, in their order.
 
     A session that is continued has some only where the user wants it handed over: those that
-    follow the one that made it, then those before it. Raises ExecutorError for an unknown one.
+    follow the one that made it, then those before it; all of them where that one is gone from the
+    configuration. Raises ExecutorError for an unknown one.
     """
     names = config.bound(agent)
-    if len(names) < 2 or not (request.begins_session or config.hands_over):
+    is_one = len(names) < 2 and executor.name in config.executors
+    if is_one or not (request.begins_session or config.hands_over):
         return ()
     after = names.index(executor.name) + 1 if executor.name in names else 0
     others = (*names[after:], *names[: max(0, after - 1)])
@@ -117,7 +124,8 @@ def with_free_executor(
     # Few roles have several executors.
     from sow.calls.choosing import choose
 
-    executors = (resolved.executor.config, *resolved.others)
+    own = resolved.executor.config
+    executors = (*([own] if own.name in config.executors else ()), *resolved.others)
     choice = choose(caller, database, resolved.agent, executors, hands_over=config.hands_over)
     if resolved.request.continues_session:
         following = tuple(NextExecutor(executor=each) for each in resolved.others)

@@ -4,7 +4,7 @@ Reads only; places no job, allocates no session, writes nothing.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
+from sow.attempts.fallback import Way, moved, obstacle_words
 from sow.attempts.launch import (
     environment_of,
     folder_of,
@@ -38,11 +39,13 @@ from sow.clones.throw_away_clone import PREFIX
 from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
 from sow.config.origin import SESSION, OriginKind, Setting, Value
-from sow.executors.base import Executor, Launch
+from sow.executors.base import Executor, Launch, Verdict
 from sow.executors.registry import make_executor
 from sow.executors.session import Session, SessionSource
 from sow.ids import AttemptId
 from sow.jobs.database import Database, open_existing_queue
+from sow.prompts.compose import HandOver
+from sow.schema.causes import Cause
 from sow.schema.job import Job
 from sow.schema.output.jobs import Preview
 from sow.schema.task import SessionFacts, Task
@@ -96,9 +99,14 @@ def show_resolution(caller: Caller, request: Request) -> None:
 def _binding(config: Configuration, resolved: Resolved) -> Binding:
     """Return the role's binding; where a session's own executor runs instead, that one."""
     executor = resolved.executor.config
-    if config.bindings[resolved.agent] == executor.name:
+    if config.bindings[resolved.agent] == executor.name or _is_gone(config, executor.name):
         return config.binding(resolved.agent)
     return Binding(role=resolved.agent, executor=executor, origin=SESSION)
+
+
+def _is_gone(config: Configuration, name: str) -> bool:
+    """Whether the executor that made a session is gone, so that another one takes it over."""
+    return name not in config.executors
 
 
 def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: bool = False) -> None:
@@ -147,6 +155,9 @@ def _queue(caller: Caller) -> AbstractContextManager[Database | None]:
 
 def _of_work(caller: Caller, config: Configuration, job: Job, resolved: Resolved) -> Preview:
     task = _as_if_marked(caller, resolved)
+    handover = None
+    if _is_gone(config, job.executor_name):
+        job, task, handover = _handed_over(job, task)
     executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)
     place = clone_place(caller.workspace, config, task) if resolved.clone else None
@@ -160,6 +171,7 @@ def _of_work(caller: Caller, config: Configuration, job: Job, resolved: Resolved
         location_for(folder, cwd),
         workspace=caller.workspace,
         clone=brief_of_clone(place, config.clones) if place is not None else None,
+        handover=handover,
     )
     launch = launch_of(
         caller.workspace,
@@ -240,10 +252,27 @@ def _as_if_marked(caller: Caller, resolved: Resolved) -> Task:
         return msgspec.structs.replace(task, **changes)
     if keeps_session(resolved, task):
         return task
+    return _as_if_begun(task, executor, resolved.cwd)
+
+
+def _handed_over(job: Job, task: Task) -> tuple[Job, Task, Callable[[], HandOver]]:
+    """Return a job and its task as a worker leaves them when the next executor takes over.
+
+    Also returns what gives its first prompt the reason, without log, change and last words.
+    """
+    changes = moved(job, Way.HAND_OVER, Verdict(Cause.CONFIGURATION, ""), attempt=0)
+    job = msgspec.structs.replace(job, executor=changes["executor"], terms=changes["terms"])
+    begun = _as_if_begun(task, make_executor(job.agents_executor), job.cwd)
+    before = obstacle_words(job.fallback.left[-1])
+    return job, begun, lambda: HandOver(before=before)
+
+
+def _as_if_begun(task: Task, executor: Executor, cwd: str) -> Task:
+    """Return a task with a session of an executor that is not made yet."""
     if executor.session_source in (SessionSource.NONE, SessionSource.LEARNED):
         return msgspec.structs.replace(task, session_id=UNSET, session=UNSET)
     session = Session(NEW_SESSION)
-    facts = SessionFacts(executor=executor.name, cwd=resolved.cwd)
+    facts = SessionFacts(executor=executor.name, cwd=cwd)
     return msgspec.structs.replace(task, session_id=session.id, session=facts)
 
 

@@ -239,7 +239,7 @@ class TaskLook:
         return word_of_checks(task, last, config.checks, self._branches)
 
     def _can_resume(self, task: Task) -> bool:
-        """Whether the executor that made a task's session can go on with it."""
+        """Whether the executor that made a task's session can go on with it, or hands it over."""
         config = self._configuration
         if config is None:
             return True
@@ -248,7 +248,9 @@ class TaskLook:
         bound = config.bindings.get(task.assigned_agent, "")
         name = bound if task.session is UNSET else task.session.executor
         executor = config.executors.get(name)
-        return executor is not None and make_executor(executor).supports_resumption
+        if executor is None:
+            return config.hands_over and bool(bound)
+        return make_executor(executor).supports_resumption
 
     def _clone(self, task: Task, *, is_in_conflict: bool) -> str:
         """Return what is in the way of merging a task's work."""

@@ -4,7 +4,7 @@ import pytest
 from calls.desk import SESSION, Desk
 from reports.job_cases import NOW
 
-from sow.calls.choosing import NoneInstalled
+from sow.calls.choosing import MakerIsGone, NoneInstalled
 from sow.calls.kinds import place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
@@ -167,6 +167,52 @@ def test_a_session_that_was_made_outside_of_the_list_may_go_to_all_of_it(desk: D
     desk.with_session(executor="claude-code")
     found = resolve(desk.caller, desk.config, desk.resume())
     assert [each.name for each in found.others] == ["second", "third"]
+
+
+@pytest.fixture
+def orphan(desk: Desk) -> Desk:
+    """Return a desk with a session that an executor has made which is no longer configured."""
+    desk.change(status=TaskStatus.PAUSED)
+    desk.with_session(executor="gone")
+    return desk
+
+
+def test_a_resume_whose_executor_is_gone_is_refused_with_the_ways_out(orphan: Desk) -> None:
+    with pytest.raises(MakerIsGone, match="unknown executor: gone, which made") as refusal:
+        put(orphan, orphan.resume())
+    for way in ("Define it again", "sow agent spawn 010 --fresh", "fallback_resume: handover"):
+        assert way in str(refusal.value.hint)
+    assert orphan.read().status is TaskStatus.PAUSED
+
+
+@pytest.mark.parametrize("bound", [("second",), ("second", "third")])
+def test_a_resume_whose_executor_is_gone_goes_to_the_role_s_own(
+    orphan: Desk, bound: tuple[str, ...]
+) -> None:
+    configure(orphan, *bound, fallback_resume="handover")
+    placed = put(orphan, orphan.resume())
+    assert names(orphan, placed) == ([], "gone", [*bound])
+    note = f"gone made this session and is no longer configured: {' or '.join(bound)} takes it over"
+    assert placed.notes == (note,)
+    assert placed.job.fallback.hands_over
+    assert orphan.read().session_id == SESSION, "until the worker hands it over"
+    assert put(orphan, orphan.resume()).attached
+
+
+def test_nobody_can_take_over_whose_program_is_missing(orphan: Desk) -> None:
+    configure(orphan, "second", "third", fallback_resume="handover")
+    without(orphan, "second", "third")
+    with pytest.raises(NoneInstalled) as refusal:
+        put(orphan, orphan.resume())
+    assert "gone" not in refusal.value.message
+    assert "second" in refusal.value.message
+
+
+def test_a_session_whose_executor_is_gone_is_not_opened(orphan: Desk) -> None:
+    configure(orphan, "second", fallback_resume="handover")
+    request = Request(verb=Verb.OPEN, task_id=orphan.read().id)  # type: ignore[arg-type]
+    with pytest.raises(MakerIsGone):
+        resolve(orphan.caller, orphan.config, request)
 
 
 def test_fresh_goes_through_the_list_again(desk: Desk) -> None:

@@ -358,6 +358,32 @@ def test_a_resume_is_handed_over_whose_program_is_gone(site: Site) -> None:
     assert "> Half done" in read_runs(site.root)[-1].prompt
 
 
+def test_a_resume_is_handed_over_whose_executor_is_no_longer_configured(site: Site) -> None:
+    begin(site, [*WORKS, *ASKS], good())
+    executors = {"gone": {"type": "claude"}, "cursor": CURSOR}
+    site.configure({"agents": {"executors": executors, "bindings": {"implementer": "gone"}}})
+    site.sow(*SPAWN)
+    agents = {"executors": {"cursor": CURSOR}, "bindings": {"implementer": "cursor"}}
+    site.configure({"agents": agents})
+    assert "unknown executor: gone" in site.sow(*RESUME, expect=5).err
+    assert "sow agent answer" not in site.sow("next").out
+    site.configure({"agents": {**agents, "fallback_resume": "handover"}})
+    assert "sow agent answer" in site.sow("next").out
+    shown = site.sow(*RESUME, "--dry-run", "--verbose")
+    for words in ("Executor: cursor", "You take this task over from another agent"):
+        assert words in shown.out + shown.err
+    result = site.sow(*RESUME)
+    assert "gone is no longer configured as it was" in result.out + result.err
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    prompt = read_runs(site.root)[-1].prompt
+    assert "> Half done" in prompt
+    assert "Use RS256" in prompt
+    assert site.task("010")["session"]["executor"] == "cursor"
+    assert log_of(site).count("Goes on with cursor: gone is no longer configured") == 1
+    site.sow("agent", "resume", "010", "Go on.")
+    assert played(site)[-1] == ("cursor-agent", "resume")
+
+
 def test_begun_work_is_handed_over_and_what_differs_is_shown(site: Site) -> None:
     (site.root / "parser.py").touch()
     git_in(site)

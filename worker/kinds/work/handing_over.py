@@ -18,6 +18,7 @@ from sow.executors.registry import make_executor
 from sow.files import read_tail
 from sow.jobs import jobs
 from sow.prompts.compose import HandOver
+from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Attempt, Job
 from sow.schema.job_terms import LeftExecutor
 from sow.schema.kinds import kind_of
@@ -88,13 +89,13 @@ def _change(context: WorkerContext, task: Task) -> str:
 
 def _last_words(context: WorkerContext, left: LeftExecutor, history: Sequence[Attempt]) -> str:
     """Return the last messages of the session that was left, as far as their files are kept."""
-    config = context.configuration.executors.get(left.name)
-    if config is None:
-        return ""
-    executor = make_executor(config)
     tried = [attempt for attempt in history if attempt.number <= left.attempt]
     if left.session is not None:
         tried = list(jobs.attempts_on(context.database, left.session))
+    config = _config_of(context, left, tried)
+    if config is None:
+        return ""
+    executor = make_executor(config)
     texts: list[str] = []
     for attempt in reversed(tried):
         if kind_of(attempt).is_interactive:
@@ -107,3 +108,18 @@ def _last_words(context: WorkerContext, left: LeftExecutor, history: Sequence[At
         if len(texts) >= MOST_TEXTS:
             break
     return _end("\n\n".join(texts[-MOST_TEXTS:]), WORDS_CHARACTERS)
+
+
+def _config_of(
+    context: WorkerContext, left: LeftExecutor, tried: Sequence[Attempt]
+) -> ExecutorConfig | None:
+    """Return the executor whose output `tried` have left.
+
+    The records of other jobs know it as it was: the user may have removed it, or given its name to
+    another one.
+    """
+    for number in dict.fromkeys(attempt.job_id for attempt in reversed(tried)):
+        executor = jobs.get_job(context.database, number).agents_executor
+        if executor.name == left.name:
+            return executor
+    return context.configuration.executors.get(left.name)
