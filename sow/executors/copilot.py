@@ -13,6 +13,8 @@ Owns its command line and its events. Measured with 1.0.102:
 * A signal leaves an exit code of 0: after SIGTERM without a result, after SIGINT with one of 0. An
   `abort` goes before either.
 * What stands at the end of a turn may be a background command that it waits for in silence.
+* A resume after a prompt that was too long begins with a request for a summary of the conversation.
+  It offers all tools, and the conversation goes on without what was before.
 * Tokens are told nowhere in its events. They are in `session-state/ID/events.jsonl` of its home
   (`session.usage_record`), and in what `--usage-output-file` writes: of the whole session.
 """

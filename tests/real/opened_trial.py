@@ -1,7 +1,7 @@
 """A trial of a real agent CLI for a test, and how CI draws among all such tests.
 
-Owns how agents over ACP become cases of one test. Where a CLI cannot be run, the test is skipped or
-fails (`capabilities`).
+Owns how CLIs with executors of their own, and agents over ACP, become cases of one test. Where a
+CLI cannot be run, the test is skipped or fails (`capabilities`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,25 +14,50 @@ from capabilities import skip_or_fail
 from claude_install import ClaudeUnavailable
 from namespace import NamespaceUnavailable
 from native_trial import Trial, open_trial
-from natives import Native, install_native
+from natives import EVERY, NATIVES, Native, install_native
 from started_with import STARTED_WITH
 
 
 @contextmanager
-def opened_trial(native: Native, folder: Path) -> Iterator[Trial]:
-    """Open a trial of a CLI."""
+def opened_trial(
+    native: Native, folder: Path, *others: Native, name: str = "repository"
+) -> Iterator[Trial]:
+    """Open a trial of a CLI in a repository of this name; `others` are on PATH as well."""
+    every = (native, *others)
     with ExitStack() as stack:
         try:
-            program = install_native(native, STARTED_WITH)
-            found = stack.enter_context(open_trial(folder, native, program, STARTED_WITH))
+            programs = [str(install_native(each, STARTED_WITH)) for each in every]
+            opened = open_trial(folder, native, Path(":".join(programs)), STARTED_WITH, name=name)
+            found = stack.enter_context(opened)
         except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"{native.name} cannot be run: {missing}")
+            skip_or_fail(f"{', '.join(each.name for each in every)} cannot be run: {missing}")
         yield found
+
+
+def by_each(part: str) -> pytest.MarkDecorator:
+    """Run a test with each CLI by its own executor, and with each agent over ACP."""
+    cases = [*_native_cases(NATIVES), *_acp_cases(part, AGENTS)]
+    return pytest.mark.parametrize("trial", cases, indirect=True)
+
+
+def by_native(*names: str) -> pytest.MarkDecorator:
+    """Run a test with these CLIs, or with all but Claude Code, each by its own executor.
+
+    CI draws one of them, with all its tests.
+    """
+    return pytest.mark.parametrize("trial", _native_cases(names or NATIVES), indirect=True)
 
 
 def by_acp(part: str, names: Iterable[str] = AGENTS) -> pytest.MarkDecorator:
     """Run a test with each of these agents over ACP; CI draws one of them and one part."""
     return pytest.mark.parametrize("trial", _acp_cases(part, names), indirect=True)
+
+
+def _native_cases(names: Iterable[str]) -> list[object]:
+    return [
+        pytest.param(EVERY[name], id=name, marks=pytest.mark.one_of("natives", name))
+        for name in names
+    ]
 
 
 def _acp_cases(part: str, names: Iterable[str]) -> list[object]:

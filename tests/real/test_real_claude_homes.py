@@ -2,17 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import TASK, Trial, open_trial
-from natives import CLAUDE, install_native
-from sandbox import Json, end_of
-from started_with import STARTED_WITH
+from native_trial import TASK, Trial
+from natives import CLAUDE
+from opened_trial import opened_trial, reports
+from sandbox import end_of
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "claude")]
 
@@ -23,12 +19,7 @@ MEMORY = "A line of the user's memory."
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[Trial]:
     """Return a trial of Claude Code, whose user has settings, a memory and trusted folders."""
-    with ExitStack() as stack:
-        try:
-            program = install_native(CLAUDE, STARTED_WITH)
-            found = stack.enter_context(open_trial(tmp_path, CLAUDE, program, STARTED_WITH))
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"Claude Code cannot be run: {missing}")
+    with opened_trial(CLAUDE, tmp_path) as found:
         users = found.home / ".claude"
         users.mkdir()
         (users / "CLAUDE.md").write_text(MEMORY, encoding="utf-8")
@@ -36,11 +27,6 @@ def trial(tmp_path: Path) -> Iterator[Trial]:
         known = {"hasCompletedOnboarding": True, "projects": {"/elsewhere": {}}}
         (found.home / ".claude.json").write_text(json.dumps(known), encoding="utf-8")
         yield found
-
-
-def reports(status: str) -> list[Json]:
-    """Return what the model answers for a task that ends with a status."""
-    return [{"run": f"sow task set status {status}"}, {"say": "That is all."}]
 
 
 def homes(trial: Trial) -> dict[str, Path]:

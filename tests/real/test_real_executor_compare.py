@@ -2,16 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import Trial, open_trial
-from natives import CLAUDE, NATIVES, install_native
-from started_with import STARTED_WITH
+from native_trial import Trial
+from natives import CLAUDE, NATIVES
+from opened_trial import opened_trial
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "two compared")]
 
@@ -31,13 +27,7 @@ ANSWERS = [WRITE, *REPORT, *REPORT, WRITE, *REPORT]
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[Trial]:
     """Return a place with both CLIs on PATH, and the tasks in a file."""
-    with ExitStack() as stack:
-        try:
-            programs = [str(install_native(native, STARTED_WITH)) for native in BOTH]
-            opened = open_trial(tmp_path, BOTH[0], Path(":".join(programs)), STARTED_WITH)
-            found = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"the two CLIs cannot be run: {missing}")
+    with opened_trial(BOTH[0], tmp_path, *BOTH[1:]) as found:
         executors = {}
         for native in BOTH:
             found.log_in(native)

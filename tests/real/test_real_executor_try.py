@@ -1,17 +1,11 @@
 """`sow executor try` with real builds: each promise is kept, and the record says so."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import Trial, open_trial
-from natives import EVERY, install_native
-from started_with import STARTED_WITH
+from native_trial import Trial
+from natives import EVERY
+from opened_trial import by_native
 
 pytestmark = [pytest.mark.real]
 
@@ -32,25 +26,7 @@ MODEL = {"Go on with the trial": RESUMED, "Remember the word": FIRST, "": SECOND
 """What the model says, by a text of the conversation; by nothing for the second task."""
 
 
-@pytest.fixture
-def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
-    """Return a trial of the CLI that the test names."""
-    native = EVERY[request.param]
-    with ExitStack() as stack:
-        try:
-            program = install_native(native, STARTED_WITH)
-            opened = open_trial(tmp_path, native, program, STARTED_WITH)
-            found = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"{native.name} cannot be run: {missing}")
-        yield found
-
-
-@pytest.mark.parametrize(
-    "trial",
-    [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in EVERY],
-    indirect=True,
-)
+@by_native(*EVERY)
 def test_every_promise_is_kept(trial: Trial) -> None:
     trial.tell(of=MODEL)
     done = trial.sow("executor", "try", trial.executor, "--yes", "--json")

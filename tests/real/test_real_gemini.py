@@ -2,18 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import TASK, Trial, open_trial
-from natives import NATIVES, install_native
+from native_trial import TASK, Trial
+from natives import NATIVES
+from opened_trial import opened_trial, reports
 from sandbox import PATIENCE, Json, end_of
-from started_with import STARTED_WITH
-from test_real_natives import reports
 from test_real_natives_eight import keep_sessions
 
 from sow.environment import worker_environment
@@ -33,14 +28,7 @@ def repository_name() -> str:
 
 @pytest.fixture
 def trial(tmp_path: Path, repository_name: str) -> Iterator[Trial]:
-    native = NATIVES["gemini"]
-    with ExitStack() as stack:
-        try:
-            program = install_native(native, STARTED_WITH)
-            opened = open_trial(tmp_path, native, program, STARTED_WITH, name=repository_name)
-            found = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"gemini cannot be run: {missing}")
+    with opened_trial(NATIVES["gemini"], tmp_path, name=repository_name) as found:
         (found.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
         own = found.home / ".gemini/commands/own.toml"
         own.parent.mkdir()

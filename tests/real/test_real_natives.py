@@ -1,103 +1,39 @@
-"""The agent CLIs besides Claude Code, as real builds: what sow promises for each of them.
+"""The agent CLIs besides Claude Code by executors of their own: what sow promises of these alone.
 
-Which test shows what, of codex, gemini, opencode, qwen and copilot alike (`of_each`):
+What it promises of a CLI however it is driven is tried in `test_real_agents`. Of codex, gemini,
+opencode, qwen and copilot alike (`by_native`):
 
 | promise | test |
 | --- | --- |
-| spawn, paused, resumed, needs_review; `sow` is called by the agent | `test_it_pauses_…` |
-| SIGKILL of agent, supervisor or worker, and on it goes | `test_it_goes_on_when_killed_…` |
-| a cancel leaves nothing; the record has the exact argv | `test_a_cancel_leaves_nothing` |
-| 401, 400, 500 | `test_a_failing_service_…` |
-| 429 with and without a header | `test_a_limit_that_lasts_…` |
-| a stream that breaks off | `test_a_stream_that_breaks_off_…` |
-| a slow service | `test_a_slow_service_…` |
 | a denied command | `test_what_its_role_may_not_do_…` |
 | a prompt of 1 MB | `test_a_prompt_of_a_megabyte_…` |
 | one that is too long | `test_a_prompt_that_is_too_long_…` |
-| a prompt that begins with `/`, `@`, `!`, `-` | `test_the_words_of_a_prompt_…` |
 | an id that is not known | `test_a_session_that_its_cli_has_lost_…` |
 | an id that is in use | `session-in-use` in `tests/recordings` |
 | an id that is no UUID (codex) | `session-unknown`, and `findings/codex-resume-of-a-lost-id.sh` |
 | two at once in one checkout | `test_two_at_once_…` |
 | eight at once, in one home and in one each | `test_real_natives_eight.py` |
-| no secret is left in a home, a record or a log | `test_no_secret_is_left_…` |
+| no secret is left in a home, a record or a log; a home goes with its task | `test_no_secret_…` |
 
 What is a trap in one alone is below, or in `test_real_gemini.py` and `test_real_opencode.py`.
 """
 
 import json
-import os
 import shutil
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import TASK, Trial, open_trial
-from natives import KEY, NATIVES, install_native
-from sandbox import end_of, wait_until
-from started_with import STARTED_WITH
+from native_trial import TASK, Trial
+from natives import KEY
+from opened_trial import by_native, reports
+from sandbox import end_of
 
 pytestmark = [pytest.mark.real]
 
 
-def of_each(*names: str) -> pytest.MarkDecorator:
-    """Run a test with each of these CLIs, or with all; CI draws one."""
-    cases = [
-        pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in names or NATIVES
-    ]
-    return pytest.mark.parametrize("trial", cases, indirect=True)
-
-
-@pytest.fixture
-def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
-    """Return a trial of the CLI that the test names."""
-    native = NATIVES[request.param]
-    with ExitStack() as stack:
-        try:
-            program = install_native(native, STARTED_WITH)
-            opened = open_trial(tmp_path, native, program, STARTED_WITH)
-            found = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"{native.name} cannot be run: {missing}")
-        yield found
-
-
-def reports(status: str, *, log: str = "") -> list[dict[str, str]]:
-    """Return the answers of a model that logs, and sets its task's status."""
-    logs = [{"run": f'sow agent log "{log}"'}] if log else []
-    return [*logs, {"run": f"sow task set status {status}"}]
-
-
-@of_each()
-def test_it_pauses_is_resumed_and_reports(trial: Trial) -> None:
-    trial.tell(*reports("paused", log="Which colour?"))
-    spawned = trial.spawn()
-    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
-    task = trial.task()
-    assert task["status"] == "paused"
-    session = task["session_id"]
-    trial.tell(*reports("needs_review", log="Made it blue"))
-    resumed = trial.resume("Blue.")
-    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-    task = trial.task()
-    assert (task["status"], task["session_id"]) == ("needs_review", session)
-    [first] = trial.attempts(1)
-    [second] = trial.attempts(2)
-    assert first["session_id"] == second["session_id"] == session
-    assert first["tool_uses"] == 2
-    texts = json.dumps(trial.asked()[-1]["body"])
-    assert "Which colour?" in texts  # the conversation goes on
-    assert "Blue." in texts
-    assert trial.left() == {}
-
-
-@of_each()
+@by_native()
 def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> None:
     outside = trial.home / "outside.txt"
     trial.tell({"run": f"touch {outside}"}, {"run": "sow worker stop"}, *reports("needs_review"))
@@ -107,34 +43,7 @@ def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> Non
     assert not outside.exists()
 
 
-@of_each()
-@pytest.mark.parametrize("status", [401, 400, 500])
-def test_a_failing_service_is_told_by_its_cause(trial: Trial, status: int) -> None:
-    trial.tell(then={"status": status})
-    trial.configure(api_timeout="60s")
-    spawned = trial.spawn()
-    assert spawned.returncode == 1, spawned.stdout + spawned.stderr
-    [attempt] = trial.attempts()
-    assert attempt["cause"] == {401: "auth"}.get(status, "api_error"), attempt["reason"]
-    assert trial.left() == {}
-
-
-@of_each()
-@pytest.mark.parametrize("headers", [{}, {"retry-after": "1"}], ids=["untold", "retry-after"])
-def test_a_limit_that_lasts_is_told_as_one(trial: Trial, headers: dict[str, str]) -> None:
-    trial.tell(then={"status": 429, "headers": headers})
-    trial.configure(api_timeout="25s")
-    spawned = trial.spawn()
-    assert spawned.returncode == 1, spawned.stdout + spawned.stderr
-    [attempt] = trial.attempts()
-    if "no answer from its model" in attempt["reason"]:  # sow's own clock; not all say why
-        assert attempt["cause"] in ("rate_limited", "api_error")
-    else:
-        assert attempt["cause"] == "rate_limited", attempt["reason"]
-    assert trial.left() == {}
-
-
-@of_each("qwen")
+@by_native("qwen")
 def test_a_limit_that_is_told_on_standard_error_alone_is_told_as_one(trial: Trial) -> None:
     trial.tell(then={"status": 429, "headers": {"retry-after": "1"}})
     trial.configure(api_timeout="60s")
@@ -146,13 +55,11 @@ def test_a_limit_that_is_told_on_standard_error_alone_is_told_as_one(trial: Tria
     assert trial.left() == {}
 
 
-@of_each()
+@by_native()
 def test_two_at_once_in_one_checkout(trial: Trial) -> None:
     added = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
     assert added.returncode == 0, added.stderr
-    work = [*reports("needs_review", log="Done")]
-    script = {"id": 90, "of": [{"if": "", "answers": work}], "then": {"say": "That is all."}}
-    (trial.records / "answers.json").write_text(json.dumps(script), encoding="utf-8")
+    trial.tell(of={"": reports("needs_review", log="Done")})
     done = trial.sow("agent", "spawn", TASK, "020")
     assert done.returncode == 0, done.stdout + done.stderr
     assert trial.attempts(1)[0]["session_id"] != trial.attempts(2)[0]["session_id"]
@@ -170,7 +77,7 @@ def widen(trial: Trial) -> None:
         trial.environ = {**trial.environ, "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "1000000"}
 
 
-@of_each()
+@by_native()
 def test_a_prompt_of_a_megabyte_reaches_the_model(trial: Trial) -> None:
     widen(trial)
     trial.tell(*reports("paused"))
@@ -196,7 +103,7 @@ TOO_LONG = {
 """What those say that look at the length of a prompt before they send it."""
 
 
-@of_each()
+@by_native()
 def test_a_prompt_that_is_too_long_is_told_as_that_and_the_next_one_is_taken(trial: Trial) -> None:
     trial.tell(*reports("paused"))
     assert trial.spawn().returncode == 0
@@ -211,48 +118,12 @@ def test_a_prompt_that_is_too_long_is_told_as_that_and_the_next_one_is_taken(tri
     [attempt] = trial.attempts(2)
     assert attempt["cause"] == "too_long", attempt["reason"]
     assert TOO_LONG.get(trial.native.name, "prompt is too long") in attempt["reason"]
-    if trial.native.name == "copilot":
-        return  # now and then it asks once more before it goes on, and the script is out of step
-    trial.tell(*reports("needs_review"))
+    # By how far the conversation is: Copilot first has it summarised, by a request like any other.
+    trial.tell(of={"": reports("needs_review") * 2})
     resumed = trial.resume("Shorter.")
     assert resumed.returncode == 0, resumed.stdout + resumed.stderr
     task = trial.task()
     assert (task["status"], task["session_id"]) == ("needs_review", session)
-
-
-@of_each()
-def test_a_slow_service_is_waited_for(trial: Trial) -> None:
-    slow = [{**answer, "after": 8} for answer in reports("needs_review")]
-    trial.tell(*slow)
-    spawned = trial.spawn()
-    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
-    assert trial.task()["status"] == "needs_review"
-
-
-@of_each()
-def test_a_stream_that_breaks_off_once_is_mended(trial: Trial) -> None:
-    trial.tell({"cut": True}, *reports("needs_review"))
-    trial.configure(retries=2)
-    spawned = trial.spawn()
-    assert spawned.returncode == 0, spawned.stdout + spawned.stderr
-    assert trial.task()["status"] == "needs_review"
-
-
-@of_each()
-def test_a_cancel_leaves_nothing(trial: Trial) -> None:
-    mark = trial.repository / "begun"
-    trial.tell({"run": f"touch {mark.name}; sow task show > /dev/null; sleep 300"})
-    trial.configure(settings={"yolo_mode": True})
-    call = trial.start_sow("agent", "spawn", "implementer", TASK)
-    wait_until(mark.exists, "the agent's command")
-    words = " ".join(trial.attempts()[0]["argv"][1:])
-    running = [line for line in trial.namespace.inhabitants().values() if line.endswith(words)]
-    assert running, "what is on record is what runs"
-    cancelled = trial.sow("agent", "cancel", TASK)
-    assert cancelled.returncode == 0, cancelled.stderr
-    end_of(call)
-    assert trial.job()["state"] == "cancelled"
-    wait_until(lambda: not trial.left(), "an empty place")
 
 
 STORES = {
@@ -272,7 +143,7 @@ LOGINS = {
 }
 
 
-@of_each()
+@by_native()
 def test_a_session_that_its_cli_has_lost_is_not_begun_anew_in_silence(trial: Trial) -> None:
     trial.configure(home="per-session")
     trial.tell(*reports("paused"))
@@ -289,8 +160,14 @@ def test_a_session_that_its_cli_has_lost_is_not_begun_anew_in_silence(trial: Tri
     assert (task["status"], task["session_id"]) == ("failed", session)
 
 
-@of_each()
-def test_no_secret_is_left_where_a_session_was(trial: Trial) -> None:
+def succeeds(trial: Trial, *words: str) -> None:
+    """Run the true sow, which has to do as it is told."""
+    done = trial.sow(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@by_native()
+def test_no_secret_is_left_of_a_session_and_its_home_goes_with_its_task(trial: Trial) -> None:
     login = trial.home / LOGINS[trial.native.name]
     login.parent.mkdir(parents=True, exist_ok=True)
     secret = "a-secret-of-the-login-5e1f"
@@ -301,72 +178,25 @@ def test_no_secret_is_left_where_a_session_was(trial: Trial) -> None:
     spawned = trial.spawn()
     assert spawned.returncode == 0, spawned.stdout + spawned.stderr
     homes = trial.home / ".local/state/sow/homes"
-    copies = [path for path in homes.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert [path for path in copies if secret.encode() in path.read_bytes()] == []
-    for words in (
-        ("review", "accept", TASK, "--summary", "As asked"),
-        ("job", "prune", "--keep-for", "0s"),
-    ):
-        done = trial.sow(*words)
-        assert done.returncode == 0, done.stdout + done.stderr
+    assert files_with((homes,), secret, KEY) == []
+    [home] = homes.glob(f"*/task-{TASK}")
+    succeeds(trial, "worker", "stop")
+    succeeds(trial, "worker", "--drain")
+    assert home.is_dir(), "its task is not done yet"
+    succeeds(trial, "review", "accept", TASK, "--summary", "As asked", "--complete")
+    succeeds(trial, "worker", "--drain")
+    assert not home.exists(), "it goes with the next rest of a worker"
+    succeeds(trial, "job", "prune", "--keep-for", "0s")
     assert secret in login.read_text("utf-8"), "the user's own stays"
-    for folder in (trial.repository, trial.home / ".local/state/sow", trial.home / ".cache/sow"):
-        files = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
-        for path in files:
-            data = path.read_bytes()
-            assert secret.encode() not in data, path
-            assert KEY.encode() not in data, path
+    left = (trial.repository, trial.home / ".local/state/sow", trial.home / ".cache/sow")
+    assert files_with(left, secret, KEY) == []
 
 
-def is_agent(trial: Trial, line: str) -> bool:
-    """Whether a command line is that of the CLI itself, or of its launcher."""
-    return f".tools/{trial.native.name}-" in line and "/sow agent" not in line
-
-
-@of_each()
-@pytest.mark.parametrize("who", ["agent", "worker", "supervisor"])
-def test_it_goes_on_when_killed_in_the_middle(trial: Trial, who: str) -> None:
-    mark = trial.repository / "begun"
-    trial.tell(
-        {"run": "sow agent log begun"},
-        {"run": f"touch {mark.name}; sleep 300; true"},  # its shell outlives the nap
-        then={"say": "That is all."},
-    )
-    trial.configure(settings={"yolo_mode": True}, retries=2)
-    call = trial.start_sow("agent", "spawn", "implementer", TASK)
-    wait_until(mark.exists, "the agent's command")
-    session = wait_until(lambda: trial.task()["session_id"], "the session on record")
-    trial.tell(*reports("needs_review"))
-    inside = trial.namespace.inhabitants()
-    if who != "agent":
-        workers = [pid for pid, line in inside.items() if "worker" in line]
-        supervisor = trial.attempts()[0]["pid"]
-        for pid in [supervisor] if who == "supervisor" else workers:
-            os.kill(pid, signal.SIGKILL)
-        for pid in (pid for pid, line in inside.items() if line.startswith("sleep 300")):
-            os.kill(pid, signal.SIGKILL)  # its command, so that it goes on
-    else:
-        for pid in (pid for pid, line in inside.items() if is_agent(trial, line)):
-            os.kill(pid, signal.SIGKILL)
-    done = end_of(call)
-    assert done.returncode == 0, done.stdout + done.stderr
-    task = trial.task()
-    assert (task["status"], task["session_id"]) == ("needs_review", session)
-    wait_until(lambda: not trial.left(), "an empty place")
-
-
-@of_each()
-def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None:
-    (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
-    trial.tell(*reports("paused"))
-    assert trial.spawn().returncode == 0
-    for words in ("/clear and more", "@NAME is a name, a@NAME too", "!ls", "-x is a flag"):
-        trial.tell(*reports("paused"))
-        resumed = trial.resume("--", words)
-        assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-        text = json.dumps(trial.asked()[-1]["body"])
-        assert json.dumps(words)[1:-1] in text
-        assert "what stands in the file" not in text
+def files_with(folders: Iterable[Path], *texts: str) -> list[Path]:
+    """Return the files below folders that hold one of these texts; links are not followed."""
+    below = (path for folder in folders for path in folder.rglob("*"))
+    files = (path for path in below if path.is_file() and not path.is_symlink())
+    return [path for path in files if any(each.encode() in path.read_bytes() for each in texts)]
 
 
 def creates(path: Path) -> dict[str, Any]:
@@ -374,7 +204,7 @@ def creates(path: Path) -> dict[str, Any]:
     return {"call": "create", "with": {"path": str(path), "file_text": "made"}}
 
 
-@of_each("copilot")
+@by_native("copilot")
 def test_its_rules_hold_for_files_and_for_each_of_several_commands(trial: Trial) -> None:
     made, elsewhere = trial.repository / "made", trial.home / "made"
     hook, touched = trial.repository / ".git/hooks/pre-commit", trial.repository / "touched"
@@ -392,7 +222,7 @@ def test_its_rules_hold_for_files_and_for_each_of_several_commands(trial: Trial)
     assert "first" not in log
 
 
-@of_each("copilot")
+@by_native("copilot")
 def test_two_at_once_have_homes_of_their_own_and_one_login(trial: Trial) -> None:
     login = trial.home / ".copilot/config.json"
     login.parent.mkdir()
@@ -428,7 +258,7 @@ WORDS = (
 )
 
 
-@of_each("qwen")
+@by_native("qwen")
 @pytest.mark.parametrize("home", ["per-session", "shared"])
 def test_no_word_of_a_prompt_is_carried_out(trial: Trial, home: str) -> None:
     (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
@@ -449,7 +279,7 @@ def test_no_word_of_a_prompt_is_carried_out(trial: Trial, home: str) -> None:
         assert "What my own command says" not in text
 
 
-@of_each("qwen")
+@by_native("qwen")
 def test_two_at_once_have_a_folder_each(trial: Trial) -> None:
     trial.configure(home="per-session")
     done = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
@@ -467,7 +297,7 @@ def test_two_at_once_have_a_folder_each(trial: Trial) -> None:
     assert used == {"settings.json"}
 
 
-@of_each("qwen")
+@by_native("qwen")
 def test_its_rules_hold_for_each_command_of_a_list(trial: Trial) -> None:
     trial.configure(settings={"allowed_tools": ["run_shell_command(touch)"]})
     trial.tell(
@@ -489,7 +319,7 @@ def test_its_rules_hold_for_each_command_of_a_list(trial: Trial) -> None:
     ]
 
 
-@of_each("qwen")
+@by_native("qwen")
 def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Trial) -> None:
     trial.configure(settings={"yolo_mode": True})
     trial.tell(
@@ -501,7 +331,7 @@ def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Tri
     assert [denial["tool_name"] for denial in last["permission_denials"]] == ["run_shell_command"]
 
 
-@of_each("qwen")
+@by_native("qwen")
 def test_its_tools_write_in_its_folder_alone(trial: Trial) -> None:
     inside, outside = trial.repository / "sub/made", trial.home / "made"
     hook = trial.repository / ".git/hooks/pre-commit"

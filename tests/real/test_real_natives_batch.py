@@ -3,17 +3,13 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import Trial, open_trial
-from natives import EVERY, NATIVES, install_native
-from started_with import STARTED_WITH
+from native_trial import Trial
+from natives import CLAUDE, NATIVES
+from opened_trial import opened_trial
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "all at once")]
 
@@ -33,14 +29,8 @@ FREE = ("gemini", "opencode", "qwen")
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Trial]:
     """Return a place with all six CLIs on PATH, and a project of ten tasks."""
-    first = NATIVES["codex"]
-    with ExitStack() as stack:
-        try:
-            programs = [str(install_native(native, STARTED_WITH)) for native in EVERY.values()]
-            opened = open_trial(tmp_path, first, Path(":".join(programs)), STARTED_WITH)
-            trial = stack.enter_context(opened)
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"the six CLIs cannot be run: {missing}")
+    first, *others = NATIVES.values()
+    with opened_trial(first, tmp_path, *others, CLAUDE) as trial:
         _furnish(trial)
         yield trial
 
@@ -53,7 +43,7 @@ def _furnish(trial: Trial) -> None:
             "settings": {"model": native.model, "yolo_mode": native.name in FREE},
             "custom_args": list(native.custom_args),
         }
-    for native in EVERY.values():
+    for native in (*NATIVES.values(), CLAUDE):
         trial.log_in(native)
     bindings = {**ROLES, "reviewer": "claude-code"}
     config = {"agents": {"executors": executors, "bindings": bindings}}

@@ -11,9 +11,8 @@ from subprocess import CompletedProcess
 import pytest
 from native_trial import Trial
 from natives import NATIVES
+from opened_trial import reports
 from sandbox import Json, end_of
-from test_real_natives import reports
-from test_real_natives import trial as trial  # noqa: PLC0414 - a fixture
 
 pytestmark = [pytest.mark.real, pytest.mark.one_of("eight natives at once")]
 
@@ -27,7 +26,7 @@ SECONDS = 600.0
 
 
 @pytest.mark.parametrize("home", ["per-session", "shared"])
-@pytest.mark.parametrize("trial", NATIVES, indirect=True)
+@pytest.mark.parametrize("trial", NATIVES.values(), ids=NATIVES, indirect=True)
 def test_eight_at_once_are_kept_apart(trial: Trial, home: str) -> None:
     for task in EVERY[1:]:
         added = trial.sow("task", "add", f"Try {task}", "--agent", "implementer", "--id", task)

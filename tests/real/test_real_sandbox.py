@@ -2,17 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import TASK, Trial, open_trial
-from natives import EVERY, install_native
+from native_trial import TASK, Trial
+from natives import EVERY
+from opened_trial import opened_trial
 from sandbox import Json
-from started_with import STARTED_WITH
 
 from sow.sandbox.probe import SandboxUnavailable, usable
 
@@ -24,14 +21,11 @@ CASES = [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name 
 @pytest.fixture(params=CASES)
 def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
     """Return a trial of a CLI in a sandbox; its user has a key, and tasks have clones."""
-    native = EVERY[request.param]
-    with ExitStack() as stack:
-        try:
-            usable("this test")
-            program = install_native(native, STARTED_WITH)
-            found = stack.enter_context(open_trial(tmp_path, native, program, STARTED_WITH))
-        except (ClaudeUnavailable, NamespaceUnavailable, SandboxUnavailable) as missing:
-            skip_or_fail(f"{native.name} cannot be run in a sandbox: {missing}")
+    try:
+        usable("this test")
+    except SandboxUnavailable as missing:
+        skip_or_fail(f"agents cannot be run in a sandbox: {missing}")
+    with opened_trial(EVERY[request.param], tmp_path) as found:
         (found.home / ".ssh").mkdir()
         (found.home / ".ssh/id_test").write_text("a-key-of-the-users", encoding="utf-8")
         settings = found.repository / ".sow/config.yaml"

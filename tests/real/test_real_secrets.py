@@ -1,17 +1,10 @@
 """Secrets of real agent CLIs, and what these export to the commands that their agents run."""
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from capabilities import skip_or_fail
-from claude_install import ClaudeUnavailable
-from namespace import NamespaceUnavailable
-from native_trial import Trial, open_trial
-from natives import NATIVES, install_native
-from started_with import STARTED_WITH
+from native_trial import Trial
+from opened_trial import by_native
 
 from sow.environment import agent_environment
 
@@ -21,23 +14,7 @@ SECRET = "sk-trial-0815-4711-ö"
 SHELLS_OWN = {"PWD", "SHLVL", "OLDPWD", "_"}
 
 
-@pytest.fixture
-def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Trial]:
-    """Return a trial of the CLI that the test names."""
-    native = NATIVES[request.param]
-    with ExitStack() as stack:
-        try:
-            program = install_native(native, STARTED_WITH)
-            found = stack.enter_context(open_trial(tmp_path, native, program, STARTED_WITH))
-        except (ClaudeUnavailable, NamespaceUnavailable) as missing:
-            skip_or_fail(f"{native.name} cannot be run: {missing}")
-        yield found
-
-
-CASES = [pytest.param(name, marks=pytest.mark.one_of("natives", name)) for name in NATIVES]
-
-
-@pytest.mark.parametrize("trial", CASES, indirect=True)
+@by_native()
 def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(trial: Trial) -> None:
     """The model has `env` run: all that the CLI has put in is to be known as its own."""
     secret = trial.home / "secret"
