@@ -26,6 +26,8 @@ from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.state.authors import author_of
+from sow.state.log_writing import is_carried_out
+from sow.state.places import find_task
 from sow.terminal_text import readable
 
 if TYPE_CHECKING:
@@ -184,8 +186,13 @@ def _say_what_stays(task: "Task") -> None:
 
 
 def _end_live_job(workspace: "Workspace", task_id: TaskId) -> None:
-    """End the job of a task; without a queue there is none."""
+    """End the job of a task; without a queue there is none.
+
+    Where a report comes a second time, the job that lives now may be another one.
+    """
     if not workspace.queue_db.exists():
+        return
+    if is_carried_out(find_task(workspace, task_id).folder, author_of(os.environ)):
         return
     from sow.calls.live_jobs import end_live_job
 
@@ -244,16 +251,17 @@ def _write(
 ) -> "Task":
     from sow.state import fields, tasks
 
-    now = time.time()
+    now, by = time.time(), author_of(os.environ)
     if field == "depends_on":
-        return tasks.set_dependencies(workspace, task_id, fields.parse_list(value), now=now)
+        depends_on = fields.parse_list(value)
+        return tasks.set_dependencies(workspace, task_id, depends_on, now=now, by=by)
 
     def change(task: "Task") -> "FieldChanges":
         if ends:
             _refuse_while_live(workspace, task_id, has_option=True)
         return fields.set_field(task, field, value, now=now, keep_session=keep_session)
 
-    return tasks.change_task(workspace, task_id, change, now=now, by=author_of(os.environ))
+    return tasks.change_task(workspace, task_id, change, now=now, by=by)
 
 
 def _print(workspace: "Workspace", task: "Task", line: str, *, as_json: bool) -> None:

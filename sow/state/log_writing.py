@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sow.errors import StateError
 from sow.files import NotWritten, append_whole, locked_once, open_regular
-from sow.state.authors import ID_DIGITS
+from sow.state.authors import ID_DIGITS, Author
 from sow.state.kept.copies import appended, size_of
 from sow.terminal_text import readable
 
@@ -28,6 +28,8 @@ a comment to YAML; and what ends a text, a comment to Markdown: each has the id 
 KEYS_BETWEEN_SEAMS = 3
 LAST_BYTES = 1 << 16
 """How much of a log's end is looked at for an entry that is there already."""
+LOG_LIMIT = 64 << 20
+"""The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
 MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """How the lines begin that git leaves in a conflict."""
 
@@ -88,11 +90,18 @@ def write_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> Path:
     return path
 
 
-def has_entry(folder: Path, entry_id: str, *, has_text: bool = False) -> bool:
+def is_carried_out(folder: Path, by: Author) -> bool:
+    """Whether the report that a worker carries out as `by` is in the log: it was so before."""
+    return bool(by.entry_id) and has_entry(folder, by.entry_id, within=LOG_LIMIT)
+
+
+def has_entry(
+    folder: Path, entry_id: str, *, has_text: bool = False, within: int = LAST_BYTES
+) -> bool:
     """Whether the log in `folder` has an entry of this id near its end, and has it whole.
 
     What was written last may have been torn by a loss of power. `has_text` tells whether the
-    entry is one with a text.
+    entry is one with a text, `within` how many bytes are looked at.
     """
     try:
         descriptor = open_regular(folder / LOG_FILE)
@@ -100,7 +109,7 @@ def has_entry(folder: Path, entry_id: str, *, has_text: bool = False) -> bool:
         return False
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - LAST_BYTES))
+        file.seek(max(0, size - within))
         data = file.read()
     return any(end.encode() in data for end in _ends_of(entry_id, has_text=has_text))
 

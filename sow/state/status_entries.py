@@ -14,7 +14,7 @@ from sow.schema.task import Task
 from sow.state.authors import Author
 from sow.state.log_writing import LogEntry, new_entry_id, write_entry
 
-STATUS, STATE, JOB = "status", "state", "job"
+STATUS, STATE, JOB, FIELD = "status", "state", "job", "field"
 ARTIFACT, FEEDBACK, APPROVAL = "artifact", "feedback", "approval"
 """What an entry of sow's own tells of."""
 
@@ -22,10 +22,16 @@ ARTIFACT, FEEDBACK, APPROVAL = "artifact", "feedback", "approval"
 def status_entry(
     before: Task, changes: Mapping[tuple[str, ...], object], by: Author, *, now: float
 ) -> list[LogEntry]:
-    """Return the entry that tells of a change of a task's status; none where it stays."""
+    """Return the entry that tells of a change of a task's status; none where it stays.
+
+    Of a report every change is told: by the entry it is known where it comes a second time.
+    """
     status = changes.get(("task", "status"))
-    if status is None:
+    if status is None and not by.entry_id:
         return []
+    if status is None:
+        names = (".".join(path[1:]) for path in changes if path != ("task", "updated_at"))
+        return [change_entry(f"Changed: {', '.join(names)}", FIELD, by, now=now)]
     iteration = changes.get(("task", "iteration"))
     again = f", iteration {iteration}" if iteration is not None else ""
     action = f"Status: {before.status.value} to {status}{again}"

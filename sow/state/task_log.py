@@ -14,15 +14,21 @@ from sow.state.due_entries import settle
 from sow.state.kept.copies import end_of
 from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_for
-from sow.state.log_writing import BEGINNING, FENCE, LOG_FILE, LogEntry, id_in, write_entry
+from sow.state.log_writing import (
+    BEGINNING,
+    FENCE,
+    LOG_FILE,
+    LOG_LIMIT,
+    LogEntry,
+    id_in,
+    write_entry,
+)
 
 LAST_BYTES = 1 << 16
 """How much of a log's end is read for its last entries, as long as they lie in it."""
 RESUMED = "Resumed with an answer or corrections"
 STARTED_OVER = "Started over; the session before was"
 """How the entries begin in which sow keeps a caller's words: no agent has logged them."""
-LOG_LIMIT = 64 << 20
-"""The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
 
 
 def append_entry(folder: Path, entry: LogEntry) -> Path:

@@ -18,6 +18,7 @@ from sow.state.authors import SOW, Author
 from sow.state.dependencies import refuse_circle, refuse_unknown
 from sow.state.due_entries import owed
 from sow.state.kept.store import Kept, kept_at
+from sow.state.log_writing import is_carried_out
 from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, UnknownPhase
 from sow.state.statefiles import (
@@ -161,7 +162,8 @@ def change_task(
     through. Values that are there already are not written, and `updated_at`
     moves only with another field. `then` gets the task as it stands
     afterwards, still under the lock: what it records is true of that moment.
-    A new status, by whom, is told in the task's log. `draft` is what `draft_change` has returned.
+    A new status, by whom, is told in the task's log. A report that comes a second time changes
+    nothing. `draft` is what `draft_change` has returned.
     Raises what `read_task` does, StateLocked, RefusedChange and NotWritten;
     in every case the file is as it was.
     """
@@ -170,7 +172,7 @@ def change_task(
     with locked_folder(place.folder):
         text = read_bytes(place.state)
         task = _parse(place, text)
-        changes = _changes(task, change, now)
+        changes = {} if is_carried_out(place.folder, by) else _changes(task, change, now)
         if changes:
             entries = status_entry(task, changes, by, now=now)
             with owed(place.folder, entries, text, at=format_time(now)):
@@ -303,7 +305,7 @@ def reopen(
 
 
 def set_dependencies(
-    workspace: Workspace, task_id: str, depends_on: Sequence[str], *, now: float
+    workspace: Workspace, task_id: str, depends_on: Sequence[str], *, now: float, by: Author = SOW
 ) -> Task:
     """Set what the task depends on, under the project's lock too: two changes make no circle.
 
@@ -315,7 +317,7 @@ def set_dependencies(
         refuse_unknown(place.task_id, depends_on, taken)
         refuse_circle(place.task_id, depends_on, lambda other: _depends_on(taken.get(other)))
         ids = list(dict.fromkeys(depends_on))
-        return change_task(workspace, task_id, lambda _: {"depends_on": ids}, now=now)
+        return change_task(workspace, task_id, lambda _: {"depends_on": ids}, now=now, by=by)
 
 
 def _depends_on(place: TaskPlace | None) -> list[str]:

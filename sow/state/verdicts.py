@@ -72,8 +72,6 @@ def accept(
 
     def change(task: Task) -> FieldChanges:
         refuse_unjudged(task)
-        if not complete and _is_given(task, ReviewVerdict.ACCEPTED, judgement):
-            return {}
         changes = _verdict(task, ReviewVerdict.ACCEPTED, judgement, now)
         if complete:
             changes |= enter(task, TaskStatus.COMPLETED, now=now)
@@ -92,16 +90,9 @@ def correct(
     Raises StateError, and what `change_task` does.
     """
     place = find_task(workspace, task_id)
-    written = place.feedback
 
     def change(task: Task) -> FieldChanges:
-        nonlocal written
         refuse_unjudged(task)
-        newest = newest_feedback(task)
-        if newest is not None and _is_given(task, ReviewVerdict.CORRECTIONS, judgement):
-            written = place.feedback / newest
-            if _words(written, workspace) == findings.decode("utf-8", "replace").strip():
-                return {}
         written = _write(place, task, findings)
         changes = _verdict(task, ReviewVerdict.CORRECTIONS, judgement, now)
         entry = Feedback(file=written.name, status=FeedbackStatus.OPEN)
@@ -110,7 +101,7 @@ def correct(
         return changes
 
     judged = change_task(workspace, task_id, change, now=now, by=judgement.author)
-    return judged, written
+    return judged, place.feedback / (newest_feedback(judged) or "")
 
 
 def given_by(task: Task, job: Job) -> TaskReview | None:
@@ -167,19 +158,6 @@ def refuse_unjudged(task: Task) -> None:
             f"task {task.id} is {task.status}: there is no work to review",
             hint=HINTS[task.status].format(task=task.id),
         )
-
-
-def _is_given(task: Task, verdict: ReviewVerdict, judgement: Judgement) -> bool:
-    """Whether a job says once more what is on record as the last verdict: that changes nothing.
-
-    A report of an agent in a sandbox may be carried out a second time.
-    """
-    review = task.review
-    if review is UNSET or judgement.job is None or not judgement.entry_id:
-        return False
-    known = (review.verdict, review.job, review.by, review.summary, review.commit)
-    summary, commit = judgement.summary, judgement.commit or UNSET
-    return known == (verdict, judgement.job, judgement.by, summary, commit)
 
 
 def _verdict(task: Task, verdict: ReviewVerdict, judgement: Judgement, now: float) -> FieldChanges:

@@ -15,10 +15,9 @@ from sow.files import NotAFile, read_regular
 from sow.paths import Workspace
 from sow.schema.project import ProjectState
 from sow.schema.task import Task, TaskState
-from sow.state.log_writing import LOG_FILE
+from sow.state.log_writing import LOG_FILE, LOG_LIMIT
 from sow.state.state_errors import InvalidState, NewerState
 from sow.state.statefiles import parse_state
-from sow.state.task_log import LOG_LIMIT
 from sow.state.version import VERSION_FILE
 from sow.validation.field_merge import merge_states
 from sow.validation.history import History

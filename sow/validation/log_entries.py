@@ -12,9 +12,9 @@ from sow.clock import parse_time
 from sow.files import NotAFile, read_regular
 from sow.schema.task import Task
 from sow.state.log_reading import endings_in, heads_in, readings_in
-from sow.state.log_writing import LOG_FILE
+from sow.state.log_writing import LOG_FILE, LOG_LIMIT
 from sow.state.status_entries import STATUS
-from sow.state.task_log import LOG_LIMIT, read_entries
+from sow.state.task_log import read_entries
 from sow.state.transitions import moment
 from sow.validation.kinds import Defect, Kind
 from sow.validation.marks import Hunk

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -110,6 +111,30 @@ def test_a_change_of_status_is_logged_once_wherever_its_command_is_killed(worksp
     assert last.action.endswith(f"to {read_task(workspace, '010').status.value}")
     assert changes >= 2
     assert late >= 2
+
+
+@pytest.mark.slow
+def test_a_report_that_is_killed_anywhere_is_carried_out_once(workspace):
+    """It comes again with the same id, and a person may have set the field meanwhile."""
+    add_task(workspace, name="A", agent="implementer", now=NOON)
+
+    def set_to(value: str, number: int, by: Author) -> None:
+        change = {"metadata.where": value}
+        change_task(workspace, "010", lambda _: change, now=NOON + 10 * number, by=by)
+
+    number, was_killed, outcomes = 0, True, set[bool]()
+    while was_killed:
+        number += 1
+        by = AGENT._replace(entry_id=f"{number:012x}")
+        value = f"the agent's {number}"
+        was_killed = killed_before_call(number, partial(set_to, value, number, by))
+        was_done = read_task(workspace, "010").metadata.get("where") == value
+        set_to("a person's", number, Author("person"))
+        set_to(value, number, by)
+        expected = "a person's" if was_done else value
+        assert read_task(workspace, "010").metadata["where"] == expected, number
+        outcomes.add(was_done)
+    assert outcomes == {True, False}
 
 
 def put_feedback(workspace) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from sow.agents.rights import CallingAgent, NoReport, reports_of
-from sow.commands import row_of
+from sow.commands import KEPT, row_of
 from sow.digest import sha256
 from sow.env_vars import REPORT
 from sow.errors import ExitCode
@@ -26,9 +26,11 @@ from sow.state.authors import ID_DIGITS
 from sow.state.due_entries import settle
 from sow.state.kept.guard import restore_project
 from sow.state.kept.store import project_id_at
-from sow.state.log_writing import has_entry
+from sow.state.log_writing import LOG_LIMIT, has_entry
 from worker.reports.server_messages import ServedAttempt
 
+MOST_TRIES = 2
+"""How often a report is begun whose process is killed."""
 MOST_OUTPUT = 8 << 20
 """How much of what a command prints is told, in bytes."""
 MOST_NAMED = 200
@@ -93,12 +95,15 @@ def _close_all_but(keeps: tuple[int, ...]) -> None:
 def carry_out(served: ServedAttempt, report: Report, *, is_new: bool = True) -> Outcome:
     """Run the command of a report in this process, which is forked for it, and ends soon.
 
-    One that is not new was perhaps carried out before: then nothing is done again.
+    One that is not new was perhaps carried out before: then nothing is done again. `sow task set`
+    with several tasks may have been killed between two of them, and asks the log of each.
     """
     if refusal := _refusal_of(served, report):
         return refusal
     entry_id = entry_id_of(served.id, report)
-    if not is_new and is_on_record(served, entry_id):
+    is_set = [*report.words[:2]] == [b"task", b"set"]
+    may_be_several = is_set and len(report.words) > len(("task", "set", "TASK", "FIELD", "VALUE"))
+    if not is_new and not may_be_several and is_on_record(served, entry_id):
         return Outcome(0)
     os.chdir(served.root)
     out, err = _streams(report.stdin)
@@ -130,9 +135,15 @@ def is_on_record(served: ServedAttempt, entry_id: str) -> bool:
     project = Path(served.root) / ".sow" / "project"
     for log in (project / "log.md", *project.glob("phases/*/tasks/*/log.md")):
         settle(log.parent)
-        if any(has_entry(log.parent, entry_id, has_text=has_text) for has_text in (False, True)):
+        if has_entry(log.parent, entry_id, within=LOG_LIMIT):
             return True
     return False
+
+
+def may_come_again(report: Report) -> bool:
+    """Whether a report is known again, and so is carried out once however often it comes."""
+    row = row_of([os.fsdecode(word) for word in report.words])
+    return row is not None and row.right in KEPT
 
 
 def _refusal_of(served: ServedAttempt, report: Report) -> Outcome | None:
