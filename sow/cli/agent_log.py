@@ -11,9 +11,9 @@ from sow.cli.output import echo_json, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
 from sow.state.authors import author_of
-from sow.state.log_writing import LogEntry
+from sow.state.log_writing import AGENTS_LIMIT, LOG_FILE, LogEntry, is_full
 from sow.state.places import find_task, has_project
-from sow.state.state_errors import NoProject
+from sow.state.state_errors import LogFull, NoProject
 from sow.state.task_log import append_entry
 
 DEFAULT_AGENT = "orchestrator"
@@ -62,6 +62,8 @@ def log(
     if not task_id and not has_project(workspace):
         raise NoProject(workspace.project)
     folder = find_task(workspace, task_id).folder if task_id else workspace.project
+    if is_full(folder):
+        raise LogFull(folder / LOG_FILE, AGENTS_LIMIT)
     author = author_of(os.environ, DEFAULT_AGENT)
     entry = LogEntry(
         timestamp=format_time(time.time()),

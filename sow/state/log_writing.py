@@ -30,6 +30,8 @@ LAST_BYTES = 1 << 16
 """How much of a log's end is looked at for an entry that is there already."""
 LOG_LIMIT = 64 << 20
 """The largest log that is shown, in bytes; it is read whole. An entry has some 200."""
+AGENTS_LIMIT = LOG_LIMIT // 2
+"""The size from which on agents add nothing: the rest is for what sow itself tells."""
 MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 """How the lines begin that git leaves in a conflict."""
 
@@ -88,6 +90,11 @@ def write_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> Path:
         append_whole(path, piece, durable=durable)
         appended(path, piece, size)
     return path
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the log in `folder` takes no more entries of agents."""
+    return size_of(str(folder / LOG_FILE)) >= AGENTS_LIMIT
 
 
 def is_carried_out(folder: Path, by: Author) -> bool:

@@ -132,6 +132,18 @@ def _known_hint(task_id: str, known: Sequence[str]) -> str:
     return f"{nearest}`sow task list` shows all {len(known)}."
 
 
+class LogFull(StateError):
+    """A log that agents have made so long that sow soon could not show it any more."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} has more than {limit >> 20} MiB: nothing more is logged there",
+            hint="Report how your work stands by your task's status. A person can move the"
+            " oldest entries to another file.",
+        )
+
+
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 

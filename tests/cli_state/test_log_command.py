@@ -50,6 +50,18 @@ def test_an_entry_names_the_job_and_the_attempt_that_it_is_logged_in(begun, tmp_
     assert status[6:10] == ("", 12, 3, "status")
 
 
+def test_a_log_does_not_grow_until_nobody_can_read_it(begun, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOW_TASK_ID", "010")
+    assert begun("agent", "log", "Looked").code == 0
+    log = tmp_path / TASKS / "010/log.md"
+    os.truncate(log, 32 << 20)
+    refused = begun("agent", "log", "Again")
+    assert refused.code == 4
+    assert "has more than 32 MiB: nothing more is logged there" in refused.err
+    assert begun("task", "set", "status", "in_progress").code == 0
+    assert log_of(tmp_path)[-1].event == "status"
+
+
 def test_a_change_of_status_is_logged_with_who_made_it(begun, tmp_path):
     begun("task", "set", "010", "status", "in_progress")
     begun("task", "set", "010", "status", "in_progress")
