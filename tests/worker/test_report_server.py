@@ -1,7 +1,10 @@
 """The process that takes reports: what it does for an agent, and what none can have of it."""
 
+import errno
 import os
 import random
+import select
+import signal
 import socket
 import time
 import uuid
@@ -13,15 +16,18 @@ import pytest
 from attempt_cases import wait_until
 from report_cases import Taker, ask, connect, receive, report_of, send
 
+from sow.files import locked_folder
 from sow.ids import ProjectId
 from sow.paths import AttemptPaths, Workspace
-from sow.report_message import HEAD, MARK, MOST_BYTES, pack_report
+from sow.report_message import HEAD, MARK, MOST_BYTES, Report, pack_report
+from sow.state.log_writing import LogEntry
 from sow.state.projects import new_project
-from sow.state.task_log import read_entries
-from sow.state.tasks import add_task, change_task, read_task
+from sow.state.task_log import append_entry, read_entries
+from sow.state.tasks import add_task, change_task, find_task, list_tasks, read_task
 from sow.state.workspace_init import init_workspace
 from worker.reports import kept
-from worker.reports.attempts import MOST_CONNECTIONS, MOST_HELD_BYTES
+from worker.reports.attempts import MOST_CONNECTIONS, MOST_HELD_BYTES, Attempt
+from worker.reports.server import MOST_FAILURES, Server
 from worker.reports.server_messages import Action, Order
 
 pytestmark = pytest.mark.slow
@@ -49,9 +55,16 @@ def logged(taker: Taker, task: str = "010") -> list[str]:
     return [entry.action for entry in read_entries(log) if not entry.event]
 
 
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def keep(paths: AttemptPaths, number: int, *words: str, name: str = "") -> Path:
     """Keep a report as a client does."""
-    report = report_of(*words, name=name)
+    return keep_report(paths, number, report_of(*words, name=name))
+
+
+def keep_report(paths: AttemptPaths, number: int, report: Report) -> Path:
     path = paths.report_folder / f"{number:020d}-{report.id.decode()}.report"
     path.write_bytes(pack_report(report))
     return path
@@ -113,6 +126,83 @@ def test_a_verdict_that_comes_again_is_one(taker: Taker) -> None:
         assert answer is not None
         assert answer.code == 0, answer
     assert len(read_task(taker.workspace, "010").feedback) == 1
+
+
+FIELDS = {
+    "feedback": ("agent's", ["agent's"], ["mine"]),
+    "metadata.where": ("agent's", "agent's", "mine"),
+    "depends_on": ("020", ["020"], []),
+}
+"""A field, what an agent sets it to, how that is kept, and what a person then sets it to."""
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_that_was_set_is_not_set_again_over_a_persons(taker: Taker, field: str) -> None:
+    word, set_to, persons = FIELDS[field]
+    paths = taker.serve()
+    report = report_of("task", "set", field, word)
+    answer = send(paths, pack_report(report))
+    assert answer is not None
+    assert answer.code == 0, answer
+
+    def value() -> object:
+        task = read_task(taker.workspace, "010")
+        found = task.metadata if field.startswith("metadata") else {field: getattr(task, field)}
+        return found.get(field.removeprefix("metadata."))
+
+    assert value() == set_to
+    change_task(taker.workspace, "010", lambda _: {field: persons}, now=time.time())
+    kept_one = keep_report(paths, 1, report)
+    wait_until(lambda: not kept_one.exists())
+    assert value() == persons
+    entries = read_entries(find_task(taker.workspace, "010").log)
+    assert [entry.action for entry in entries if entry.event == "field"] == [f"Changed: {field}"]
+
+
+def test_a_report_on_several_tasks_goes_on_where_it_was_killed(taker: Taker) -> None:
+    paths = taker.serve("020", 1, "orchestrator")
+    report = report_of("task", "set", "010", "name", "first")
+    assert send(paths, pack_report(report)) is not None
+    both = report_of("task", "set", "010", "020", "name", "both", name=report.id.decode())
+    kept_one = keep_report(paths, 1, both)
+    wait_until(lambda: not kept_one.exists())
+    assert [task.name for task in list_tasks(taker.workspace)] == ["first", "both"]
+
+
+def test_a_report_is_known_however_much_was_logged_since(taker: Taker) -> None:
+    paths = taker.serve()
+    report = report_of("agent", "log", "once")
+    assert send(paths, pack_report(report)) is not None
+    entry = LogEntry("2026-11-29T12:00:00Z", "person", "more", text="x" * 100_000)
+    append_entry(find_task(taker.workspace, "010").folder, entry)
+    kept_one = keep_report(paths, 1, report)
+    wait_until(lambda: not kept_one.exists())
+    assert logged(taker) == ["once", "more"]
+
+
+def test_a_task_is_not_added_twice_where_the_process_was_killed(taker: Taker) -> None:
+    paths = taker.serve("020", 1, "planner")
+    report = report_of("task", "add", "more", "--agent", "implementer")
+    with locked_folder(taker.workspace.project), connect(paths) as client:
+        client.sendall(pack_report(report))
+        (pid,) = wait_until(lambda: children_of(taker.process.pid))
+        os.kill(pid, signal.SIGKILL)
+        assert receive(client) is None
+    assert ask(paths, "agent", "log", "goes on").code == 0
+    assert len(list_tasks(taker.workspace)) == 2
+
+
+def test_a_kept_report_whose_process_is_killed_is_begun_once_more(taker: Taker) -> None:
+    paths = taker.serve()
+    with locked_folder(find_task(taker.workspace, "010").folder):
+        keep(paths, 1, "agent", "log", "once")
+        (emptying,) = wait_until(lambda: children_of(taker.process.pid))
+        assert str(Path(f"/proc/{emptying}/fd/0").readlink()) == os.devnull
+        (first,) = wait_until(lambda: children_of(emptying))
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: children_of(emptying) not in ([first], []))
+    wait_until(lambda: logged(taker))
+    assert logged(taker) == ["once"]
 
 
 @pytest.mark.parametrize(
@@ -177,6 +267,30 @@ def test_hostile_clients_cost_a_bounded_part_and_hold_up_nobody(taker: Taker) ->
     assert logged(taker, "020") == ["of another", "after it"]
 
 
+def test_reports_that_wait_are_held_within_a_limit(taker: Taker) -> None:
+    paths = taker.serve()
+    large = pack_report(report_of("agent", "log", "large", stdin=b"x" * (15 << 20)))
+    poller, left = select.poll(), dict[int, tuple[socket.socket, memoryview]]()
+    with locked_folder(find_task(taker.workspace, "010").folder):
+        for _ in range(MOST_CONNECTIONS):
+            client = connect(paths)
+            client.setblocking(False)
+            left[client.fileno()] = client, memoryview(large)
+            poller.register(client, select.POLLOUT)
+        while ready := poller.poll(1000):  # until nothing more is taken
+            for descriptor, _ in ready:
+                client, rest = left[descriptor]
+                with suppress(OSError):  # those who send too slowly are hung up on
+                    left[descriptor] = client, rest[client.send(rest) :]
+                if len(left[descriptor][1]) in (0, len(rest)):
+                    poller.unregister(descriptor)
+        assert resident(taker) < (100 << 20) + 2 * MOST_HELD_BYTES
+    assert taker.process.poll() is None
+    for client, _ in left.values():
+        client.close()
+    assert ask(paths, "agent", "log", "goes on").code == 0
+
+
 def flood(paths: AttemptPaths, size: int) -> None:
     """Send so many bytes, by as many connections as are taken one after another."""
     piece, sent = b"x" * (1 << 20), 0
@@ -231,6 +345,38 @@ def test_whatever_lies_in_the_folder_is_held_to_be_hostile(taker: Taker) -> None
     assert logged(taker) == [unreadable, "the last", "without a socket"]
     assert not folder.parent.exists()
     assert outside.exists()
+
+
+def test_a_long_log_does_not_grow_by_what_is_refused(taker: Taker) -> None:
+    paths = taker.serve()
+    log = find_task(taker.workspace, "010").log
+    log.touch()
+    os.truncate(log, 32 << 20)
+    kept_one = keep(paths, 1, "task", "set", "020", "status", "completed")
+    wait_until(lambda: not kept_one.exists())
+    assert log.stat().st_size == 32 << 20
+
+
+def test_a_full_disk_is_waited_for_at_the_end_of_an_attempt(
+    taker: Taker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    served = taker.served("010", 1, "implementer")
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "_empty", fill)
+        assert kept.empty(served, is_last=True) == kept.PREVENTED
+    ours, theirs = socket.socketpair()
+    made, attempt = Server.__new__(Server), Attempt(served)
+    made._orders, made._attempts, attempt.is_last = theirs, {served.id: attempt}, True
+    for _ in range(MOST_FAILURES + 5):
+        made._emptied(attempt, kept.PREVENTED)
+    assert made._attempts
+    made._emptied(attempt, -signal.SIGKILL)
+    assert not made._attempts
+    ours.close()
+    theirs.close()
 
 
 def test_more_than_sow_takes_are_dropped_and_that_is_told(taker: Taker) -> None:

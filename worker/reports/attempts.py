@@ -30,7 +30,8 @@ BACKLOG = 64
 MOST_CONNECTIONS = 16
 """How many may be about to send a report."""
 MOST_HELD_BYTES = 2 * MOST_BYTES
-"""How much of what was not sent to its end is held."""
+"""How much of what was not sent to its end is held. Nothing more is read while whole reports have
+as much."""
 MOST_WAITING = 16
 """How many whole reports may wait; then nothing more is read."""
 MOST_AT_ONCE = 4
@@ -61,6 +62,7 @@ class Received:
 
     report: Report
     socket: socket.socket
+    size: int
     tries: int = 0
 
 
@@ -77,6 +79,8 @@ class Attempt:
         """The reports that are carried out, by the pids of their processes."""
         self.emptying: int | None = None
         """The pid of the process that carries out what was kept."""
+        self.emptying_since = 0.0
+        """When it began; on the monotonic clock."""
         self.failures = 0
         """How often in a row that process was killed."""
         self.finish_by: float | None = None
@@ -89,7 +93,7 @@ class Attempt:
         self.is_due = True
         """Whether what was kept is to be carried out before anything else."""
         self.empty_after = 0.0
-        """When that may be tried again; on the monotonic clock."""
+        """When that may be tried again; likewise."""
         self.look_after = 0.0
         """When to look again at what lies in the folder and cannot be carried out; likewise."""
         self._seen = -1
@@ -127,17 +131,18 @@ class Attempt:
     @property
     def reads(self) -> bool:
         """Whether more reports are taken in now."""
-        return self.listener is not None and len(self.waiting) < MOST_WAITING
+        if self.listener is None or len(self.waiting) >= MOST_WAITING:
+            return False
+        held = sum(each.size for each in (*self.waiting, *self.running.values()))
+        return held < MOST_HELD_BYTES
 
     def take_in(self, ready: set[int]) -> None:
         """Read from those who have sent something, and from those who want to speak."""
         for descriptor in [*ready.intersection(self.connections)]:
-            if self.reads:
-                self.read(descriptor)
+            self.read(descriptor)
         if self.listener is not None and self.listener.fileno() in ready:
             for descriptor in self.accept():  # most have sent all by now
-                if self.reads and descriptor in self.connections:
-                    self.read(descriptor)
+                self.read(descriptor)
 
     def accept(self) -> list[int]:
         """Take in who wants to speak; the oldest goes where there are too many."""
@@ -156,8 +161,13 @@ class Attempt:
         return accepted
 
     def read(self, descriptor: int) -> None:
-        """Read on from a client; a whole report waits to be carried out."""
-        connection = self.connections[descriptor]
+        """Read on from a client; a whole report waits to be carried out.
+
+        Where no more is taken in, or where the client had to go for another one's sake, nothing.
+        """
+        connection = self.connections.get(descriptor)
+        if connection is None or not self.reads:
+            return
         try:
             piece = connection.socket.recv(CHUNK_BYTES)
             connection.data += piece
@@ -174,7 +184,7 @@ class Attempt:
             self._drop(descriptor)
             return
         del self.connections[descriptor]
-        self.waiting.append(Received(report, connection.socket))
+        self.waiting.append(Received(report, connection.socket, size))
 
     def drop_late(self, now: float) -> None:
         """Let go of those who take too long."""

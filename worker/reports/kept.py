@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.clock import format_time, utc_now
+from sow.errors import StateError
+from sow.faults import passing_fault
 from sow.files.flock import lock_file_held
 from sow.files.trees import remove_tree
 from sow.paths import AttemptPaths, Workspace
@@ -28,11 +30,11 @@ from sow.report_message import (
     Report,
     unpack_report,
 )
-from sow.state.authors import ID_DIGITS as ENTRY_DIGITS
-from sow.state.log_writing import LogEntry, write_entry
+from sow.state.log_writing import LogEntry, is_full, write_entry
 from sow.state.places import find_task
 from sow.terminal_text import printable, readable
 from worker.reports.carrying_out import (
+    MOST_TRIES,
     NOT_HERE,
     Outcome,
     carry_out,
@@ -43,6 +45,8 @@ from worker.reports.carrying_out import (
 )
 from worker.reports.server_messages import ServedAttempt
 
+PREVENTED = 98
+"""The exit code where a full disk, a lock or the like keeps what is left for later."""
 MOST_KEPT = 1000
 """How many reports are taken of those that were kept."""
 MOST_SECONDS = 60.0
@@ -67,15 +71,20 @@ def empty(served: ServedAttempt, *, is_last: bool) -> int:
     paths = AttemptPaths(Path(served.folder))
     if not is_here(served):
         return NOT_HERE
-    with suppress(FileNotFoundError), lock_file_held(paths.reports / "lock"):
-        if is_last:
-            with suppress(OSError):  # it has ended before, and somebody was killed since
-                paths.report_folder.rename(paths.reports_ended)
-        for folder in (paths.reports_ended, paths.report_folder):
-            with suppress(FileNotFoundError, NotADirectoryError):
-                _empty(served, folder)
-        if is_last:
-            _remove(paths)
+    try:
+        with suppress(FileNotFoundError), lock_file_held(paths.reports / "lock"):
+            if is_last:
+                with suppress(OSError):  # it has ended before, and somebody was killed since
+                    paths.report_folder.rename(paths.reports_ended)
+            for folder in (paths.reports_ended, paths.report_folder):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    _empty(served, folder)
+            if is_last:
+                _remove(paths)
+    except (StateError, OSError) as error:
+        if passing_fault(error) is None:
+            raise
+        return PREVENTED
     return 0
 
 
@@ -91,10 +100,13 @@ def _empty(served: ServedAttempt, path: Path) -> None:
     deadline = time.monotonic() + ALL_SECONDS
     folder = os.open(path, FOLDER)
     try:
+        os.fchmod(folder, 0o700)  # what is carried out has to go
         names = heapq.nsmallest(MOST_KEPT + 1, _names(folder))
+        done = 0
         for name in names[:MOST_KEPT]:
             if time.monotonic() >= deadline:
                 break
+            done += 1
             report = _report_in(folder, name)
             if report is not None:
                 _carry_out(served, report)
@@ -102,7 +114,7 @@ def _empty(served: ServedAttempt, path: Path) -> None:
                 _refuse(served, "unreadable", "", UNREADABLE)
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)
-        if len(names) > MOST_KEPT or time.monotonic() >= deadline:
+        if done < len(names):
             _refuse(served, "more", "", TOO_MANY)
             _drop(folder)
         with suppress(OSError):
@@ -157,14 +169,21 @@ def _carry_out(served: ServedAttempt, report: Report) -> None:
 
 
 def run_apart(served: ServedAttempt, report: Report) -> Outcome:
-    """Carry out a kept report in a process of its own, and wait for it, but not for ever."""
+    """Carry out a kept report in a process of its own, and wait for it, but not for ever.
+
+    One that is killed is begun once more.
+    """
+    deadline = time.monotonic() + MOST_SECONDS
     result = os.memfd_create("outcome")
     try:
-        pid = fork(lambda: _leave(carry_out(served, report, is_new=False), result), (result,))
-        if not _wait(pid):
-            return Outcome(1, b"", b"it was ended: it has taken too long, or something killed it")
-        code, _, err = os.pread(result, 1 << 20, 0).partition(b"\n")
-        return Outcome(int(code or b"1"), b"", err)
+        for _ in range(MOST_TRIES):
+            pid = fork(lambda: _leave(carry_out(served, report, is_new=False), result), (result,))
+            if _wait(pid, deadline):
+                code, _, err = os.pread(result, 1 << 20, 0).partition(b"\n")
+                return Outcome(int(code or b"1"), b"", err)
+            if time.monotonic() >= deadline:
+                break
+        return Outcome(1, b"", b"it was ended: it has taken too long, or something killed it")
     finally:
         os.close(result)
 
@@ -174,11 +193,11 @@ def _leave(outcome: Outcome, result: int) -> int:
     return 0
 
 
-def _wait(pid: int) -> bool:
+def _wait(pid: int, deadline: float) -> bool:
     """Wait for a process; return whether it has come to its own end in time."""
     pidfd = os.pidfd_open(pid)
     try:
-        ready, _, _ = select.select([pidfd], [], [], MOST_SECONDS)
+        ready, _, _ = select.select([pidfd], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             os.kill(pid, 9)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
@@ -193,13 +212,14 @@ def _line_of(report: Report) -> str:
 
 
 def _refuse(served: ServedAttempt, name: str, line: str, why: str) -> None:
-    """Tell in the task's log that a kept report was not carried out, once.
+    """Tell in the task's log that a kept report was not carried out, once, as long as it has room.
 
     Raises StateError where the log takes no entry now: the report is still there then.
     """
     mark = Report(name.encode("utf-8", "surrogateescape") + b" refused", (), None)
-    entry_id = entry_id_of(served.id, mark)[:ENTRY_DIGITS]
-    if is_on_record(served, entry_id):
+    entry_id = entry_id_of(served.id, mark)
+    folder = find_task(Workspace(Path(served.root)), served.task).folder
+    if is_full(folder) or is_on_record(served, entry_id):
         return
     what = f": `{line}`" if line else ""
     entry = LogEntry(
@@ -209,4 +229,4 @@ def _refuse(served: ServedAttempt, name: str, line: str, why: str) -> None:
         text=why[:LONGEST_TEXT],
         id=entry_id,
     )
-    write_entry(find_task(Workspace(Path(served.root)), served.task).folder, entry)
+    write_entry(folder, entry)

@@ -25,14 +25,16 @@ from sow.processes.tree_linux import end_with_parent
 from worker.reports.attempts import MOST_AT_ONCE, Attempt, Received
 from worker.reports.carrying_out import (
     ELSEWHERE,
+    MOST_TRIES,
     NOT_HERE,
     Outcome,
     answer_of,
     carry_out,
     fork,
     is_here,
+    may_come_again,
 )
-from worker.reports.kept import empty
+from worker.reports.kept import PREVENTED, empty
 from worker.reports.server_messages import Action, Answer, Order
 
 IMPORTED = (
@@ -56,13 +58,15 @@ IMPORTED = (
 )
 """What most reports need. Whatever else one needs, it imports."""
 TICK_SECONDS = 1.0
+MOST_LOOKING, LONGEST_PAUSE_SECONDS = 10, 30.0
+"""How many times as long as the last look it takes until what an agent has put into its folder is
+looked at again, and at most: it may have put a million files there."""
 REPORT_SECONDS = 120.0
 """How long a report may take; then its process is killed."""
 ANSWER_SECONDS = 10.0
 """How long an agent may take to take in its answer."""
 FINISH_SECONDS = 15.0
 """How long what was sent may go on once its agent has ended."""
-MOST_TRIES = 2
 MOST_FAILURES = 20
 """How often in a row the carrying out of what was kept may fail; a second lies between."""
 NOT_EMPTY = 1
@@ -183,7 +187,7 @@ class Server:
 
     def _empty(self, attempt: Attempt) -> None:
         """Have what was kept carried out, in a process of its own."""
-        is_last = attempt.is_last
+        is_last, attempt.emptying_since = attempt.is_last, time.monotonic()
         try:
             attempt.emptying = fork(lambda: empty(attempt.served, is_last=is_last))
         except OSError:
@@ -192,21 +196,24 @@ class Server:
     def _emptied(self, attempt: Attempt, code: int) -> None:
         """Go on after what was kept was carried out, or was not: that is tried again for a while.
 
-        What prevents it may pass: a full disk, a lock, somebody who kills processes.
+        What prevents it may pass: a full disk, a lock, somebody who kills processes. At the end of
+        an attempt the first two are waited for as long as the worker does.
         """
         now = time.monotonic()
         attempt.emptying = None
         attempt.failures = attempt.failures + 1 if code not in (0, NOT_HERE) else 0
         if attempt.failures:
             attempt.empty_after = now + TICK_SECONDS
-            if attempt.failures < MOST_FAILURES:
+            waits = attempt.is_last and code == PREVENTED
+            if waits or attempt.failures < MOST_FAILURES:
                 return
             words = "what its agent has reported while no worker took reports cannot be carried out"
             self._say(Answer(attempt=attempt.served.id, words=words))
         attempt.is_due = False
         attempt.failures = 0
         attempt.passing = len(attempt.waiting)
-        attempt.look_after = now + TICK_SECONDS
+        pause = max(TICK_SECONDS, MOST_LOOKING * (now - attempt.emptying_since))
+        attempt.look_after = now + min(pause, LONGEST_PAUSE_SECONDS)
         if attempt.is_last:
             self._say(Answer(attempt=attempt.served.id, is_finished=True))
             del self._attempts[attempt.served.id]
@@ -265,8 +272,11 @@ class Server:
                     self._ended(attempt, attempt.running.pop(pid), code, is_late=is_late)
 
     def _ended(self, attempt: Attempt, received: Received, code: int, *, is_late: bool) -> None:
-        """See to a report whose process has ended, perhaps before it has answered."""
-        if code == ANSWERED:
+        """See to a report whose process has ended, perhaps before it has answered.
+
+        Of one that would be carried out twice nobody can tell whether it was: silence says so.
+        """
+        if code == ANSWERED or not may_come_again(received.report):
             received.socket.close()
         elif received.tries < MOST_TRIES and not is_late:
             attempt.waiting.appendleft(received)
@@ -290,7 +300,9 @@ def main() -> int:
     end_with_parent()
     for name in IMPORTED:
         import_module(name)
-    return Server(socket.socket(fileno=os.dup(0))).run()
+    orders = socket.socket(fileno=os.dup(0))
+    os.dup2(1, 0)  # none of our children has the orders
+    return Server(orders).run()
 
 
 if __name__ == "__main__":

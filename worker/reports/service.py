@@ -63,6 +63,7 @@ class ReportService:
             self._order(Order(action=Action.FINISH, attempt=attempt))
         if now - self._finishing[attempt] > MOST_SECONDS:
             tell(running.job, "its last reports could not be carried out; it ends without them")
+            self.forget(running)
             return True
         self.look()
         return False
