@@ -165,9 +165,12 @@ def _keep(folder: int, line: Sequence[str], data: bytes, name: str) -> int:
             while view:
                 view = view[os.write(file, view) :]
             os.fsync(file)
+            os.rename(draft, kept, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            os.unlink(draft, dir_fd=folder)  # it would take room on a full disk
+            raise
         finally:
             os.close(file)
-        os.rename(draft, kept, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
     except FileNotFoundError:
         return _fail(line, ENDED, "Only a new attempt of the task's job can report.", code=4)
