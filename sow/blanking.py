@@ -84,9 +84,16 @@ class Blanker:
         return self._pass_on(data)
 
     def rest(self) -> bytes:
-        """Return what was kept back: nothing follows it."""
+        """Return what was kept back: nothing follows it.
+
+        So much of a value as makes a value of its own was cut off, as by a kill, and is replaced.
+        """
         data, self._held = self._held, b""
-        return self._replaced(data, len(data))[0]
+        form = next((form for form in self._forms if form.startswith(data)), b"")
+        if len(data) < LEAST_BYTES or not form:
+            return self._replaced(data, len(data))[0]
+        self._note(self._names[form])
+        return b"[" + self._names[form] + b"]"
 
     def whole(self, data: bytes) -> bytes:
         """Return a text of its own with all values in it replaced."""
@@ -181,10 +188,11 @@ def open_output(path: str) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all, as far as there is room: nobody is held up by a full disk."""
+def write_all(descriptor: int, data: bytes) -> bool:
+    """Write all, as far as there is room; tell if there was: nobody is held up by a full disk."""
     while data:
         try:
             data = data[os.write(descriptor, data) :]
         except OSError:
-            return
+            return False
+    return True

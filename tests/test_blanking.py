@@ -46,6 +46,13 @@ def test_nothing_is_kept_back_but_what_may_go_on_as_a_value() -> None:
     assert not blanker.keeps_back
 
 
+def test_a_value_that_is_cut_off_at_the_end_does_not_come_out() -> None:
+    blanker = Blanker({b"KEY": b"secret-value"})
+    assert (blanker.feed(b"a secret-val"), blanker.rest(), blanker.rest()) == (b"a ", b"[KEY]", b"")
+    assert blanker.found == {b"KEY"}
+    assert (blanker.feed(b"a secre"), blanker.rest()) == (b"a ", b"secre")
+
+
 def test_it_is_found_as_json_writes_it_once_and_twice() -> None:
     value = 'line "one"\n\\ ä'
     for text in (

@@ -1,17 +1,22 @@
 """The supervisor of an agent with secrets, and its relay, run as the processes that they are."""
 
 import json
+import mmap
 import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
 
+from sow.blanking import Blanker
 from sow.jobs.doorbell import is_held
+from worker.supervisor.relay import Stream
+from worker.supervisor.secret_orders import NoSecret, leave_failure
 
 pytestmark = [
     pytest.mark.slow,
@@ -174,6 +179,62 @@ def test_a_relay_that_is_killed_is_replaced(attempt: AttemptSite) -> None:
     assert process.wait(SECONDS) == 0
     assert attempt.exit()["code"] == 0
     assert attempt.paths.output.read_text() == "a [API_KEY]\nb [API_KEY]\n"
+
+
+def test_an_agent_that_closes_its_output_has_no_relay_any_more(attempt: AttemptSite) -> None:
+    script = 'echo "a $API_KEY"; exec >&- 2>&-; while [ ! -e go ]; do sleep 0.02; done; exit 4'
+    process = start(attempt, script)
+    relay = relay_pid(attempt)
+    wait_until(lambda: not is_running(relay), "nobody can write any more")
+    attempt.file("go").touch()
+    assert process.wait(SECONDS) == 0
+    assert attempt.exit()["code"] == 4
+    assert attempt.paths.output.read_text() == "a [API_KEY]\n"
+    assert attempt.log() == ""
+
+
+def test_a_relay_that_somebody_asks_to_leave_is_replaced(attempt: AttemptSite) -> None:
+    process = start(attempt, WAITING)
+    os.kill(relay_pid(attempt), signal.SIGTERM)
+    wait_until(lambda: "another one takes its place" in attempt.log(), "it is replaced")
+    attempt.file("go").touch()
+    assert process.wait(SECONDS) == 0
+    assert attempt.paths.output.read_text() == "a [API_KEY]\nb [API_KEY]\n"
+
+
+def test_a_line_that_a_full_disk_has_cut_takes_no_other_one_along() -> None:
+    reading, writing = os.pipe()
+    full, target = os.pipe()
+    os.set_blocking(target, False)
+    stream = Stream(reading, target, Blanker({b"API_KEY": KEY.encode()}), mmap.mmap(-1, 1), 0)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(target, b"." * 4096)
+    os.write(writing, b"lost\nhalf of")
+    stream.take()
+    os.read(full, 1 << 20)
+    for line in (b" a line\n", b"whole\n"):
+        os.write(writing, line)
+        stream.take()
+    assert os.read(full, 1 << 16) == b"\n a line\nwhole\n"
+    for descriptor in (reading, writing, full, target):
+        os.close(descriptor)
+
+
+def test_why_an_agent_was_not_started_is_told_where_no_log_can_be_written(
+    attempt: AttemptSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt.prepare()
+    lock = os.open(attempt.paths.alive_lock, os.O_RDWR | os.O_CREAT)
+    full = Path("/dev/full").open("w", buffering=1)  # noqa: SIM115 - it cannot be closed
+    monkeypatch.setattr(sys, "stderr", full)
+    error = NoSecret(b"TOKEN", "it printed nothing")
+    leave_failure(str(attempt.paths.folder), attempt.attempt_id, error, lock)
+    monkeypatch.undo()
+    with suppress(OSError):
+        full.close()
+    os.close(lock)
+    assert json.loads(attempt.paths.result.read_text())["cause"] == "configuration"
 
 
 def test_an_agent_whose_relays_are_all_killed_cannot_print(attempt: AttemptSite) -> None:

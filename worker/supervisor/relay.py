@@ -38,6 +38,8 @@ END_SECONDS = 2.0
 DRAIN_SECONDS = 10.0
 MOST_RELAYS = 20
 """How many relays of one attempt may be killed before their pipes are given up."""
+DONE, LEFT = 0, 3
+"""How a relay ends: nobody can write any more, or it was asked to leave."""
 
 
 class Relay:
@@ -73,8 +75,14 @@ class Relay:
         self.writing = []
 
     def replace(self, agent: Agent) -> None:
-        """Fork another relay where it was killed, and have the agent's supervisor know its pid."""
+        """Fork another relay where it was killed, and have the agent's supervisor know its pid.
+
+        An agent that has closed its output needs none.
+        """
         if agent.helper_status is None or not self._reading:
+            return
+        if agent.helper_status == DONE:
+            self.pid = agent.helper = 0
             return
         say("the relay was killed; another one takes its place")
         if any(self._busy):
@@ -101,8 +109,9 @@ class Relay:
                 if not self._await_end(agent, DRAIN_SECONDS):
                     os.kill(self.pid, signal.SIGKILL)
                     self._await_end(agent, DRAIN_SECONDS)
+                    note_blanked(self._folder, self._attempt, LOST)
                     return
-            if not os.WIFSIGNALED(agent.helper_status or 0):
+            if os.waitstatus_to_exitcode(agent.helper_status or DONE) in (DONE, LEFT):
                 return
             self.replace(agent)
 
@@ -127,8 +136,7 @@ class Relay:
                     zip(self._reading, self._targets, strict=True)
                 )
             ]
-            relay(streams, wake)
-            code = 0
+            code = DONE if relay(streams, wake) else LEFT
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
@@ -146,6 +154,8 @@ class Stream:
     ) -> None:
         self.reading = reading
         self._target = target
+        self._is_cut = False
+        """Whether something was lost that there was no room for, perhaps the end of a line."""
         self._blanker = blanker
         self._busy, self._place = busy, place
         self._must_drop = blanker.longest_over_lines if busy[place] else 0
@@ -164,10 +174,10 @@ class Stream:
             self._busy[self._place] = was_busy
             raise
         if not data:
-            write_all(self._target, self._blanker.rest())
+            self._pass_on(self._blanker.rest())
             self._busy[self._place] = 0
             return 0
-        write_all(self._target, self._blanker.feed(self._without_cut_line(data)))
+        self._pass_on(self._blanker.feed(self._without_cut_line(data)))
         self._busy[self._place] = 1 if self._must_drop or self._blanker.keeps_back else 0
         return len(data)
 
@@ -180,7 +190,12 @@ class Stream:
                 taken += size
         except BlockingIOError:
             pass
-        write_all(self._target, self._blanker.rest())
+        self._pass_on(self._blanker.rest())
+
+    def _pass_on(self, data: bytes) -> None:
+        """Write; what comes after something lost is no part of its line."""
+        if data:
+            self._is_cut = not write_all(self._target, b"\n" + data if self._is_cut else data)
 
     def _without_cut_line(self, data: bytes) -> bytes:
         if not self._must_drop:
@@ -193,8 +208,8 @@ class Stream:
         return data[end + 1 :]
 
 
-def relay(streams: list[Stream], wake: int) -> None:
-    """Pass on what is written until all pipes have ended, or somebody asks us to leave."""
+def relay(streams: list[Stream], wake: int) -> bool:
+    """Pass on what is written; return whether all pipes have ended, or we were asked to leave."""
     poller = select.poll()
     poller.register(wake, select.POLLIN)
     waiting = {stream.reading: stream for stream in streams}
@@ -205,10 +220,11 @@ def relay(streams: list[Stream], wake: int) -> None:
             if descriptor == wake:
                 for stream in waiting.values():
                     stream.drain()
-                return
+                return False
             if descriptor in waiting and not waiting[descriptor].take():
                 poller.unregister(descriptor)
                 del waiting[descriptor]
+    return True
 
 
 def _wake_on_request() -> int:

@@ -11,13 +11,12 @@ supervisors of such agents import it, and the worker, which packs the orders.
 """
 
 import os
-import sys
 import time
 
 from sow import env_vars
 from sow.blanking import MOST_BYTES, fault_of
 from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, wait_for_signal
-from worker.supervisor.exit_file import say, try_to_put_in_place
+from worker.supervisor.exit_file import put_in_place, say
 from worker.supervisor.relay import Relay
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
@@ -172,7 +171,6 @@ class Keeper:
         taking, printed = os.pipe()
         try:
             agent = Agent(self._start(argv, given, printed))
-            agent.helper = self._own.helper
         except OSError:
             os.close(giving)
             os.close(taking)
@@ -270,8 +268,8 @@ class Exchange:
         os.close(self._taking)
 
 
-def leave_failure(folder: str, attempt: str, error: NoSecret) -> None:
+def leave_failure(folder: str, attempt: str, error: NoSecret, lock: int) -> None:
     """Leave in `result.json` why the agent was not started, in the words of what failed."""
     record: dict[str, object] = {"attempt": attempt, "cause": CAUSE, "reason": error.words}
-    try_to_put_in_place(folder, "result.json", record)
-    sys.stderr.write(error.words + "\n")
+    put_in_place(folder, "result.json", record, lock)
+    say(error.words)

@@ -220,7 +220,7 @@ def keeper_of(
     except secret_orders.EndAsked:
         record["by_request"] = True
     except secret_orders.NoSecret as error:
-        secret_orders.leave_failure(folder, attempt, error)
+        secret_orders.leave_failure(folder, attempt, error, lock)
     except OSError as error:
         record |= failure_of(folder, ["a relay"], error, started_at)
     times = {"started_at": started_at, "ended_at": time.time()}

@@ -59,6 +59,8 @@ def what_is_left(agent: Agent, own: "OwnProcesses") -> "Left | None":
     """
     if not agent.reap() and own.tree.INHERITS_ORPHANS:
         return None
+    if agent.helper_status is not None:
+        own.helper = 0  # it is dead, and its number may be another's
     return own.look() or None
 
 
