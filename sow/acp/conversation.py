@@ -43,6 +43,8 @@ AT = re.compile(r"(^|\s)@")
 (cline and claude; to cline `@NAME` in quotes and brackets is text as well)."""
 MOST_CALLS = 10_000
 """How many calls of tools are known again; one that was forgotten is told twice."""
+ENDED = "ended"
+"""The cause of a failure for an agent that has ended, or closed its output."""
 MOST_REFUSALS = 10
 """How often an agent is asked to go on whose turn a refusal has ended (opencode, qwen, copilot)."""
 REFUSED = """\
@@ -266,12 +268,17 @@ class Conversation:
         raise Failed(f"the agent has not answered {method} within {seconds:g} s", cause="api_error")
 
     def _listen_until(self, until: float, *, turn: int | None = None) -> None:
-        """See to what the agent sends until a time, or until it has answered the call `turn`."""
+        """See to what the agent sends until a time, or until it has answered the call `turn`.
+
+        Raises Failed for what ends a run, but not where it is ending.
+        """
         while time.monotonic() < until:
             try:
                 message = self._receive(until, is_ending=turn is not None)
-            except Failed:
-                return  # it has ended
+            except Failed as failed:
+                if turn is None and failed.cause != ENDED:
+                    raise
+                return
             if message is not None and turn is not None and wire.is_answer(message, turn):
                 return
 
@@ -290,7 +297,7 @@ class Conversation:
                 raise Cancelled from None
             code = self._agent.wait(LEAVE_SECONDS)
             how = "has closed its output" if code is None else f"has ended with exit code {code}"
-            raise Failed(f"the agent {how} in the middle of its work", cause="ended") from None
+            raise Failed(f"the agent {how} in the middle of its work", cause=ENDED) from None
         self._teller.tell_text(due_only=True)
         if message is not None:
             self._see_to(message, is_ending=is_ending)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from time import gmtime, strftime
 
 MINUTE = "%Y-%m-%dT%H-%M"
@@ -50,7 +51,9 @@ def remove_empty_copies(session: str, environ: Mapping[str, str]) -> None:
     """Remove the files of a session that have no conversation, but for its oldest."""
     for path in _files(session, environ)[1:]:
         with suppress(OSError):
-            if path.stat().st_size <= MOST_EMPTY and ANSWER not in path.read_bytes():
+            found = path.lstat()
+            is_small = S_ISREG(found.st_mode) and found.st_size <= MOST_EMPTY
+            if is_small and ANSWER not in path.read_bytes():
                 path.unlink()
 
 

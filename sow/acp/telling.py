@@ -28,6 +28,8 @@ class Teller:
         self.has_told_work = False
         """Whether any word of the agent was told, or any call of a tool."""
         self._output = output
+        self._is_cut = False
+        """Whether the line before was told in part, as on a full disk."""
         self._text, self._message, self._since = "", "", 0.0
         self._thought_at = 0.0
 
@@ -37,8 +39,10 @@ class Teller:
         self.has_told_work |= kind in ("text", "tool_use")
         with suppress(OSError):
             line = _line({"type": kind, **fields})
+            line = b"\n" + line if self._is_cut else line
             while line:
                 line = line[os.write(self._output, line) :]
+                self._is_cut = bool(line)
 
     def say(self, text: str, message: str = "") -> None:
         """Take in words of the agent; another `message` is told apart."""

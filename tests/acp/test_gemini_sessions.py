@@ -1,6 +1,8 @@
 """What keeps gemini from losing a session: a wait, and the end of what it would take for empty."""
 
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -63,3 +65,15 @@ def test_an_empty_copy_of_a_session_is_removed_and_nothing_else(tmp_path: Path) 
     remove_empty_copies("*", {"HOME": str(tmp_path)})
     remove_empty_copies("..", {})
     assert len(list(folder.iterdir())) == 3
+
+
+def test_what_is_no_file_holds_nobody_up(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-29T16-48")
+    pipe = tmp_path / f".gemini/tmp/a-repository/chats/session-2026-11-29T16-49-{SESSION[:8]}.jsonl"
+    os.mkfifo(pipe)
+    environ = {"HOME": str(tmp_path)}
+    looking = Thread(target=remove_empty_copies, args=(SESSION, environ), daemon=True)
+    looking.start()
+    looking.join(20)
+    assert not looking.is_alive()
+    assert pipe.exists()

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from acp.conftest import Client
 from journeys.site import wait_until
 
 from sow.acp import version1 as wire
+from sow.acp.telling import Teller
 
 pytestmark = pytest.mark.slow  # each test starts the client and its agent
 
@@ -189,6 +191,29 @@ def test_an_agent_that_leaves_the_asking_mode_is_stopped(
     assert ended.code == 1
     assert "would not ask for permission any more" in ended.of_kind("result")[0]["message"]
     assert ended.sent("session/cancel") == [{"sessionId": "session-1"}]
+
+
+def test_an_agent_that_leaves_the_asking_mode_behind_its_answer_has_failed(client: Client) -> None:
+    late = [{"sessionUpdate": "current_mode_update", "currentModeId": "yolo"}]
+    ended = client.run({"mode": "default", "turn": WORKS, "late": late}, preset="gemini")
+    assert ended.code == 1
+    assert "would not ask for permission any more" in ended.of_kind("result")[0]["message"]
+
+
+def test_an_event_that_a_full_disk_has_cut_takes_no_other_one_along() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    teller = Teller(writing)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"." * 4096)
+    os.read(reading, 4096)
+    teller.tell("text", text="x" * 5000)
+    os.read(reading, 1 << 20)
+    teller.tell("result", stop_reason="end_turn")
+    assert os.read(reading, 1 << 16) == b'\n{"type": "result", "stop_reason": "end_turn"}\n'
+    os.close(reading)
+    os.close(writing)
 
 
 def test_an_agent_that_reads_nothing_more_can_be_cancelled(client: Client) -> None:
