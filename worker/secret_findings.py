@@ -25,13 +25,8 @@ from worker.gathering import named
 from worker.running import Running, read_record
 from worker.steps.scan_record import Found
 
-RECORD_LIMIT = 1 << 16
-
-
-def has_secrets(running: Running) -> bool:
-    """Whether the agent of an attempt was given any."""
-    executor = running.job.executor
-    return executor is not None and bool(executor.secret_names)
+RECORD_LIMIT = 1 << 22
+"""Each command of an agent that has a value on its line adds a line of the record, in bytes."""
 
 
 def findings_of(running: Running) -> tuple[str, ...]:

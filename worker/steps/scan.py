@@ -9,9 +9,11 @@ Nothing of a clone's settings acts meanwhile, and nothing is changed.
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 from msgspec import UNSET
@@ -51,7 +53,7 @@ def main(orders_file: str) -> int:
     try:
         _look(orders, search)
     except (SowError, OSError) as error:
-        fault = words_of(error)
+        fault = search.named(words_of(error))
     found = Found(attempt=orders.attempt, places=tuple(search.places), fault=fault)
     paths = AttemptPaths(Path(orders.folder))
     write_atomically(paths.found, msgspec.json.encode(found), mode=0o600, durable=False)
@@ -66,14 +68,22 @@ class Search:
         self.places: dict[tuple[str, str], None] = {}
 
     def see(self, where: str, pieces: Iterator[bytes]) -> None:
-        """Look at a file that comes in pieces."""
+        """Look at a file that comes in pieces, and at its name."""
+        self._note(where, os.fsencode(where))
         kept = b""
         for piece in pieces:
             data = kept + piece
-            for name in self.blanker.names_in(data):
-                if len(self.places) < MOST_FOUND:
-                    self.places[name.decode(), where] = None
-            kept = data[len(data) - self.blanker.longest + 1 :] if self.blanker.longest > 1 else b""
+            self._note(where, data)
+            kept = data[max(0, len(data) - self.blanker.longest + 1) :]
+
+    def named(self, text: str) -> str:
+        """Return a text with the names of secrets in the place of their values, fit for JSON."""
+        return self.blanker.whole(os.fsencode(text)).decode("utf-8", "replace")
+
+    def _note(self, where: str, data: bytes) -> None:
+        for name in self.blanker.names_in(data):
+            if len(self.places) < MOST_FOUND:
+                self.places[name.decode(), self.named(where)] = None
 
 
 def _look(orders: ScanOrders, search: Search) -> None:
@@ -121,15 +131,27 @@ def _see_commits(search: Search, view: View, tip: str, base: str) -> None:
         for name, path in objects:
             process.stdin.write(name + b"\n")
             process.stdin.flush()
-            _, kind, size = process.stdout.readline().split()
-            left, pieces = int(size), []
-            while left > 0 and (piece := process.stdout.read(min(left, PIECE_BYTES))):
-                left -= len(piece)
-                if kind != b"tree":
-                    pieces.append(piece)
-            process.stdout.read(1)  # the newline behind it
+            head = process.stdout.readline().split()
+            if len(head) != 3:
+                raise OSError(0, f"git does not give {name.decode()}")
+            kind, size = head[1], int(head[2])
             where = named(path) if kind == b"blob" else f"the message of {name[:12].decode()}"
-            search.see(where, iter(pieces))
+            pieces = _pieces(process.stdout, size)
+            if kind == b"tree":
+                deque(pieces, maxlen=0)
+            else:
+                search.see(where, pieces)
+            process.stdout.read(1)  # the newline behind it
+
+
+def _pieces(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield so many bytes of a file, in pieces. Raises OSError where they end before."""
+    while size > 0:
+        piece = file.read(min(size, PIECE_BYTES))
+        if not piece:
+            raise OSError(0, "git has ended in the middle of a file")
+        size -= len(piece)
+        yield piece
 
 
 def _see_file(search: Search, path: Path, where: str) -> None:
