@@ -126,13 +126,14 @@ def broken_homes(site: Site) -> Iterator[str]:
 def _sessions(site: Site) -> Iterator[str]:
     """Each session is of one task and one CLI, begun before it is resumed, in a home of its own."""
     owners: dict[str, tuple[str, str]] = {}
-    for run in read_runs(site.root):
+    runs = read_runs(site.root)
+    for run in runs:
         session, who = run.session_id or "", (run.cli, run.task)
         if owners.setdefault(session, who) != who:
             yield f"doubled: session {session} of {owners[session]} was used by {who}"
         begun = any(
             each.session_id == session and each.verb == "spawn" and each.started < run.started
-            for each in read_runs(site.root)
+            for each in runs
         )
         if run.verb == "resume" and not begun:
             yield f"lost: {who} went on in {session}, which it had not begun"
