@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ONE_COMMAND = frozenset({"command", "commands", "description", "cwd", "is_background", "timeout"})
 """The keys of an input that is one command. Any other may say how the command is run, by what, or
 what with."""
-PATHS = ("file_path", "filepath", "filePath", "fileName", "path")
+PATHS = ("file_path", "filepath", "filePath", "fileName", "path", "absolute_path", "notebook_path")
 """The keys of an input under which agents name the file that they edit or read."""
 EDITS = ("edit", "delete")
 """A move names two files, and no agent that was measured asks for one."""
@@ -151,9 +151,13 @@ def _named(call: dict[str, Any], preset: "Preset") -> "Iterator[str]":
 
 
 def _patched(patch: Any) -> list[str]:
-    """Return the files that a patch touches; none where a line of it is of another form."""
-    lines = patch.strip().splitlines() if isinstance(patch, str) else []
-    if lines[:1] != ["*** Begin Patch"] or lines[-1] != "*** End Patch":
+    """Return the files that a patch touches; none where a line of it is of another form.
+
+    A character that ends a line to some programs alone may hide a file, or a part of its name.
+    """
+    text = patch.strip().replace("\r\n", "\n") if isinstance(patch, str) else ""
+    lines = text.split("\n")
+    if lines[0] != "*** Begin Patch" or lines[-1] != "*** End Patch" or lines != text.splitlines():
         return []
     headers = [line for line in lines[1:-1] if line.lstrip().startswith("***")]
     found = [HEADER.fullmatch(line) for line in headers if line != "*** End of File"]
@@ -177,11 +181,16 @@ def _may_read(path: str, rights: Rights) -> bool:
 
 
 def _real(path: str, rights: Rights) -> str | None:
-    """Return the place that a path leads to; None for one that no file can have."""
-    try:
-        return os.path.realpath(os.path.join(rights.folder, path))  # noqa: PTH118 - as text, and light
-    except ValueError:  # it has a NUL, or half of a surrogate pair
+    """Return the place that a path leads to; None for one that may lead an agent elsewhere.
+
+    Claude takes blanks away at both ends and `~` for the home (2.1.330), and most agents go up from
+    a link by its name, not from where it leads.
+    """
+    if path != path.strip() or path.startswith("~") or not path.isprintable():
         return None
+    joined = os.path.join(rights.folder, path)  # noqa: PTH118 - as text, and light
+    place = os.path.realpath(joined)
+    return place if place == os.path.realpath(os.path.normpath(joined)) else None
 
 
 def _is_in(place: str, folder: str) -> bool:

@@ -134,14 +134,19 @@ def test_an_edit_inside_the_folder_is_allowed(rights: Rights) -> None:
 def test_an_edit_elsewhere_is_refused(rights: Rights, tmp_path: Path) -> None:
     folder = Path(rights.folder)
     (folder / "link").symlink_to(tmp_path)
+    (folder / "a/b/c").mkdir(parents=True)
+    (folder / "deep").symlink_to("a/b/c")
     for path in (
         *("/etc/passwd", "../x", f"{tmp_path}/x", "link/x", f"{folder}/reference/x"),
         *(".git/hooks/pre-commit", f"{folder}/sub/.git/config", f"{folder}x/y", "a/../../x"),
         *(".claude/settings.json", "sub/.Qwen/x", f"{folder}/opencode.json", "a\0b", "\ud800"),
+        *("~/x", "~root/x", " /etc/passwd", "\t~/x", "x\u2028/../../../etc/x", "deep/../../../x"),
     ):
         for name, call in edits(path):
             decision = ask(call, name, rights)
             assert (decision.is_allowed, decision.option) == (False, "cancel"), (name, path)
+    notebook = {"file_path": "x", "notebook_path": "/etc/x", "new_source": "y"}
+    assert not ask({"kind": "edit", "rawInput": notebook}, "claude", rights).is_allowed
 
 
 @pytest.mark.parametrize(
@@ -156,6 +161,8 @@ def test_an_edit_elsewhere_is_refused(rights: Rights, tmp_path: Path) -> None:
         "*** Begin Patch\n*** Update File: x\n*** Move to: /etc/x\n*** End Patch",
         "*** Begin Patch\n*** Add File: x\n+y\n*** End Patch\n*** Begin Patch\n*** End Patch",
         "*** Begin Patch\n*** End Patch",
+        "*** Begin Patch\n*** Add File: x\u2028/../../../etc/x\n+y\n*** End Patch",
+        "*** Begin Patch\n*** Add File: x\n+y\r*** Add File: /etc/x\n+y\n*** End Patch",
     ],
 )
 def test_a_patch_is_refused_of_which_not_every_file_is_known(rights: Rights, patch: str) -> None:
