@@ -93,7 +93,7 @@ def test_only_reports_that_the_role_may_make_are_carried_out(taker: Taker) -> No
     for paths, line in refused:
         answer = ask(paths, *line)
         assert answer.code == 4, (line, answer)
-        assert "is no report" in answer.err
+        assert "is not a report" in answer.err
     assert ask(planner, "task", "add", "more", "--agent", "implementer").code == 0
     assert ask(leader, "task", "set", "010", "status", "paused").code == 0
     assert ask(reviewer, "agent", "log", "looked").code == 0
