@@ -2,8 +2,9 @@
 
 An agent that was given secrets has `SOW_SECRETS`, which names the variables. Whatever it writes by
 a command of sow (a log, a task, feedback) comes from its command line, or from a file or standard
-input that this names. Owns the replacing of both, and that the agent and its worker are told.
-Imported only in commands of such an agent.
+input that this names. Owns the replacing of both, and that the agent and its worker are told: the
+note lies in the attempt's folder, or, where that is not there inside of a sandbox, beside the
+socket for reports. Imported only in commands of such an agent.
 """
 
 import os
@@ -37,8 +38,16 @@ def _tell(name: bytes, environ: Mapping[str, str]) -> None:
         f"Note: this contains the value of {words}; sow writes [{words}] instead", file=sys.stderr
     )
     attempt = environ.get(env_vars.ATTEMPT_ID, "")
+    if folder := _folder_of_note(attempt, environ):
+        note_blanked(folder, attempt, name)
+
+
+def _folder_of_note(attempt: str, environ: Mapping[str, str]) -> str:
+    """Return where it is noted that a value was replaced; empty for what is no attempt."""
+    if socket := environ.get(env_vars.REPORT_SOCKET, ""):
+        return os.path.dirname(socket)  # noqa: PTH120 - pathlib is heavy
     job, number, *_ = (*attempt.split("."), "", "")
     root = environ.get(env_vars.ROOT, "")
-    if root and job.isdecimal() and number.isdecimal():
-        folder = os.path.join(root, ".sow/run/jobs", job, number)  # noqa: PTH118 - pathlib is heavy
-        note_blanked(folder, attempt, name)
+    if not (root and job.isdecimal() and number.isdecimal()):
+        return ""
+    return os.path.join(root, ".sow/run/jobs", job, number)  # noqa: PTH118 - pathlib is heavy

@@ -39,6 +39,16 @@ def test_a_text_likewise_and_nobody_is_told_of_nothing(
     assert text_without_secrets(f"<{KEY}>".encode(), around(tmp_path)) == b"<[KEY]>"
 
 
+def test_inside_of_a_sandbox_it_is_noted_beside_the_socket(tmp_path: Path) -> None:
+    outside, beside = tmp_path / ".sow/run/jobs/7/2", tmp_path / "reports"
+    outside.mkdir(parents=True)
+    beside.mkdir()
+    environ = {**around(tmp_path), "SOW_REPORT_SOCKET": str(beside / "socket")}
+    assert without_secrets([KEY], environ) == ["[KEY]"]
+    assert (beside / "blanked").read_text() == "7.2.abcdef KEY\n"
+    assert list(outside.iterdir()) == []
+
+
 def test_odd_variables_of_an_agent_lead_nowhere(tmp_path: Path) -> None:
     for attempt in ("", "x.y.z", "../..", "7"):
         environ = {**around(tmp_path), "SOW_ATTEMPT_ID": attempt}

@@ -49,3 +49,22 @@ def test_a_text_that_cannot_be_read_is_told_here(
     assert row is not None
     assert with_text(row, words) == (None, None)
     assert "none cannot be read" in capsys.readouterr().err
+
+
+def test_a_secret_in_a_text_is_replaced_before_it_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "SOW_SECRETS": "KEY",
+        "KEY": "sk-0815-4711",
+        "SOW_ATTEMPT_ID": "1.1.0",
+        "SOW_REPORT_SOCKET": str(tmp_path / "socket"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    text = tmp_path / "text"
+    text.write_text("it is sk-0815-4711")
+    words = ["review", "correct", "010", "--file", str(text)]
+    row = row_of(words)
+    assert row is not None
+    assert with_text(row, words) == (["review", "correct", "010", "--file", "-"], b"it is [KEY]")
+    assert (tmp_path / "blanked").read_text() == "1.1.0 KEY\n"

@@ -1,4 +1,7 @@
-"""Agents with secrets: no file, record or output of sow holds a value, whoever dies meanwhile."""
+"""Agents with secrets: no file, record or output of sow holds a value, whoever dies meanwhile.
+
+Inside of a sandbox too, where what an agent says to sow goes through the socket for reports.
+"""
 
 import json
 import os
@@ -8,11 +11,13 @@ from typing import Any
 
 import pytest
 import yaml
+from capabilities import skip_or_fail
 from journeys.callers import await_state
 from journeys.gitsite import commit, git, make_repository
 from journeys.site import Result, Site, wait_until
 from journeys.staff import nothing_is_taken, shell_executor
 
+from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.schema.job import JobState
 
 BY_FILE = "sk-file-4711-ö"
@@ -53,6 +58,18 @@ def begin(site: Site, script: str, *tasks: str, **keys: Any) -> None:
     )
 
 
+@pytest.fixture(params=["none", "bwrap"])
+def sandbox(request: pytest.FixtureRequest) -> str:
+    """Return the word of an executor's `sandbox`, of one that can be made here."""
+    word: str = request.param
+    if word == "bwrap":
+        try:
+            usable("this test")
+        except SandboxUnavailable as error:
+            skip_or_fail(error.message)
+    return word
+
+
 def holding(*folders: Path) -> list[str]:
     """Return which files below folders hold a value."""
     return [
@@ -67,8 +84,13 @@ def texts(*results: Result) -> str:
     return "".join(result.out + result.err for result in results)
 
 
-def test_no_value_is_kept_or_shown_and_each_is_told_once(site: Site) -> None:
-    begin(site, TALKATIVE)
+def blanking_of(name: str) -> str:
+    """Return what is told of a value that an agent has printed or reported."""
+    return f"the agent has printed or reported the value of {name}; sow wrote [{name}] instead"
+
+
+def test_no_value_is_kept_or_shown_and_each_is_told_once(site: Site, sandbox: str) -> None:
+    begin(site, TALKATIVE, sandbox=sandbox)
     shown = texts(
         site.sow("agent", "spawn", "implementer", "010", "--verbose"),
         site.sow("job", "show", "1", "--json"),
@@ -87,10 +109,74 @@ def test_no_value_is_kept_or_shown_and_each_is_told_once(site: Site) -> None:
     assert "two: [TOKEN]\n" in (attempt / "stderr.log").read_text()
     log = (site.task_folder("010") / "log.md").read_text()
     assert "the key is [API_KEY]" in log
-    words = "the agent has printed or reported the value of {0}; sow wrote [{0}] instead"
     for name in ("API_KEY", "TOKEN"):
-        assert log.count(words.format(name)) == 1
-        assert site.job(1)["warnings"].count(words.format(name)) == 1
+        assert log.count(blanking_of(name)) == 1
+        assert site.job(1)["warnings"].count(blanking_of(name)) == 1
+
+
+QUIET = """
+cat >/dev/null
+sow agent log "the key is $API_KEY"
+sow agent log "More" --body "and $TOKEN"
+sow task set status needs_review
+"""
+
+
+def test_what_it_reports_is_told_where_it_has_printed_nothing(site: Site, sandbox: str) -> None:
+    """The relay sees none of it: what a command of sow has replaced is noted by that command."""
+    begin(site, QUIET, sandbox=sandbox)
+    site.sow("agent", "spawn", "implementer", "010")
+    log = (site.task_folder("010") / "log.md").read_text()
+    assert "the key is [API_KEY]" in log
+    for name in ("API_KEY", "TOKEN"):
+        assert site.job(1)["warnings"].count(blanking_of(name)) == 1
+    assert holding(site.root) == []
+
+
+EVADING = """
+cat >/dev/null
+while [ -n "$SOW_REPORT_SOCKET" ] && [ ! -S "$SOW_REPORT_SOCKET" ]; do sleep 0.05; done
+env -u SOW_SECRETS sow agent log "the key is $API_KEY"
+sow task set status needs_review
+"""
+
+
+def test_what_evades_the_replacing_is_found_in_the_log(site: Site, sandbox: str) -> None:
+    begin(site, EVADING, sandbox=sandbox)
+    site.sow("agent", "spawn", "implementer", "010")
+    warnings = " ".join(site.job(1)["warnings"])
+    assert "the value of API_KEY is in its work: " in warnings
+    assert "/010/log.md" in warnings
+
+
+ALONE = """
+cat >/dev/null
+echo begun
+while [ ! -e go ]; do sleep 0.05; done
+sow agent log "the key is $API_KEY" 2>/dev/null
+sow task set status needs_review 2>/dev/null
+echo ended
+"""
+
+
+def test_what_is_reported_inside_while_no_worker_lives_is_told_too(
+    site: Site, sandbox: str
+) -> None:
+    begin(site, ALONE, sandbox=sandbox)
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    output = site.root / ".sow/run/jobs/1/1/output.jsonl"
+    wait_until(lambda: output.exists() and "begun" in output.read_text(), "the agent runs")
+    for worker in site.workers():
+        site.kill(worker["pid"])
+    (site.root / "go").touch()
+    wait_until(lambda: "ended" in output.read_text(), "the agent has reported")
+    assert holding(site.root) == []
+    site.sow("agent", "wait", "010", expect=None)
+    await_state(site, "010", JobState.DONE)
+    assert site.task("010")["status"] == "needs_review"
+    assert "the key is [API_KEY]" in (site.task_folder("010") / "log.md").read_text()
+    assert blanking_of("API_KEY") in site.job(1)["warnings"]
+    assert holding(site.root) == []
 
 
 def test_a_text_on_standard_input_is_blanked_too(site: Site) -> None:
@@ -193,10 +279,14 @@ sow task set status needs_review
 """
 
 
-@pytest.mark.parametrize("use", ["never", "always"])
-def test_the_work_is_searched_and_the_files_are_named(site: Site, use: str) -> None:
+@pytest.mark.parametrize(
+    ("use", "sandbox"),
+    [("never", "none"), ("always", "none"), ("always", "bwrap")],
+    indirect=["sandbox"],
+)
+def test_the_work_is_searched_and_the_files_are_named(site: Site, use: str, sandbox: str) -> None:
     make_repository(site)
-    begin(site, WORK)
+    begin(site, WORK, sandbox=sandbox)
     (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"clones": {"use": use}}))
     git(site, "config", "user.name", "A")
     git(site, "config", "user.email", "a@example.org")

@@ -45,7 +45,15 @@ class Taker:
         self.orders.close()
         self.process.wait(60)
 
-    def served(self, task: str, job: int, role: str, *, reviews: bool = False) -> ServedAttempt:
+    def served(
+        self,
+        task: str,
+        job: int,
+        role: str,
+        *,
+        reviews: bool = False,
+        secrets: tuple[str, ...] = (),
+    ) -> ServedAttempt:
         paths = AttemptPaths(self.workspace.jobs / str(job) / "1")
         paths.report_folder.mkdir(parents=True, exist_ok=True)
         own = {
@@ -66,6 +74,7 @@ class Taker:
             role=role,
             reviews=reviews,
             environ={**self.environ, **own},
+            secrets=secrets,
         )
 
     def serve(

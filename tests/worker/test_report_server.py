@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -377,6 +377,53 @@ def test_a_full_disk_is_waited_for_at_the_end_of_an_attempt(
     assert not made._attempts
     ours.close()
     theirs.close()
+
+
+def lies_as_file(beside: Path, _outside: Path) -> None:
+    lines = [b"another.1.x OTHER", b"1.1.0 TOKEN", b"1.1.0 -", b"\xff", b"1.1.0 TOKEN" + b"x" * 99]
+    beside.write_bytes(b"\n".join(lines) + b"\n")
+
+
+def lies_as_link(beside: Path, outside: Path) -> None:
+    beside.symlink_to(outside)
+
+
+def lies_as_pipe(beside: Path, _outside: Path) -> None:
+    os.mkfifo(beside)
+
+
+def lies_as_folder(beside: Path, _outside: Path) -> None:
+    beside.mkdir()
+
+
+def is_huge(beside: Path, _outside: Path) -> None:
+    beside.write_bytes(b"1.1.0 TOKEN\n")
+    os.truncate(beside, 1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("lies", "names"),
+    [
+        (lies_as_file, ["TOKEN"]),
+        (lies_as_link, []),
+        (lies_as_pipe, []),
+        (lies_as_folder, []),
+        (is_huge, ["TOKEN"]),
+    ],
+)
+def test_of_what_is_noted_inside_only_names_of_its_secrets_count(
+    taker: Taker, lies: Callable[[Path, Path], None], names: list[str]
+) -> None:
+    served = taker.served("010", 1, "implementer", secrets=("KEY", "TOKEN"))
+    paths = AttemptPaths(Path(served.folder))
+    outside = taker.workspace.root.parent / "home/outside"
+    outside.write_bytes(b"1.1.0 KEY\n")
+    lies(paths.report_folder / "blanked", outside)
+    taker.order(Order(action=Action.SERVE, attempt=served.id, served=served))
+    taker.finish()
+    noted = paths.blanked.read_text().splitlines() if paths.blanked.exists() else []
+    assert noted == [f"{served.id} {name}" for name in names]
+    assert not paths.reports.exists()
 
 
 def test_more_than_sow_takes_are_dropped_and_that_is_told(taker: Taker) -> None:

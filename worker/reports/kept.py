@@ -33,6 +33,7 @@ from sow.report_message import (
 from sow.state.log_writing import LogEntry, is_full, write_entry
 from sow.state.places import find_task
 from sow.terminal_text import printable, readable
+from worker.reports.blanked_inside import note_on_record
 from worker.reports.carrying_out import (
     MOST_TRIES,
     NOT_HERE,
@@ -80,6 +81,8 @@ def empty(served: ServedAttempt, *, is_last: bool) -> int:
                 with suppress(FileNotFoundError, NotADirectoryError):
                     _empty(served, folder)
             if is_last:
+                for folder in (paths.reports_ended, paths.report_folder):
+                    note_on_record(served, folder)
                 _remove(paths)
     except (StateError, OSError) as error:
         if passing_fault(error) is None:

@@ -22,6 +22,8 @@ class ServedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     reviews: bool
     environ: dict[str, str]
     """The whole environment of what is carried out for it."""
+    secrets: tuple[str, ...] = ()
+    """The names of the secrets that its agent was given."""
 
 
 class Action(StrEnum):

@@ -177,6 +177,7 @@ def served_attempt(context: WorkerContext, running: Running) -> ServedAttempt:
         role=agent.role,
         reviews=agent.reviews,
         environ=environ,
+        secrets=job.executor.secret_names if job.executor is not None else (),
     )
 
 
