@@ -279,6 +279,8 @@ def _start_attempt(
     prepared = worker_kind(job).prepare(context, job, lease, history, paths)
     prepared = _within(prepared, share)
     server = servers.server_for(prepared.wrapper or prepared.argv)
+    if secrets is not None and servers.for_steps.is_running:
+        server = servers.for_steps  # it has imported what looks through the work for secrets
     with server.forked() as waiting:
         attempt = _new_attempt(context, job, number, prepared, waiting.identity)
         environ = dict(prepared.environment(attempt.id))

@@ -8,13 +8,17 @@ role that has no rights. Imported only for an executor with secrets.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from sow import env_vars
 from sow.config.secrets import Secrets
 from sow.environment import agent_environment, own_environment, own_process
 from sow.errors import SowError
+from sow.git.git_errors import NoRepository
+from sow.git.inert_refs import is_symbolic
 from sow.git.repository import repository_of
 from sow.ids import AttemptId
 from sow.paths import AttemptPaths
@@ -23,6 +27,7 @@ from sow.schema.kinds import kind_of
 from worker.context import WorkerContext
 from worker.kinds.base import Prepared
 from worker.steps.program_input import ScanOrders
+from worker.supervisor.quick_look import pack_look
 from worker.supervisor.secret_orders import pack_secrets
 
 
@@ -48,13 +53,22 @@ def with_secrets(
         env_vars.AGENT: env_vars.STEP_ROLE,
     }
     scan: Sequence[str] = ()
+    look: Sequence[str] = ()
     if kind_of(job).makes_work:
         orders = _scan_orders(context, job, paths, attempt_id)
         files = {**prepared.files, paths.scan_orders.name: msgspec.json.encode(orders)}
         prepared = replace(prepared, files=files)
         scan = own_process("worker.steps", "scan", str(paths.scan_orders))
-    fields = pack_secrets(scan, secrets.commands, own_environment(users))
+        if prepared.state_file is not None and not _is_apart(job, prepared):
+            look = _look_orders(context, prepared.state_file.parent)
+    fields = pack_secrets(scan, secrets.commands, own_environment(users), look)
     return prepared, given, fields
+
+
+def _is_apart(job: Job, prepared: Prepared) -> bool:
+    """Whether an agent's work lies in a clone, whoever has had that made."""
+    task = prepared.task
+    return job.works_in_clone or (task is not None and task.clone is not UNSET)
 
 
 def _scan_orders(
@@ -71,3 +85,26 @@ def _scan_orders(
         task=job.task_id,
         commit=commit,
     )
+
+
+def _look_orders(context: WorkerContext, task: Path) -> Sequence[str]:
+    """Return what the supervisor looks at by itself; nothing where only git can tell it.
+
+    `task` is the task's folder.
+    """
+    workspace = context.workspace
+    folders = (str(task), str(workspace.run), str(workspace.project))
+    try:
+        main = repository_of(workspace.root)
+        if (main.common_dir / "reftable").exists() or is_symbolic(main.common_dir, main.branch):
+            return ()
+    except NoRepository:
+        if any((each / ".git").exists() for each in (workspace.root, *workspace.root.parents)):
+            return ()  # one without a commit, say
+        return pack_look("", *folders, (f"{workspace.root}/.git/HEAD",))
+    except SowError:
+        return ()
+    marks = [str(main.git_dir / "HEAD")]
+    if main.branch is not None:
+        marks.append(str(main.common_dir / "refs/heads" / main.branch))
+    return pack_look(str(main.top), *folders, marks)

@@ -116,6 +116,11 @@ class ForkServer:
         if self._ahead is None:
             self._ahead = self._fork()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a server, so that a process of it costs no start of one."""
+        return self._process is not None and self._process.poll() is None
+
     def start_in_peace(self) -> float:
         """Do as `start`, but not while the process begins that was given last.
 

@@ -78,6 +78,7 @@ ELSEWHERE = {
     "sow/trust/accepted.py": "beside the user's configuration",
     "sow/validation/history.py": "a temporary folder",
     "worker/reports/carrying_out.py": "standard streams",
+    "worker/supervisor/secret_orders.py": "the null device",
 }
 """Modules that write where no repository says what lies there."""
 IN_WORKING_TREE = {

@@ -150,6 +150,7 @@ class AttemptSite:
         secrets: Mapping[str, str] | None = None,
         commands: Mapping[str, str] | None = None,
         scan: Sequence[str] = (),
+        look: Sequence[str] = (),
     ) -> bytes:
         """Return orders to run `argv` in the workspace, with these secrets for the agent."""
         environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
@@ -157,7 +158,7 @@ class AttemptSite:
         if secrets or commands:
             names = ",".join((*(secrets or {}), *(commands or {})))
             users = {**environ, "HOME": str(self.root)}
-            fields = pack_secrets(scan, commands or {}, users)
+            fields = pack_secrets(scan, commands or {}, users, look)
             environ |= {**(secrets or {}), "SOW_SECRETS": names}
         return pack(str(self.paths.folder), str(self.root), argv, env or environ, fields)
 

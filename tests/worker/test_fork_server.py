@@ -53,6 +53,14 @@ def test_one_server_forks_each_supervisor_into_a_session_of_its_own(server: Fork
         wait_until(lambda: [os.getsid(pid) for pid in pids] == pids, "each leads a session")
 
 
+def test_a_server_runs_from_its_first_use_on(server: ForkServer) -> None:
+    assert not server.is_running
+    pid = pid_of(server)
+    assert server.is_running
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not server.is_running, "it is dead")
+
+
 def test_a_supervisor_runs_what_it_is_given(server: ForkServer, attempt: AttemptSite) -> None:
     attempt.prepare()
     with server.forked() as waiting:

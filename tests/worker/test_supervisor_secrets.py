@@ -10,11 +10,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
+from attempt_cases import PROJECT, SECONDS, AttemptSite, is_running, wait_until
 
 from sow.blanking import Blanker
+from sow.environment import own_process
 from sow.jobs.doorbell import is_held
+from sow.processes import environment_block
+from worker.steps.scan_record import Found
+from worker.supervisor.quick_look import pack_look
 from worker.supervisor.relay import Stream
 from worker.supervisor.secret_orders import NoSecret, leave_failure
 
@@ -340,6 +345,60 @@ def test_the_search_gets_the_values_by_a_pipe_alone(attempt: AttemptSite) -> Non
     assert attempt.file("given").read_bytes() == f"API_KEY={KEY}\0".encode()
     assert KEY not in attempt.file("environ").read_text()
     assert attempt.file("argv").read_text() == f"{search} orders\n"
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_no_search_is_started_where_the_supervisor_sees_that_nothing_is_there(
+    attempt: AttemptSite, is_left: bool
+) -> None:
+    attempt.prepare()
+    search = attempt.file("search")
+    search.write_text("#!/bin/sh\ncat >given\n")
+    search.chmod(0o755)
+    task = attempt.root / "task"
+    task.mkdir()
+    run_folder, project = str(attempt.workspace.run), str(attempt.workspace.project)
+    look = pack_look(str(attempt.root), str(task), run_folder, project, ())
+    script = 'echo "$API_KEY" >left' if is_left else "echo nothing >left"
+    run(attempt, script, scan=(str(search), "orders"), look=look)
+    assert attempt.file("given").exists() == is_left
+    assert attempt.paths.found.exists() != is_left
+    if not is_left:
+        found = msgspec.json.decode(attempt.paths.found.read_bytes(), type=Found)
+        assert found == Found(attempt=attempt.attempt_id)
+
+
+SEARCHING = f"""
+import os, sys
+sys.path[:0] = [{str(PROJECT)!r}]
+from worker.steps import forked
+from worker.supervisor import supervise
+from worker.supervisor.own_processes import load_tree
+def search(*words):
+    files = sorted(int(name) for name in os.listdir("/proc/self/fd"))
+    with open("searched", "w") as file:
+        print(words, sys.stdin.buffer.read(), files, file=file)
+    return 0
+forked.run_program = search
+sys.exit(supervise.main(load_tree(None), forked.start))
+"""
+
+
+def test_a_supervisor_that_has_imported_the_search_forks_it(attempt: AttemptSite) -> None:
+    """It gets the values, and of the supervisor's files none: not the lock, nor another pipe."""
+    attempt.prepare()
+    supervisor = subprocess.Popen(
+        [sys.executable, "-P", "-c", SEARCHING],
+        env={"SOW_ATTEMPT_ID": "supervisor", **environment_block.PLACEHOLDER},
+        stdin=subprocess.PIPE,
+    )
+    attempt.started.append(supervisor)
+    scan = own_process("worker.steps", "scan", "orders")
+    attempt.order(supervisor, attempt.orders("/bin/true", secrets=SECRETS, scan=scan))
+    assert supervisor.wait(SECONDS) == 0, attempt.log()
+    values, files = f"API_KEY={KEY}\0".encode(), [0, 1, 2, 3]  # the last is what lists them
+    assert attempt.file("searched").read_text() == f"{('scan', 'orders')} {values} {files}\n"
+    assert attempt.log() == ""
 
 
 def test_an_agent_without_secrets_has_no_relay(attempt: AttemptSite) -> None:

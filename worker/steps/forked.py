@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import NoReturn
 
 from sow import quick_start
+from sow.environment import own_process
 from sow.processes import environment_block
 from sow.processes.environment_block import Block
 from worker.steps.__main__ import main as run_program
@@ -21,6 +22,8 @@ from worker.supervisor.supervise import FILES, STDIN, start_agent
 
 PROGRAM_WORDS = 4
 """How many words of an argv come before the program's name (`sow.environment.own_process`)."""
+WORDS_OF_OURS = own_process("worker.steps")[1:]
+"""Those of them that stand behind the interpreter, by which a program of ours is known."""
 
 
 def start(
@@ -28,35 +31,44 @@ def start(
 ) -> int:
     """Fork the program that `argv` names, on its attempt's files, and return its pid.
 
-    It has `outputs` for its standard output and error, where there are any. Raises OSError.
+    It has `outputs` for its last standard streams, where there are any. What is no program of ours
+    is started. Raises OSError.
     """
-    block = environment_block.block_for(environ)
+    is_ours = argv[1:PROGRAM_WORDS] == WORDS_OF_OURS
+    block = environment_block.block_for(environ) if is_ours else None
     if block is None:
         return start_agent(folder, argv, environ, outputs)
     with ExitStack() as opened:
         files = []
-        for name, flags in FILES[:1] if outputs else FILES:
+        for name, flags in FILES[: len(FILES) - len(outputs)]:
             files.append(os.open(folder + name, flags, 0o600))
             opened.callback(os.close, files[-1])
         files += outputs
         pid = os.fork()
         if pid == 0:
-            _become(files, argv, environ, block)
+            _become(files, argv, environ, block, keeps_lock=len(outputs) < len(FILES))
         with suppress(PermissionError):  # it has done so itself, and is an agent's CLI by now
             os.setpgid(pid, pid)
     return pid
 
 
 def _become(
-    files: Sequence[int], argv: list[str], environ: Mapping[bytes, bytes], block: Block
+    files: Sequence[int],
+    argv: list[str],
+    environ: Mapping[bytes, bytes],
+    block: Block,
+    *,
+    keeps_lock: bool,
 ) -> NoReturn:
-    """Be the program, and end with it."""
+    """Be the program, and end with it; without the lock, it has no file but its streams."""
     code = 1
     try:
         os.setpgid(0, 0)
         for number, file in enumerate(files):
             os.dup2(file, number)
             os.close(file)
+        if not keeps_lock:
+            os.closerange(len(FILES), os.sysconf("SC_OPEN_MAX"))
         _receive_signals()
         locale = _coerced_locale(environ)
         environment_block.take(environ, block)

@@ -122,6 +122,8 @@ def _look_at_clone(workspace: Workspace, task: Task, search: Search) -> None:
 
 def _see_commits(search: Search, view: View, tip: str, base: str) -> None:
     """Look at each object that came after `base`: files by their names, commits by their own."""
+    if tip == base:
+        return
     words = ("rev-list", "--objects", tip, "--not", base)
     listed = view.raw(*words, seconds=LONG_SECONDS).splitlines()
     objects = [line.partition(b" ")[::2] for line in listed]

@@ -18,8 +18,11 @@ IMPORTED = (
     "worker.steps.clone",
     "worker.steps.frame",
     "worker.steps.review",
+    "worker.steps.scan",
+    "worker.supervisor.secret_orders",
 )
-"""What most steps need beside the programs of the kinds. Whatever else one needs, it imports."""
+"""What most steps need beside the programs of the kinds, and supervisors of agents with secrets in
+clones. Whatever else one needs, it imports."""
 
 
 def programs() -> Sequence[str]:

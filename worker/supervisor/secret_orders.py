@@ -3,8 +3,9 @@
 A secret of `env_files` comes with the orders, in the agent's environment. The command lines of
 `env_commands` are run here, before the agent and in the user's own environment: so no value of one
 passes the worker, and a command that takes long holds nobody up. Their standard error goes nowhere.
-Once the agent's tree has ended, a program of ours looks for the values in the work; it gets them by
-a pipe.
+Once the agent's tree has ended, a program of ours looks for the values in the work, unless the
+supervisor has seen by itself that there is nothing to be found (`quick_look`); it gets them by a
+pipe. Where the supervisor has imported that program, it forks it.
 
 Owns the form of these orders (a text each: counts, words, `NAME=…`), and the steps. Only
 supervisors of such agents import it, and the worker, which packs the orders.
@@ -14,19 +15,24 @@ import os
 import time
 
 from sow import env_vars
-from sow.blanking import MOST_BYTES, fault_of
+from sow.blanking import MOST_BYTES, Blanker, fault_of
+from sow.evidence import KEY
 from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, wait_for_signal
-from worker.supervisor.exit_file import put_in_place, say
+from worker.supervisor.exit_file import put_in_place, say, try_to_put_in_place
+from worker.supervisor.quick_look import QuickLook
 from worker.supervisor.relay import Relay
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from worker.supervisor.instructions import Orders
     from worker.supervisor.own_processes import OwnProcesses
+
+    Start = Callable[[str, list[str], Mapping[bytes, bytes], Sequence[int]], int]
+    """As in `supervise`: here for a program of ours, with all three of its standard streams."""
 else:
     import _signal as signal
 
@@ -38,6 +44,8 @@ SCAN_SECONDS = 120.0
 LOOK_SECONDS = 0.05
 """How often the pipe of a command is looked at besides; its end is noticed at once."""
 OUTPUTS = ("/output.jsonl", "/stderr.log")
+FOUND = "found.json"
+"""What that look has come to (`worker.steps.scan_record`)."""
 CAUSE = "configuration"
 """The cause of a start without a secret (`sow.schema.causes`)."""
 
@@ -64,11 +72,14 @@ class SecretOrders:
     def __init__(
         self,
         scan: "Sequence[bytes]",
+        look: "Sequence[bytes]",
         commands: "Mapping[bytes, bytes]",
         users: "Mapping[bytes, bytes]",
     ) -> None:
         self.scan = scan
         """The program that looks for the values in the work, and its arguments."""
+        self.look = look
+        """What the supervisor itself looks at before (`quick_look`); empty for nothing."""
         self.commands = commands
         """The command lines that print secrets, by variable."""
         self.users = users
@@ -76,21 +87,27 @@ class SecretOrders:
 
 
 def pack_secrets(
-    scan: "Sequence[str]", commands: "Mapping[str, str]", users: "Mapping[str, str]"
+    scan: "Sequence[str]",
+    commands: "Mapping[str, str]",
+    users: "Mapping[str, str]",
+    look: "Sequence[str]" = (),
 ) -> list[str]:
     """Return the fields of such orders."""
     lines = [f"{name}={line}" for name, line in commands.items()]
     variables = [f"{name}={value}" for name, value in users.items()]
-    return [str(len(scan)), *scan, str(len(lines)), *lines, *variables]
+    lists = [field for part in (scan, look, lines) for field in (str(len(part)), *part)]
+    return [*lists, *variables]
 
 
 def unpack_secrets(fields: "Sequence[bytes]") -> SecretOrders:
     """Return the orders that these fields are."""
-    end = 1 + int(fields[0])
-    lines = end + 1 + int(fields[end])
-    return SecretOrders(
-        fields[1:end], dict(map(_pair, fields[end + 1 : lines])), dict(map(_pair, fields[lines:]))
-    )
+    lists: list[Sequence[bytes]] = []
+    for _ in range(3):
+        end = 1 + int(fields[0])
+        lists.append(fields[1:end])
+        fields = fields[end:]
+    scan, look, lines = lists
+    return SecretOrders(scan, look, dict(map(_pair, lines)), dict(map(_pair, fields)))
 
 
 def _pair(field: bytes) -> tuple[bytes, bytes]:
@@ -102,11 +119,23 @@ class Keeper:
     """Keeps the secrets of one attempt: has them, and sees to it that no file gets them."""
 
     def __init__(
-        self, folder: str, attempt: str, orders: "Orders", own: "OwnProcesses", lock: int
+        self,
+        folder: str,
+        attempt: str,
+        orders: "Orders",
+        own: "OwnProcesses",
+        lock: int,
+        start: "Start",
     ) -> None:
-        """Get the secrets into the agent's environment. Raises NoSecret, EndAsked, OSError."""
+        """Get the secrets into the agent's environment. Raises NoSecret, EndAsked, OSError.
+
+        `start` starts the program that looks through the work.
+        """
         self._orders = unpack_secrets(orders.secrets)
-        self._own, self._lock = own, lock
+        self._folder, self._attempt = folder, attempt
+        self._own, self._lock, self._start = own, lock, start
+        look = self._orders.look
+        self._look = QuickLook(look, time.time()) if look else None
         names = orders.environ[env_vars.SECRETS.encode()].split(b",")
         printed = {name: self._printed(name) for name in self._orders.commands}
         environ = {**orders.environ, **printed}
@@ -136,21 +165,31 @@ class Keeper:
         """Have all output written, and the work looked through; the agent's tree has ended."""
         self.relay.finish(agent)
         self._own.helper = 0
-        if not self._orders.scan:
+        if not self._orders.scan or self._is_seen_clean():
             return
         values = b"".join(name + b"=" + value + b"\0" for name, value in self._values.items())
         try:
-            _, how = self._run(self._orders.scan, stdin=values, seconds=SCAN_SECONDS)
+            _, how = self._run(self._start_search, stdin=values, seconds=SCAN_SECONDS)
         except (OSError, EndAsked) as error:
             how = str(error) or "its end was asked for"
         if how:
             say(f"the work was not looked through for secrets: {how}")
 
+    def _is_seen_clean(self) -> bool:
+        """Whether our own look tells that no secret is in the work; then that is on record."""
+        if self._look is None or not self._look.is_clean(Blanker(self._values)):
+            return False
+        return try_to_put_in_place(self._folder, FOUND, {KEY: self._attempt})
+
     def _printed(self, name: bytes) -> bytes:
         """Return the secret that a command prints. Raises NoSecret, EndAsked."""
         line = self._orders.commands[name]
         try:
-            output, how = self._run((SHELL.encode(), b"-c", line), seconds=COMMAND_SECONDS)
+            argv = (SHELL.encode(), b"-c", line)
+            output, how = self._run(
+                lambda given, printed: self._start_command(argv, given, printed),
+                seconds=COMMAND_SECONDS,
+            )
         except OSError as error:
             raise NoSecret(name, f"it could not be run: {error.strerror}") from error
         value = output.removesuffix(b"\n")
@@ -161,16 +200,18 @@ class Keeper:
         return value
 
     def _run(
-        self, argv: "Sequence[bytes]", *, stdin: bytes = b"", seconds: float
+        self, begin: "Callable[[int, int], int]", *, stdin: bytes = b"", seconds: float
     ) -> tuple[bytes, str]:
         """Run a program in the user's home; return what it printed, and why that does not count.
 
-        What it leaves running is ended with the attempt. Raises OSError, EndAsked.
+        `begin` starts it, with its standard input and output, and returns its pid. What it leaves
+        running is ended with the attempt. Raises OSError, EndAsked.
         """
         given, giving = os.pipe()
         taking, printed = os.pipe()
         try:
-            agent = Agent(self._start(argv, given, printed))
+            self._go_home()
+            agent = Agent(begin(given, printed))
         except OSError:
             os.close(giving)
             os.close(taking)
@@ -185,12 +226,23 @@ class Keeper:
             exchange.close()
         return exchange.output, how
 
-    def _start(self, argv: "Sequence[bytes]", given: int, printed: int) -> int:
-        home = self._orders.users.get(b"HOME", b"/")
+    def _go_home(self) -> None:
         try:
-            os.chdir(home)
+            os.chdir(self._orders.users.get(b"HOME", b"/"))
         except OSError:
             os.chdir("/")
+
+    def _start_search(self, given: int, printed: int) -> int:
+        """Start what looks through the work; it does not hold the attempt's lock."""
+        os.set_inheritable(self._lock, False)
+        argv = [os.fsdecode(word) for word in self._orders.scan]
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        try:
+            return self._start(self._folder, argv, self._orders.users, (given, printed, nothing))
+        finally:
+            os.close(nothing)
+
+    def _start_command(self, argv: "Sequence[bytes]", given: int, printed: int) -> int:
         return os.posix_spawn(
             argv[0],
             [*argv],

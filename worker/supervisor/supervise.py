@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     Start = Callable[[str, list[str], Mapping[bytes, bytes], Sequence[int]], int]
     """Starts the process of the attempt in a folder, with an argv and an environment, and returns
-    its pid. The last are the descriptors of its standard output and error; without them, it has
-    its files. Raises OSError."""
+    its pid. The last are the descriptors of its last standard streams: output and error, or all
+    three. For the others it has its files. Raises OSError."""
 else:
     import _signal as signal
 
@@ -79,7 +79,7 @@ def start_agent(
     outputs: "Sequence[int]" = (),
 ) -> int:
     """Start the agent on its files and return its pid. Raises OSError when it cannot be run."""
-    files = FILES[:1] if outputs else FILES
+    files = FILES[: len(FILES) - len(outputs)]
     return os.posix_spawnp(
         argv[0],
         argv,
@@ -90,8 +90,8 @@ def start_agent(
                 for number, (name, flags) in enumerate(files)
             ),
             *(
-                (os.POSIX_SPAWN_DUP2, output, STDOUT + place)
-                for place, output in enumerate(outputs)
+                (os.POSIX_SPAWN_DUP2, output, number)
+                for number, output in enumerate(outputs, len(files))
             ),
         ],
         setsigmask=(),
@@ -166,7 +166,7 @@ def supervise(
     """
     started_at = time.time()
     try:
-        keeper = keeper_of(folder, attempt, orders, own, lock, started_at)
+        keeper = keeper_of(folder, attempt, orders, own, lock, started_at, start)
     except CannotBegin:
         return
     environ = orders.environ if keeper is None else keeper.environ
@@ -203,7 +203,13 @@ class CannotBegin(Exception):
 
 
 def keeper_of(
-    folder: str, attempt: str, orders: Orders, own: OwnProcesses, lock: int, started_at: float
+    folder: str,
+    attempt: str,
+    orders: Orders,
+    own: OwnProcesses,
+    lock: int,
+    started_at: float,
+    start: "Start",
 ) -> "Keeper | None":
     """Return who keeps the agent's secrets, once it has them; None for an agent without any.
 
@@ -216,7 +222,7 @@ def keeper_of(
 
     record: dict[str, object] = {KEY: attempt, "code": 126, "signal": None}
     try:
-        return secret_orders.Keeper(folder, attempt, orders, own, lock)
+        return secret_orders.Keeper(folder, attempt, orders, own, lock, start)
     except secret_orders.EndAsked:
         record["by_request"] = True
     except secret_orders.NoSecret as error:
