@@ -29,6 +29,7 @@ from bench import (
     plot,
     references,
     report,
+    sandbox,
     scale,
     spawning,
     statuses,
@@ -57,6 +58,7 @@ SECTIONS: Mapping[str, Callable[..., Sequence[Row]]] = {
     "import": importing.measure,
     "clones": clone_jobs.measure,
     "executors": executors.measure,
+    "sandbox": sandbox.measure,
 }
 """What the price of a job is measured by, each for itself with `--only`; `memory` as well."""
 MEMORY = "memory"

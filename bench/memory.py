@@ -18,6 +18,7 @@ from bench.place import Place
 from bench.price import Row
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database, open_queue
+from sow.sandbox.view import PROGRAM
 
 IDLE_SECONDS = 10.0
 DEADLINE_SECONDS = 120.0
@@ -127,7 +128,8 @@ def _worker(database: Database) -> psutil.Process:
 
 def _below(worker: psutil.Process) -> list[psutil.Process]:
     """Return all that runs below the worker, but for the agents, which are shells."""
-    return running_python(worker.children(recursive=True))
+    below = worker.children(recursive=True)
+    return [*running_python(below), *sandboxes(below)]
 
 
 def running_python(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
@@ -140,6 +142,16 @@ def running_python(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     for process in processes:
         with suppress(psutil.NoSuchProcess):  # a zombie too
             if process.exe() == python:
+                found.append(process)
+    return found
+
+
+def sandboxes(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those that are bubblewrap's own: two around each agent in a sandbox."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if process.name() == PROGRAM:
                 found.append(process)
     return found
 
