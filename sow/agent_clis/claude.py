@@ -157,5 +157,6 @@ CLI = AgentCli(
         spawn=Evidence.REAL,
         resume=Evidence.REAL,
         open=Evidence.REAL,
+        sandbox=Evidence.REAL,
     ),
 )

@@ -113,6 +113,10 @@ CLI = AgentCli(
     narrow_rights=True,
     fence=Fence.SANDBOX,
     tried=Tried(
-        versions=("0.171.0",), spawn=Evidence.REAL, resume=Evidence.REAL, open=Evidence.REAL
+        versions=("0.171.0",),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        open=Evidence.REAL,
+        sandbox=Evidence.REAL,
     ),
 )

@@ -32,5 +32,5 @@ CLI = AgentCli(
         *cursor.CLI.words,
     ),
     reset_time=claude.CLI.reset_time,
-    tried=Tried(spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(spawn=Evidence.REAL, resume=Evidence.REAL, sandbox=Evidence.REAL),
 )

@@ -92,6 +92,13 @@ CLI = AgentCli(
                 ),
             ),
         ),
+        fenced=(  # it unpacks itself there, or ends; what has its version it only reads (measured)
+            HomePart(
+                variable="COPILOT_CACHE_HOME",
+                folder=".cache/copilot",
+                shared=("pkg/linux-x64", "pkg/linux-arm64"),
+            ),
+        ),
     ),
     questions=Questions(
         helps=(("--help",),),
@@ -110,5 +117,10 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.RULES,
-    tried=Tried(versions=("1.0.102",), spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(
+        versions=("1.0.102",),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        sandbox=Evidence.REAL,
+    ),
 )

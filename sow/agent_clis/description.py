@@ -114,6 +114,9 @@ class HomePart(msgspec.Struct, frozen=True, kw_only=True):
     """What a session's own has as links to the user's: a login that the CLI renews."""
     mirrored: tuple[str, ...] = ()
     """What it has as links too, as far as it is there: as a copy the CLI would read it twice."""
+    shared: tuple[str, ...] = ()
+    """Folders with links to each entry of the user's, beside entries of the session's own: what a
+    CLI unpacks there once, for each of its versions."""
     copied: tuple[str, ...] = ()
     """What it has copies of: files and folders of settings, as far as there are any."""
     beside: tuple[str, ...] = ()
@@ -213,6 +216,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     spawn: Evidence = Evidence.DOCS
     resume: Evidence = Evidence.DOCS
     open: Evidence = Evidence.DOCS
+    sandbox: Evidence = Evidence.DOCS
+    """How far it has been tried with `sandbox: bwrap`."""
 
 
 class ShellTimeout(msgspec.Struct, frozen=True):

@@ -128,5 +128,10 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.RULES,
-    tried=Tried(versions=("0.61.0",), spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(
+        versions=("0.61.0",),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        sandbox=Evidence.REAL,
+    ),
 )

@@ -121,5 +121,10 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.RULES,
-    tried=Tried(versions=("1.18.33",), spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(
+        versions=("1.18.33",),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        sandbox=Evidence.REAL,
+    ),
 )

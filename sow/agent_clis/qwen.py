@@ -123,5 +123,10 @@ CLI = AgentCli(
     ),
     narrow_rights=True,
     fence=Fence.NONE,
-    tried=Tried(versions=("0.24.4",), spawn=Evidence.REAL, resume=Evidence.REAL),
+    tried=Tried(
+        versions=("0.24.4",),
+        spawn=Evidence.REAL,
+        resume=Evidence.REAL,
+        sandbox=Evidence.REAL,
+    ),
 )

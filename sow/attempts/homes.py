@@ -26,7 +26,7 @@ from sow.errors import ExecutorError
 from sow.executors.base import Launch
 from sow.files import NotAFile, NotWritten, read_if_there, read_regular_in, write_atomically
 from sow.files.flock import lock_file_held
-from sow.files.own_folders import copy_following, kind_in, opened_below, write_file
+from sow.files.own_folders import copy_following, kind_in, opened_below, opened_in, write_file
 from sow.files.trees import remove_tree
 from sow.paths import Workspace
 from sow.schema.executor import ExecutorConfig
@@ -221,6 +221,21 @@ def _fill(mine: int, part: HomePart, environ: Mapping[str, str]) -> None:
             _put_link(mine, name, users / name)
         else:
             remove_tree(mine, name)
+    for name in part.shared:
+        if (users / name).is_dir():
+            with opened_in(mine, Path(name).parts) as own:
+                _link_entries(own, users / name)
+
+
+def _link_entries(own: int, users: Path) -> None:
+    """Put links to the entries of a user's folder into an open one, but for what it has itself."""
+    there = {entry.name for entry in users.iterdir() if not entry.name.startswith(".")}
+    for name in os.listdir(own):
+        if name not in there and kind_in(own, name) == stat.S_IFLNK:
+            remove_tree(own, name)
+    for name in there:
+        if kind_in(own, name) != stat.S_IFDIR:
+            _put_link(own, name, users / name)
 
 
 def _link_login(mine: int, name: str, users: Path) -> None:

@@ -45,11 +45,10 @@ def sandbox_of_agent(
     else:
         seat = seat_in_clone(workspace, clone, launch.cwd, borrows=borrows)
     seat = replace(seat, has_network=executor.network is not NetworkUse.LOOPBACK)
+    shown = [path for kind in ("mirrored", "shared") for path in _linked(executor, environ, kind)]
     return with_parts(
         seat,
-        readable=tuple(
-            map(str, (*_references(workspace, readable), *_linked(executor, environ, "mirrored")))
-        ),
+        readable=tuple(map(str, (*_references(workspace, readable), *shown))),
         writable=() if launch.home is None else (str(launch.home),),
         # A CLI may renew its login: a read-only one would be lost by that.
         optional=tuple(map(str, _linked(executor, environ, "linked"))),

@@ -312,11 +312,15 @@ def _leads_in_sandbox(executor: Executor) -> Finding:
 
 
 def _no_fence(executor: Executor) -> Finding:
+    can_be = AGENT_CLIS[executor.config.type].home is not None
     return Finding(
         check="fence",
         level=Level.NOTE,
         text=f"{executor.name}: the rules of {executor.binary} do not stop an agent: with a"
         " command that they allow, it can run others and write files anywhere",
+        remedy=f"On Linux, agents.executors.{executor.name}.sandbox: bwrap is a limit."
+        if can_be
+        else "",
         facts={"executor": executor.name, "fence": Fence.NONE},
     )
 

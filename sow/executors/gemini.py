@@ -149,7 +149,7 @@ class GeminiExecutor(JsonExecutor, frozen=True):
 
     def _launch(self, request: LaunchRequest, session_flag: str) -> Launch:
         session = request.required_session.id
-        policy = _policy_place(self.name, request)
+        policy = _policy_place(self.name, request, is_fenced=self.config.is_sandboxed)
         rights = ("-y",) if self.config.yolo_mode else ("--approval-mode", "default")
         users = (path for path in _users_rules(request) if COMMA not in str(path))
         rules = (word for path in (policy, *users) for word in ("--policy", str(path)))
@@ -191,13 +191,14 @@ def _own_folder(home: Path) -> Path:
     return home / HOME_VARIABLE.lower() / ".gemini"
 
 
-def _policy_place(name: str, request: LaunchRequest) -> Path:
+def _policy_place(name: str, request: LaunchRequest, *, is_fenced: bool) -> Path:
     """Return where its rules are to lie: in the attempt's folder, if its path can be an argument.
 
-    Raises CommaInPath.
+    A sandbox (`is_fenced`) has no such folder. Without rules it offers no tool for commands, and
+    says nothing (measured). Raises CommaInPath.
     """
     beside = request.prompt_file.with_name(POLICY_FILE)
-    if COMMA not in str(beside):
+    if COMMA not in str(beside) and not (is_fenced and request.home is not None):
         return beside
     if request.home is None or COMMA in str(request.home):
         raise CommaInPath(name, beside.parent if request.home is None else request.home)

@@ -8,7 +8,7 @@ is removed itself and never followed; what is made again is ours alone.
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from sow.files.inside import FLAGS, NO_FOLDER, PLAIN, PRIVATE
@@ -89,6 +89,11 @@ def write_file(folder: int, parts: Sequence[str], data: bytes) -> None:
         if kind_in(above, name) not in (0, stat.S_IFREG):
             remove_tree(above, name)
         write_in(above, Path(name), data, mode=0o600, durable=False)
+
+
+def opened_in(folder: int, parts: Sequence[str]) -> AbstractContextManager[int]:
+    """Give the folder at `parts` below an open one, open; it is made, whatever lies in its way."""
+    return _walked(os.dup(folder), parts, _cleared)
 
 
 def copy_following(source: Path, folder: int, parts: Sequence[str]) -> None:

@@ -77,6 +77,34 @@ def test_a_session_has_the_user_s_settings_and_a_link_to_the_login(
         assert each.stat().st_mode & 0o077 == 0
 
 
+def test_in_a_sandbox_what_a_cli_has_unpacked_is_linked_beside_what_it_unpacks_there(
+    folder: Path, environ: Mapping[str, str]
+) -> None:
+    copilot = ExecutorConfig(name="c", type=ExecutorType.COPILOT, sandbox=SandboxUse.BWRAP)
+    users = Path(environ["HOME"], ".cache/copilot/pkg/linux-x64")
+    own = folder / "copilot_cache_home/pkg/linux-x64"
+    make_home(folder, copilot, environ, {})
+    assert not own.exists()
+    for version in ("1.0.1", ".extracting-1.0.2"):
+        (users / version).mkdir(parents=True)
+    make_home(folder, copilot, environ, {})
+    assert {path.name: path.readlink() for path in own.iterdir()} == {"1.0.1": users / "1.0.1"}
+    (own / "1.0.2").mkdir()  # it has a newer one, which its user has not run yet
+    (own / "1.0.0").symlink_to(users)
+    make_home(folder, copilot, environ, {})
+    (users / "1.0.2").mkdir()
+    make_home(folder, copilot, environ, {})
+    assert {path.name: path.is_symlink() for path in own.iterdir()} == {
+        "1.0.1": True,
+        "1.0.2": False,
+    }
+    own.rename(folder / "away")
+    own.write_text("an agent's")
+    make_home(folder, copilot, environ, {})
+    assert (own / "1.0.1").is_symlink()
+    assert (own / "1.0.2").is_symlink()
+
+
 def test_one_that_is_there_keeps_its_sessions_and_has_the_user_s_settings_again(
     folder: Path, environ: Mapping[str, str]
 ) -> None:

@@ -129,13 +129,18 @@ ABILITIES_INTRODUCTION = """## What each can do
   `asking`: the CLI asks sow, which refuses what is not for the role; what the CLI does without
   asking is not limited. `none`: nothing.
 
+In [a sandbox](configuration.md#a-sandbox) the system limits the agent, whatever the CLI is. The
+rules of the CLI are off there unless `yolo_mode: false` is set; Codex's own sandbox is off in any
+case. Each CLI that was tried there was spawned, paused, resumed, refused a command and cancelled,
+as root and as an ordinary user.
+
 Type `acp` is weaker than all others. sow knows neither the flags nor the files of the program. The
 tokens that it reports stay in its output and count for no budget. The reset time of a usage limit
 is unknown. The next table says what limits each agent.
 """
 ABILITIES_HEADER = (
     *("executor", "resume", "open", "own folder", "reports its use", "rights", "fence"),
-    *("spawn tried", "resume tried", "open tried", "versions run"),
+    *("spawn tried", "resume tried", "open tried", "in `sandbox: bwrap`", "versions run"),
 )
 
 ACP_INTRODUCTION = """## Agents over ACP
@@ -240,6 +245,7 @@ def _abilities(described: tuple[ExecutorType, AgentCli]) -> tuple[str, ...]:
         cli.tried.spawn,
         cli.tried.resume if resumes != "no" else "-",
         cli.tried.open if opens else "-",
+        "no" if cli.home is None and kind is not ExecutorType.COMMAND else cli.tried.sandbox,
         ", ".join(cli.tried.versions) or "-",
     )
 

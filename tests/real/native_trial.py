@@ -13,8 +13,9 @@ from pathlib import Path
 from subprocess import PIPE, CompletedProcess
 from typing import Any
 
-from namespace import Namespace, open_namespace
+from namespace import Namespace, User, open_namespace
 from natives import Native
+from own_user import give, make_user
 from sandbox import PATIENCE, PROGRAMS, Json, read_lines, wait_until
 
 HERE = Path(__file__).parent
@@ -34,6 +35,8 @@ class Trial:
     server: int
     """The process id of the model server."""
     scripts: int = field(default=0)
+    user: User | None = None
+    """Whom all of it runs as, if not who runs the tests."""
 
     @property
     def executor(self) -> str:
@@ -90,6 +93,12 @@ class Trial:
             (self.home / name).parent.mkdir(parents=True, exist_ok=True)
             (self.home / name).write_text(text, encoding="utf-8")
         self.environ = {**self.environ, **native.variables(address)}
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Give what the test has written to whom all of it runs as."""
+        if self.user is not None:
+            give(self.user, (self.home, self.records, self.repository))
 
     def configure(self, *, concurrency: int = 4, **fields: Any) -> None:
         """Write the user's configuration, with these keys of the executor."""
@@ -108,6 +117,7 @@ class Trial:
         file = self.home / ".config/sow/config.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+        self.hand_over()
 
     def spawn(self, *options: str) -> CompletedProcess[str]:
         """Run `sow agent spawn`."""
@@ -164,11 +174,13 @@ def open_trial(
     base: Mapping[str, str],
     *,
     name: str = "repository",
+    as_user: bool = False,
 ) -> Iterator[Trial]:
     """Make a trial in `folder`, with the CLI in the folder `program` first on PATH.
 
     `base` is the environment that the tests were started in; only its PATH is used, to find the
-    namespace's tools. `name` is the repository's. Raises NamespaceUnavailable.
+    namespace's tools. `name` is the repository's. With `as_user` all of it runs as a user who is
+    made for it (`own_user`). Raises NamespaceUnavailable.
     """
     repository, home, records, temporary = (
         folder / part for part in (name, "home", "records", "tmp")
@@ -189,11 +201,20 @@ def open_trial(
         "GIT_CONFIG_VALUE_1": "trial@localhost",
     }
     argv = [sys.executable, str(HERE / "told_model.py"), str(records)]
-    with open_namespace(base) as namespace, namespace.start(argv, stdin=PIPE) as server:
+    user = make_user(folder, home) if as_user else None
+    if user is not None:
+        folder.chmod(0o755)
+        give(user, (repository, home, records, temporary))
+    with (
+        open_namespace(base, user) as namespace,
+        namespace.start(argv, stdin=PIPE) as server,
+    ):
         assert server.stdin
         try:
             wait_until((records / "port").exists, "the model server")
-            trial = Trial(native, namespace, repository, home, records, environ, server.pid)
+            trial = Trial(
+                native, namespace, repository, home, records, environ, server.pid, user=user
+            )
             trial.log_in(native)
             trial.configure()
             _begin(trial)
@@ -206,6 +227,7 @@ def open_trial(
 def _begin(trial: Trial) -> None:
     """Make the repository, the project and the task, through sow."""
     (trial.repository / "README.md").write_text("A place for a trial.\n", encoding="utf-8")
+    trial.hand_over()
     for program, *arguments in (
         ("git", "init", "--quiet"),
         ("git", "add", "--all"),

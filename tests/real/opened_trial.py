@@ -20,14 +20,22 @@ from started_with import STARTED_WITH
 
 @contextmanager
 def opened_trial(
-    native: Native, folder: Path, *others: Native, name: str = "repository"
+    native: Native,
+    folder: Path,
+    *others: Native,
+    name: str = "repository",
+    as_user: bool = False,
 ) -> Iterator[Trial]:
-    """Open a trial of a CLI in a repository of this name; `others` are on PATH as well."""
+    """Open a trial of a CLI in a repository of this name; `others` are on PATH as well.
+
+    `as_user` is as for `open_trial`.
+    """
     every = (native, *others)
     with ExitStack() as stack:
         try:
             programs = [str(install_native(each, STARTED_WITH)) for each in every]
-            opened = open_trial(folder, native, Path(":".join(programs)), STARTED_WITH, name=name)
+            path = Path(":".join(programs))
+            opened = open_trial(folder, native, path, STARTED_WITH, name=name, as_user=as_user)
             found = stack.enter_context(opened)
         except (ClaudeUnavailable, NamespaceUnavailable) as missing:
             skip_or_fail(f"{', '.join(each.name for each in every)} cannot be run: {missing}")

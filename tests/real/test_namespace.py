@@ -3,9 +3,13 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
-from namespace import Namespace
+from capabilities import skip_or_fail
+from namespace import Namespace, NamespaceUnavailable, open_namespace
+from own_user import NAME, give, make_user
+from started_with import STARTED_WITH
 
 pytestmark = pytest.mark.slow  # it starts processes in namespaces
 
@@ -44,3 +48,33 @@ def test_whoever_is_inside_is_seen_and_ended(namespace: Namespace) -> None:
 def test_the_holder_is_not_an_inhabitant(namespace: Namespace) -> None:
     os.kill(namespace.holder, signal.SIGCONT)
     assert namespace.inhabitants() == {}
+
+
+AS_USER = """
+import getpass, os, pathlib
+print(getpass.getuser(), os.getuid(), os.getgroups(), pathlib.Path.cwd())
+try:
+    pathlib.Path("/etc/shadow").read_text()
+except PermissionError as refused:
+    print(refused.strerror)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user")
+def test_programs_run_as_a_user_made_for_it(tmp_path: Path) -> None:
+    """It finds this Python, wherever that lies, and the machine knows nothing of it."""
+    before = Path("/etc/passwd").read_bytes()
+    home = tmp_path / "home"
+    home.mkdir()
+    user = make_user(tmp_path, home)
+    tmp_path.chmod(0o755)
+    give(user, (home,))
+    try:
+        with open_namespace(STARTED_WITH, user) as namespace:
+            argv = [sys.executable, "-c", AS_USER]
+            done = namespace.run(argv, cwd=home, env={"PATH": "/usr/bin:/bin"}, timeout=240)
+    except NamespaceUnavailable as missing:
+        skip_or_fail(f"there is no namespace for another user: {missing}")
+    words = f"{NAME} {user.number} [] {home}"
+    assert done.stdout.splitlines() == [words, "Permission denied"], done.stderr
+    assert Path("/etc/passwd").read_bytes() == before

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from native_trial import Trial
-from opened_trial import by_native
+from natives import NATIVES
 
 from sow.environment import agent_environment
 
@@ -14,13 +14,26 @@ SECRET = "sk-trial-0815-4711-ö"
 SHELLS_OWN = {"PWD", "SHLVL", "OLDPWD", "_"}
 
 
-@by_native()
-def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(trial: Trial) -> None:
+CASES = [
+    pytest.param(native, sandbox, id=f"{name}-{sandbox}", marks=pytest.mark.one_of(group, choice))
+    for name, native in NATIVES.items()
+    for sandbox, group, choice in (
+        ("none", "natives", name),
+        ("bwrap", "natives in a sandbox", f"{name}, root"),
+    )
+]
+
+
+@pytest.mark.parametrize(("trial", "sandbox"), CASES, indirect=["trial"])
+def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(
+    trial: Trial, sandbox: str
+) -> None:
     """The model has `env` run: all that the CLI has put in is to be known as its own."""
     secret = trial.home / "secret"
     secret.write_text(f"{SECRET}\n", encoding="utf-8")
     secret.chmod(0o600)
-    trial.configure(settings={"yolo_mode": True}, env_files={"TRIAL_SECRET": str(secret)})
+    files = {"TRIAL_SECRET": str(secret)}
+    trial.configure(settings={"yolo_mode": True}, env_files=files, sandbox=sandbox)
     names = trial.sow("agent", "spawn", "implementer", "010", "--dry-run", "--json")
     given = {*json.loads(names.stdout)["env_names"], *SHELLS_OWN}
     command = 'env -0 >"$SOW_ROOT/exported"; echo "it is $TRIAL_SECRET"'
@@ -42,8 +55,8 @@ def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(trial
     assert inherited - given == set(), f"{trial.native.name} exports what nobody else sets"
     assert "TRIAL_SECRET" not in inherited
     (trial.repository / "exported").unlink()
-    files = [path for path in (trial.repository / ".sow").rglob("*") if path.is_file()]
-    assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
+    kept = [path for path in (trial.repository / ".sow").rglob("*") if path.is_file()]
+    assert [str(path) for path in kept if SECRET.encode() in path.read_bytes()] == []
     warnings = " ".join(trial.job()["warnings"])
     assert "the value of TRIAL_SECRET; sow wrote [TRIAL_SECRET] instead" in warnings
     assert "the value of TRIAL_SECRET is in its work: exported" in warnings
