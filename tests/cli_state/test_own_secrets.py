@@ -27,7 +27,10 @@ def test_a_line_has_the_name_in_the_place_of_the_value(
     assert without_secrets(line, around(tmp_path)) == [
         *("agent", "log", "it is [KEY]", "--body=[KEY][KEY]", "\udcff")
     ]
-    assert capsys.readouterr().err == "Note: this contains the value of KEY; sow writes [KEY] instead\n"
+    assert (
+        capsys.readouterr().err
+        == "Note: this contains the value of KEY; sow writes [KEY] instead\n"
+    )
     assert (folder / "blanked").read_text() == "7.2.abcdef KEY\n"
 
 
