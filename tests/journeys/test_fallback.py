@@ -363,6 +363,7 @@ def test_a_resume_is_handed_over_whose_executor_is_no_longer_configured(site: Si
     executors = {"gone": {"type": "claude"}, "cursor": CURSOR}
     site.configure({"agents": {"executors": executors, "bindings": {"implementer": "gone"}}})
     site.sow(*SPAWN)
+    site.sow("worker", "stop")  # the next one never knew of it
     agents = {"executors": {"cursor": CURSOR}, "bindings": {"implementer": "cursor"}}
     site.configure({"agents": agents})
     assert "unknown executor: gone" in site.sow(*RESUME, expect=5).err
