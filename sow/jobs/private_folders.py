@@ -52,7 +52,7 @@ def refuse_foreign_run(workspace: Workspace) -> None:
     is no folder.
     """
     run = workspace.run
-    if not run.is_dir() and os.path.lexists(run) and not run.is_symlink():
+    if _kind_of(run) not in (0, stat.S_IFDIR, stat.S_IFLNK):
         # For this refusal alone.
         from shlex import quote
 
@@ -71,6 +71,17 @@ def refuse_foreign_run(workspace: Workspace) -> None:
                 refuse_leading_out(path)
     except LeadsOut as error:
         raise QueueLeadsOut(error) from error
+
+
+def _kind_of(path: Path) -> int:
+    """Return what lies at a path, as `stat.S_IFMT` has it; 0 for nothing.
+
+    By one look: between two of them another call may make the folder.
+    """
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return 0
 
 
 def close_to_others(folder: Path) -> None:
