@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import select
 import signal
 import socket
 import time
@@ -26,7 +25,7 @@ from sow.state.task_log import append_entry, read_entries
 from sow.state.tasks import add_task, change_task, find_task, list_tasks, read_task
 from sow.state.workspace_init import init_workspace
 from worker.reports import kept
-from worker.reports.attempts import MOST_CONNECTIONS, MOST_HELD_BYTES, Attempt
+from worker.reports.attempts import MOST_CONNECTIONS, MOST_HELD_BYTES, Attempt, Connection
 from worker.reports.server import MOST_FAILURES, Server
 from worker.reports.server_messages import Action, Order
 
@@ -270,25 +269,38 @@ def test_hostile_clients_cost_a_bounded_part_and_hold_up_nobody(taker: Taker) ->
 def test_reports_that_wait_are_held_within_a_limit(taker: Taker) -> None:
     paths = taker.serve()
     large = pack_report(report_of("agent", "log", "large", stdin=b"x" * (15 << 20)))
-    poller, left = select.poll(), dict[int, tuple[socket.socket, memoryview]]()
+    clients: list[socket.socket] = []
     with locked_folder(find_task(taker.workspace, "010").folder):
         for _ in range(MOST_CONNECTIONS):
             client = connect(paths)
-            client.setblocking(False)
-            left[client.fileno()] = client, memoryview(large)
-            poller.register(client, select.POLLOUT)
-        while ready := poller.poll(1000):  # until nothing more is taken
-            for descriptor, _ in ready:
-                client, rest = left[descriptor]
-                with suppress(OSError):  # those who send too slowly are hung up on
-                    left[descriptor] = client, rest[client.send(rest) :]
-                if len(left[descriptor][1]) in (0, len(rest)):
-                    poller.unregister(descriptor)
+            clients.append(client)
+            client.settimeout(1)
+            try:
+                client.sendall(large)
+            except TimeoutError:  # nothing more is read
+                break
         assert resident(taker) < (100 << 20) + 2 * MOST_HELD_BYTES
-    assert taker.process.poll() is None
-    for client, _ in left.values():
+    for client in clients:
         client.close()
     assert ask(paths, "agent", "log", "goes on").code == 0
+
+
+def test_a_client_that_goes_for_another_ones_sake_is_not_read_from(taker: Taker) -> None:
+    attempt = Attempt(taker.served("010", 1, "implementer"))
+    attempt.listen()
+    pairs = [socket.socketpair() for _ in range(2)]
+    ours = {end.fileno(): (end, other) for end, other in pairs}
+    first, second = [*{*ours}.intersection(ours)]  # as they are read
+    for descriptor, size in ((second, MOST_HELD_BYTES), (first, 0)):
+        end, other = ours[descriptor]
+        head = MARK + MOST_BYTES.to_bytes(4, "big")
+        attempt.connections[descriptor] = Connection(end, 0.0, bytearray(head + b"x" * size))
+        other.sendall(b"more")
+    attempt.take_in({first, second})
+    assert [*attempt.connections] == [first]
+    attempt.close()
+    for _, other in pairs:
+        other.close()
 
 
 def flood(paths: AttemptPaths, size: int) -> None:
