@@ -66,8 +66,8 @@ def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:
 
 def check_settings_given(configuration: Configuration) -> Iterator[Setting]:
     """Yield the repository's checks, each as its command line, and which are the default."""
-    for name, command in configuration.checks.commands.items():
-        yield _setting(configuration, (CHECKS, name), command.run)
+    for name, command in configuration.checks.commands.items():  # it may be called `timeout`
+        yield Setting((CHECKS, name), command.run, configuration.origin(CHECKS, name))
     if configuration.checks.default:
         yield _setting(configuration, (CHECKS, DEFAULT), list(configuration.checks.default))
 

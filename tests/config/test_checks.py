@@ -87,6 +87,12 @@ def test_the_configuration_shows_them(tmp_path: Path) -> None:
     assert list(check_settings_given(load(tmp_path, ""))) == []
 
 
+def test_a_check_may_be_called_like_a_setting_of_time_or_size(tmp_path: Path) -> None:
+    configuration = load(tmp_path, "checks: {timeout: make a, disk: make b, cpu: make c}")
+    shown = [each.value for each in check_settings_given(configuration)]
+    assert shown == ["make a", "make b", "make c"]
+
+
 CHECKS = Checks(
     commands={
         name: CheckCommand(name=name, run="x", timeout_seconds=1.0) for name in ("unit", "lint")
