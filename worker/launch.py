@@ -304,8 +304,14 @@ def _start_attempt(
         _write_files(context, paths, prepared)
         if env_vars.REPORT_SOCKET in environ:
             _make_report_folder(context, paths)
+        limits: Sequence[str] = ()
+        if job.executor is not None and job.executor.limits is not None:
+            # As above.
+            from worker.limit_orders import limits_of
+
+            limits = limits_of(job.executor.limits, (*prepared.own_folders, paths.folder))
         argv = [*prepared.wrapper, *words]
-        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields)
+        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields, limits)
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()
         waiting.give(orders)

@@ -29,7 +29,7 @@ from sow.faults import passing_fault
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.schema.cause_table import CAUSES, SESSION_UNKNOWN, WITHOUT_AGENT, RetryRule
-from sow.schema.causes import Cause
+from sow.schema.causes import LIMIT_CAUSES, Cause
 from sow.schema.job import NOT_BROUGHT_BACK, Attempt, Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import RESULT_LIMIT, StepResult
@@ -42,7 +42,9 @@ from worker.kinds.base import WorkerKind
 from worker.limits_met import next_target
 from worker.running import Exit, Running, read_record
 
-BEFORE_RESULTS = frozenset({Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE})
+BEFORE_RESULTS = frozenset(
+    {Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE, *LIMIT_CAUSES.values()}
+)
 """Causes that count whatever a program of ours has left."""
 BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED, Cause.CONFIGURATION})
 """What a program of ours leaves that has not become the agent's CLI, or a supervisor without a

@@ -198,6 +198,8 @@ class Exit(msgspec.Struct, frozen=True):
     cpu_seconds: float | None = None
     max_rss_kb: Number | None = None
     ended_at: float | None = None
+    limit: str = ""
+    limit_seen: float = 0.0
 
 
 def read_record(path: Path, type: type[T], *, limit: int = RECORD_LIMIT) -> T | None:
@@ -362,6 +364,8 @@ class Running:
             signal=exit_facts.signal,
             stderr_tail=read_tail(self.paths.stderr),
             output_tail=read_tail(self.paths.output),
+            limit=exit_facts.limit,
+            limit_seen=exit_facts.limit_seen,
         )
 
     def usage(self, database: Database, *, ended: bool) -> RunUsage:

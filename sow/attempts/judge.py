@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sow.errors import StateError
 from sow.executors.base import Ending, Executor, Observation, Verdict
 from sow.schema.cause_table import CAUSES
-from sow.schema.causes import Cause
+from sow.schema.causes import LIMIT_CAUSES, Cause
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
@@ -50,6 +50,8 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
         return evidence.ended_for
     if evidence.ending is None:
         return Verdict(Cause.WORKER_DIED, CAUSES[Cause.WORKER_DIED].words)
+    if (reached := limit_reached(evidence.job, evidence.ending)) is not None:
+        return reached
     if (words := sandbox_fault(evidence.job, evidence.ending, evidence.seen)) is not None:
         return Verdict(Cause.SANDBOX_FAILED, words)
     verdict = executor.classify(evidence.ending, evidence.seen)
@@ -57,6 +59,19 @@ def judge(evidence: Evidence, executor: Executor) -> Verdict:
     if verdict.cause is Cause.NO_STATUS and gives_verdict:
         return Verdict(Cause.NO_VERDICT, CAUSES[Cause.NO_VERDICT].words)
     return verdict
+
+
+def limit_reached(job: Job, ending: Ending) -> Verdict | None:
+    """Return the verdict on an attempt that a limit of its executor has ended, if one has."""
+    cause = LIMIT_CAUSES.get(ending.limit)
+    if cause is None or job.executor is None or job.executor.limits is None:
+        return None
+    # Few attempts have limits.
+    from sow.attempts.limit_words import words_of_limit
+
+    words = words_of_limit(job.executor.limits, ending.limit, ending.limit_seen)
+    key = f"agents.executors.{job.executor_name}.limits.{ending.limit}"
+    return Verdict(cause, f"{words} ({key})")
 
 
 def sandbox_fault(job: Job, ending: Ending, seen: Observation) -> str | None:

@@ -13,7 +13,7 @@ from sow.config.checks import SECTION as CHECKS
 from sow.config.clones import CLONE_KEYS, SECTION
 from sow.config.configuration import Configuration
 from sow.config.features import of_user
-from sow.config.merge import EXECUTOR_KEYS, WORKER_KEYS
+from sow.config.merge import EXECUTOR_KEYS, LIMIT_KEYS, WORKER_KEYS
 from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
@@ -27,7 +27,7 @@ HIDDEN = "***"
 
 NAMES_ONLY = frozenset({"env_names", "env_file_names", "env_command_names"})
 """The fields of an executor that hold the names of variables."""
-SIZES = frozenset({"keep_size", "min_free_disk", "min_free_memory"})
+SIZES = frozenset({"keep_size", "min_free_disk", "min_free_memory", "memory", "disk"})
 """The settings that are amounts of bytes."""
 
 
@@ -91,6 +91,9 @@ def executor_settings(configuration: Configuration, name: str) -> Iterator[Setti
             yield from (Setting((*place, *key, each), HIDDEN, origin) for each in value)
         else:
             yield _setting(configuration, (*place, *key), value)
+    for field, key in LIMIT_KEYS.items():
+        if (most := getattr(executor.limits, field, None)) is not None:
+            yield _setting(configuration, (*place, *key), most)
 
 
 def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: Origin) -> bool:
@@ -102,7 +105,7 @@ def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: O
 def _setting(configuration: Configuration, key: Key, value: Any) -> Setting:
     if key[-1] in ("stall_timeout", "api_timeout"):
         value = write_duration_or_never(value)
-    elif key[-1] in ("timeout", "idle_exit", "keep_for", "setup_timeout"):
+    elif key[-1] in ("timeout", "cpu", "idle_exit", "keep_for", "setup_timeout"):
         value = write_duration(value)
     elif key[-1] == "env_inherit" and value is None:
         value = InheritAll.ALL.value

@@ -12,7 +12,7 @@ from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
 from sow.config.source import given
 from sow.schema.config import ExecutorSection, InheritAll, SettingsSection, WorkerSection
-from sow.schema.executor import ExecutorConfig
+from sow.schema.executor import ExecutorConfig, Limits
 
 EXECUTOR_KEYS: dict[str, Key] = {
     "type": ("type",),
@@ -32,6 +32,14 @@ EXECUTOR_KEYS: dict[str, Key] = {
     "retries": ("retries",),
 }
 """The field of ExecutorConfig, and its key below `agents.executors.<name>`."""
+
+LIMIT_KEYS: dict[str, Key] = {
+    "memory_bytes": ("limits", "memory"),
+    "cpu_seconds": ("limits", "cpu"),
+    "processes": ("limits", "processes"),
+    "disk_bytes": ("limits", "disk"),
+}
+"""The field of Limits, and its key below `agents.executors.<name>`."""
 
 WORKER_KEYS: dict[str, str] = {
     "concurrency": "concurrency",
@@ -60,6 +68,11 @@ def merge_executor(
     origins = {
         (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }
+    if section.limits is not None:
+        limits = {field: getattr(section.limits, key[-1]) for field, key in LIMIT_KEYS.items()}
+        if limits := given(limits):
+            found["limits"] = Limits(**limits)
+            origins |= {(*place, *LIMIT_KEYS[field]): FILE for field in limits}
     if found.get("env_inherit") == InheritAll.ALL:
         found["env_inherit"] = None
     merged = msgspec.structs.replace(default, **found)

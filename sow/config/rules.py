@@ -14,14 +14,17 @@ from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.environment import env_fault
 from sow.config.secrets import SECRET_KEYS, is_whole_path
 from sow.config.source import Source, refuse_no_network
-from sow.config.units import NEVER, parse_duration
+from sow.config.units import NEVER, parse_duration, parse_size, write_size
 from sow.schema.config import (
     ExecutorSection,
+    LimitsSection,
     SettingsSection,
     UserConfigFile,
 )
 from sow.schema.executor_type import ExecutorType, HomeUse, SandboxUse
 
+LEAST_LIMIT_BYTES = 16 * 10**6
+"""A limit below that is a slip: no agent's CLI starts with so little."""
 INSTEAD = {
     "yolo_mode": "Put the program's own flag into settings.command.",
     "model": "Put the program's own flag for it into custom_args or settings.command.",
@@ -60,7 +63,21 @@ def check_executor(
             remedy=f"Remove it. Only {with_home} can have a configuration folder for each session.",
         )
     _check_sandbox(source, place, section, kind)
+    _check_limits(source, place, section.limits or LimitsSection())
     _check_variables(source, place, section)
+
+
+def _check_limits(
+    source: Source[UserConfigFile], place: tuple[str, ...], limits: LimitsSection
+) -> None:
+    """Raise InvalidConfiguration for a limit below which no agent could begin."""
+    if isinstance(limits.cpu, str) and parse_duration(limits.cpu) == 0:
+        raise source.fault(*place, "limits", "cpu", reason="must be longer than 0")
+    for key in ("memory", "disk"):
+        written = getattr(limits, key)
+        if isinstance(written, str) and parse_size(written) < LEAST_LIMIT_BYTES:
+            least = write_size(LEAST_LIMIT_BYTES)
+            raise source.fault(*place, "limits", key, reason=f"must be at least {least}")
 
 
 def _check_variables(

@@ -156,7 +156,7 @@ def _error(
     )
 
 
-_SIZE = "Write a number and a unit, such as 500MB or 2GB."
+_SIZE = "Write a number and a unit, such as 500MB, 2GB or 4GiB."
 _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
 NETWORK = "Write on, or loopback for a sandbox without the network."
@@ -184,6 +184,9 @@ REMEDIES = {
     "keep_size": _SIZE,
     "min_free_disk": _SIZE,
     "min_free_memory": _SIZE,
+    "memory": _SIZE,
+    "cpu": _DURATION,
+    "disk": _SIZE,
     "custom_args": "Write a list of strings, one for each argument: ['--flag', 'value'].",
     "command": "Write a list of strings, one for each argument: ['my-agent', '--flag'].",
     "resume": "Write a list of strings, one for each argument: ['my-agent', '--continue'].",

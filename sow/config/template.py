@@ -63,6 +63,10 @@ KEYS: dict[str, Line] = {
     ),
     "api_timeout": ('"15m"', "Ends one whose model gives no answer for so long"),
     "retries": ("2", "After a crash or an API error"),
+    "limits": (
+        '{memory: "4GiB", cpu: "2h", processes: 500, disk: "10GiB"}',
+        "What one run may use at most; default: all",
+    ),
 }
 """An example of every other key of an executor, but for those of features."""
 

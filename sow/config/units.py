@@ -3,6 +3,8 @@
 from sow.usual_patterns import UNITS_OF_TIME, number_and_unit
 
 UNIT_BYTES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3, "B": 1}
+BINARY_BYTES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
+ALL_BYTES = BINARY_BYTES | UNIT_BYTES
 
 
 def parse_size(text: str) -> int:
@@ -10,18 +12,17 @@ def parse_size(text: str) -> int:
 
     Raises ValueError, with a sentence for the user, for anything else.
     """
-    parts = number_and_unit(text, list(UNIT_BYTES), 15)
+    parts = number_and_unit(text, list(ALL_BYTES), 15)
     if parts is None:
-        raise ValueError(f"not a size: {text!r} (a number and a unit, such as 500MB or 2GB)")
-    return round(float(parts[0]) * UNIT_BYTES[parts[1]])
+        raise ValueError(f"not a size: {text!r} (a number and a unit, such as 500MB, 2GB or 4GiB)")
+    return round(float(parts[0]) * ALL_BYTES[parts[1]])
 
 
 def write_size(size: int) -> str:
-    """Return `size`, in bytes, in the largest unit that gives a whole number: 2000 is `2KB`."""
-    unit = next(
-        unit for unit, count in UNIT_BYTES.items() if (size and size % count == 0) or count == 1
-    )
-    return f"{size // UNIT_BYTES[unit]}{unit}"
+    """Return `size`, in bytes, in the unit that gives the smallest whole number: 2000 is `2KB`."""
+    fitting = [unit for unit, count in ALL_BYTES.items() if size and size % count == 0]
+    unit = max(fitting, key=lambda unit: ALL_BYTES[unit], default="B")
+    return f"{size // ALL_BYTES[unit]}{unit}"
 
 
 def round_size(size: int) -> str:

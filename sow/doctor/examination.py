@@ -158,7 +158,8 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
     findings, configuration = _configuration(here)
     yield Section("Configuration", findings)
     if configuration is not None:
-        found = examine_executors(configuration, here.environ, here.agents_folder, only)
+        pids = _worker_pids(here.workspace, configuration)
+        found = examine_executors(configuration, here.environ, here.agents_folder, only, pids)
         yield Section("Executors", list(found))
     if only:
         return
@@ -182,6 +183,17 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         if findings:
             yield Section(title, findings)
     yield Section("Disk", list(examine_filesystem(here.workspace)))
+
+
+def _worker_pids(workspace: Workspace | None, configuration: Configuration) -> Sequence[int]:
+    """Return the pids of the workers that live, where an executor has limits, which they keep."""
+    has_limits = any(each.limits is not None for each in configuration.executors.values())
+    if workspace is None or not has_limits:
+        return ()
+    try:
+        return [worker.process.pid for worker in live_workers(workspace)]
+    except QueueError:  # told in its own section
+        return ()
 
 
 def _configuration(here: Surroundings) -> tuple[list[Finding], Configuration | None]:

@@ -124,9 +124,15 @@ class Need(msgspec.Struct, frozen=True):
 
 
 def examine_executors(
-    configuration: Configuration, environ: Mapping[str, str], cwd: Path, only: Sequence[str] = ()
+    configuration: Configuration,
+    environ: Mapping[str, str],
+    cwd: Path,
+    only: Sequence[str] = (),
+    workers: Sequence[int] = (),
 ) -> Iterator[Finding]:
     """Yield what is found of each executor, of those called `only` if there are any.
+
+    `workers` are the pids of those that live here.
 
     A fault of one that a role is bound to, or that was asked for, is an error.
     Raises ExecutorError for an unknown one that was asked for.
@@ -144,6 +150,7 @@ def examine_executors(
     for name in only or configuration.executors:
         need = _need(configuration, name, environ, asked_for=bool(only))
         findings = list(_examine(need, environ, cwd, asked))
+        findings += _limits(need, workers)
         lacks[name] = tuple(LACKS[each.check] for each in findings if _stands_in_the_way(each))
         yield from findings
     if not only:
@@ -249,6 +256,15 @@ def _examine(need: Need, environ: Mapping[str, str], cwd: Path, asked: Asked) ->
             yield _no_fence(executor)
         if need.roles:
             yield from _shared_home(executor)
+
+
+def _limits(need: Need, workers: Sequence[int]) -> Iterator[Finding]:
+    config = need.executor.config
+    if config.limits is not None:
+        # Few executors have any.
+        from sow.doctor.limits import limits_finding
+
+        yield limits_finding(config, config.limits, workers)
 
 
 def _never_ended(executor: Executor) -> Finding:

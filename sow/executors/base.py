@@ -275,6 +275,10 @@ class Ending(Struct, frozen=True):
     """The last 8 KiB of standard error, undecodable bytes replaced."""
     output_tail: str
     """The last 8 KiB of standard output, for CLIs that print errors there."""
+    limit: str = ""
+    """The key of the limit for which its supervisor or the kernel has ended it; else nothing."""
+    limit_seen: float = 0.0
+    """What was seen of that, in bytes or seconds; 0 where the kernel alone has."""
 
 
 class Verdict(Struct, frozen=True):

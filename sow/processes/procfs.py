@@ -49,12 +49,28 @@ def _read(path: str, *, ends_short: bool = False) -> bytes:
         os.close(fd)
 
 
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the third on; none when there is no such process."""
+    text = _read(f"/proc/{pid}/stat").decode("utf-8", "replace")
+    return text[text.rindex(")") + 2 :].split() if text else []
+
+
+def proportional_bytes(pid: int) -> int | None:
+    """Return the memory of a process, with its share of what others have too (Pss).
+
+    None where that may not be read (proc_pid_smaps(5)).
+    """
+    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
 def read_stat(pid: int) -> Stat | None:
     """Return the facts of `pid`, or None when there is no such process."""
-    text = _read(f"/proc/{pid}/stat").decode("utf-8", "replace")
-    if not text:
+    fields = stat_fields(pid)
+    if not fields:
         return None
-    fields = text[text.rindex(")") + 2 :].split()
     return Stat(
         state=fields[0],
         parent=int(fields[1]),

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
 
+    from sow.processes.tree_use import Use
+
 INHERITS_ORPHANS = True
 PEAK_MEMORY_BYTES = 1024
 """The unit of wait4(2)'s ru_maxrss."""
@@ -116,6 +118,13 @@ def family(roots: list[int]) -> dict[int, Stat]:
     """Return `roots` and everything below them with its facts, from one look at /proc."""
     table = procfs.processes()
     return {pid: table[pid] for pid in roots if pid in table} | below(table, roots)
+
+
+def use_of(pids: list[int], *, exactly: bool = False) -> "Use":
+    """Return what some processes use; memory `exactly` takes a hundred times as long."""
+    from sow.processes import tree_use  # few attempts have limits
+
+    return tree_use.use_of(pids, exactly=exactly)
 
 
 def still_running(known: dict[int, str]) -> list[int]:

@@ -14,6 +14,7 @@ import psutil
 from sow.processes import portable
 from sow.processes.portable import started, unless_gone
 from sow.processes.stat import Stat
+from sow.processes.tree_use import Use
 
 INHERITS_ORPHANS = False
 PEAK_MEMORY_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -75,6 +76,27 @@ def family(roots: list[int]) -> dict[int, Stat]:
         if root not in found:
             found.update(_subtree(root))
     return found
+
+
+def use_of(pids: list[int], *, exactly: bool = False) -> Use:
+    """Return what some processes use; their memory is what is resident, `exactly` or not."""
+    del exactly
+    use = Use()
+    for pid in pids:
+        unless_gone(None, _add, use, pid)
+    return use
+
+
+def _add(use: Use, pid: int) -> None:
+    process = psutil.Process(pid)
+    with process.oneshot():
+        spent = process.cpu_times()
+        use.tasks += process.num_threads()
+        use.memory_bytes += process.memory_info().rss
+    own = spent.user + spent.system
+    use.cpu_seconds += (
+        own + getattr(spent, "children_user", 0.0) + getattr(spent, "children_system", 0.0)
+    )
 
 
 def still_running(known: dict[int, str]) -> list[int]:

@@ -258,6 +258,36 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         " given; you have another one, and no more than it: come to an end soon.",
         is_by_sow=True,
     ),
+    Cause.MEMORY_LIMIT: CauseFacts(
+        words="its processes used more memory than they may",
+        blame=Blame.AGENT,
+        retry=RetryRule.FAIL,
+        remedy=f"Raise {{settings}}.limits.memory ({FILE}), or give it a smaller task. Then go on",
+        is_by_sow=True,
+    ),
+    Cause.CPU_LIMIT: CauseFacts(
+        words="its processes used more CPU time than they may",
+        blame=Blame.AGENT,
+        retry=RetryRule.FAIL,
+        remedy=f"Raise {{settings}}.limits.cpu ({FILE}), or give it a smaller task. Then go on",
+        is_by_sow=True,
+    ),
+    Cause.PROCESS_LIMIT: CauseFacts(
+        words="it started more processes than it may",
+        blame=Blame.AGENT,
+        retry=RetryRule.FAIL,
+        remedy=f"Raise {{settings}}.limits.processes ({FILE}), or tell it to run fewer things at"
+        " once. Then go on",
+        is_by_sow=True,
+    ),
+    Cause.DISK_LIMIT: CauseFacts(
+        words="it put more on the disk than it may",
+        blame=Blame.AGENT,
+        retry=RetryRule.FAIL,
+        remedy=f"Raise {{settings}}.limits.disk ({FILE}), or remove what it does not need from its"
+        " clone (`sow clone path {task}`). Then go on",
+        is_by_sow=True,
+    ),
     Cause.RATE_LIMITED: CauseFacts(
         words="a usage limit was reached",
         blame=Blame.ACCOUNT,

@@ -33,6 +33,11 @@ class Cause(StrEnum):
     CONFIGURATION = "configuration"
     DENIED = "denied"
     BUDGET_REACHED = "budget_reached"
+    MEMORY_LIMIT = "memory_limit"
+    """It has used more than its executor's `limits.memory`; and so with the three below."""
+    CPU_LIMIT = "cpu_limit"
+    PROCESS_LIMIT = "process_limit"
+    DISK_LIMIT = "disk_limit"
     RATE_LIMITED = "rate_limited"
     API_ERROR = "api_error"
     CRASHED = "crashed"
@@ -52,6 +57,13 @@ class Cause(StrEnum):
     INTERNAL = "internal"
 
 
+LIMIT_CAUSES = {
+    "memory": Cause.MEMORY_LIMIT,
+    "cpu": Cause.CPU_LIMIT,
+    "processes": Cause.PROCESS_LIMIT,
+    "disk": Cause.DISK_LIMIT,
+}
+"""By the key of an executor's `limits`, how an attempt has ended that has reached it."""
 RAISABLE = frozenset({Cause.BUDGET_REACHED})
 """Endings by a limit: a person raises it, and then the job goes on."""
 ON_LIMIT = "budget"

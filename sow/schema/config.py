@@ -26,8 +26,8 @@ DurationOrNever = Annotated[
         description="500ms, 30s, 15m, 2h, 1d, never",
     ),
 ]
-SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(B|KB|MB|GB|TB)$(?!\n)"
-Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB")]
+SIZE_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$(?!\n)"
+Size = Annotated[str, Meta(pattern=SIZE_PATTERN, description="500MB, 2GB, 4GiB")]
 Nothing = Annotated[int, Meta(ge=0, le=0, description="0")]
 Argument = Annotated[
     str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
@@ -59,6 +59,15 @@ class BudgetSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     usd: Money | UnsetType | None = UNSET
     tokens: int | str | UnsetType | None = UNSET
     time: Duration | UnsetType | None = UNSET
+
+
+class LimitsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`agents.executors.<name>.limits`: what each run of its agents may use at most."""
+
+    memory: Size | UnsetType | None = UNSET
+    cpu: Duration | UnsetType | None = UNSET
+    processes: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType | None = UNSET
+    disk: Size | UnsetType | None = UNSET
 
 
 VariableName = Annotated[
@@ -94,6 +103,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     sandbox: SandboxUse | UnsetType | None = UNSET
     network: Network | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
+    limits: LimitsSection | None = None
     budget: BudgetSection | None = None
 
 

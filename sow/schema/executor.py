@@ -12,6 +12,17 @@ QUIET_SECONDS = 20 * 60.0
 """How long an agent may give no sign of life before that is told."""
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What each attempt may use at most; None: as much as there is."""
+
+    memory_bytes: int | None = None
+    cpu_seconds: float | None = None
+    processes: int | None = None
+    """Threads count as well, as for the kernel's own limit."""
+    disk_bytes: int | None = None
+    """In its clone, its session's home and its output together."""
+
+
 class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One executor, resolved. Durations are in seconds."""
 
@@ -46,6 +57,7 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     network: NetworkUse | None = None
     """What their sandbox has of the network; None: all of it."""
     retries: int = 2
+    limits: Limits | None = None
 
     @property
     def is_sandboxed(self) -> bool:

@@ -10,7 +10,7 @@ from sow.attempts.judge import Evidence, judge, report_of
 from sow.errors import StateError
 from sow.executors.base import Ending, Observation, Verdict
 from sow.ids import JobId
-from sow.schema.executor import ExecutorConfig
+from sow.schema.executor import ExecutorConfig, Limits
 from sow.schema.executor_type import ExecutorType, SandboxUse
 from sow.schema.job import Cause, Job, Verb
 from sow.schema.job_terms import ReviewTerms
@@ -145,3 +145,42 @@ def test_an_agent_that_has_run_is_judged_by_its_own_ending(
     ending: Ending, seen: Observation, job: Job
 ) -> None:
     assert sandboxed(ending, seen, job).cause is Cause.CRASHED
+
+
+LIMITED = make_job(
+    executor=ExecutorConfig(
+        name="x",
+        type=ExecutorType.COMMAND,
+        sandbox=SandboxUse.BWRAP,
+        limits=Limits(memory_bytes=4 << 30, cpu_seconds=7200.0, processes=500, disk_bytes=10**10),
+    )
+)
+REACHED = {
+    "memory": (Cause.MEMORY_LIMIT, 4_500_000_000, "used more than 4GiB of memory: 4.5 GB"),
+    "cpu": (Cause.CPU_LIMIT, 7200.4, "used more than 2h of CPU time: 7200.4 s"),
+    "processes": (Cause.PROCESS_LIMIT, 0, "started more than 500 processes and threads"),
+    "disk": (Cause.DISK_LIMIT, 10**10 + 1, "put more than 10GB on the disk: 10.0 GB"),
+}
+
+
+@pytest.mark.parametrize("limit", list(REACHED))
+def test_an_attempt_that_a_limit_has_ended_says_which_setting_it_was(limit: str) -> None:
+    """Whatever its program has left: it was killed."""
+    cause, seen, words = REACHED[limit]
+    ending = Ending(1, None, BWRAPS, "", limit=limit, limit_seen=seen)
+    found = sandboxed(ending, job=LIMITED)
+    assert found == Verdict(cause, f"{words} (agents.executors.x.limits.{limit})")
+
+
+def test_a_limit_that_nobody_has_set_ended_nothing() -> None:
+    """An agent may write the record of its end itself."""
+    ending = Ending(1, None, "", "", limit="memory", limit_seen=1.0)
+    assert sandboxed(ending, job=FENCED).cause is Cause.CRASHED
+    assert sandboxed(Ending(1, None, "", "", limit="x"), job=LIMITED).cause is Cause.CRASHED
+
+
+def test_a_report_counts_more_than_a_limit() -> None:
+    ending = Ending(None, 9, "", "", limit="memory")
+    task = make_task(status=TaskStatus.NEEDS_REVIEW)
+    evidence = Evidence(LIMITED, task, ending, Observation())
+    assert judge(evidence, Classifier()).cause is Cause.REPORTED  # type: ignore[arg-type]

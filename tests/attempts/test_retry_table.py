@@ -120,6 +120,10 @@ def test_remedies_of_different_kinds_do_not_spend_each_other() -> None:
         Cause.CONFIGURATION,
         Cause.DENIED,
         Cause.TIMED_OUT,
+        Cause.MEMORY_LIMIT,
+        Cause.CPU_LIMIT,
+        Cause.PROCESS_LIMIT,
+        Cause.DISK_LIMIT,
         Cause.INTERNAL,
     ],
 )

@@ -207,6 +207,17 @@ def test_show_as_json(place, capsys, monkeypatch):
     assert record["origins"]["worker.concurrency"] == "default"
 
 
+def test_show_prints_limits_as_they_are_written(place, capsys):
+    limits = "{memory: 4GiB, cpu: 90m, processes: 5, disk: 2GB}"
+    place.write_text(f"agents: {{executors: {{codex: {{limits: {limits}}}}}}}")
+
+    lines = [" ".join(line.split()) for line in shown(capsys, "show").splitlines()]
+    for line in ('memory: "4GiB"', 'cpu: "90m"', "processes: 5", 'disk: "2GB"'):
+        assert f"{line} # (from config file)" in lines
+    shown_again = json.loads(shown(capsys, "show", "--json"))["settings"]["agents"]["executors"]
+    assert shown_again["codex"]["limits"]["memory"] == "4GiB"
+
+
 def test_show_prints_a_role_s_list_as_a_configuration_that_loads(place, capsys):
     place.write_text("agents: {bindings: {architect: [cursor, nix], planner: [codex]}}")
 

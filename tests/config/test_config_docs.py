@@ -50,6 +50,7 @@ def test_every_example_loads_and_says_something(tmp_path, repository, text):
         schema.UserConfigFile,
         schema.PriceSection,
         schema.BudgetSection,
+        schema.LimitsSection,
     ],
 )
 def test_every_key_is_described(section):

@@ -21,6 +21,7 @@ from sow.config.defaults import BUILT_IN_EXECUTORS
 from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.errors import ExecutorError
+from sow.schema.executor import Limits
 from sow.schema.executor_type import ExecutorType, HomeUse, NetworkUse, SandboxUse
 
 
@@ -400,3 +401,25 @@ checks:
 def test_a_checks_network_has_no_effect_without_its_sandbox(load):
     with pytest.raises(InvalidConfiguration, match="no effect without sandbox: bwrap"):
         load(repository="checks: {unit: {run: make test, network: loopback}}")
+
+
+LIMITED = """
+agents:
+  executors:
+    claude-code: {limits: {memory: 4GiB, cpu: 2h, processes: 500, disk: 10GB}}
+    codex: {limits: {memory: 500MB, disk: }}
+    cursor: {limits: {}}
+"""
+
+
+def test_limits_are_those_that_the_file_names(load):
+    configuration = load(LIMITED)
+    executors = configuration.executors
+    assert executors["claude-code"].limits == Limits(
+        memory_bytes=4 << 30, cpu_seconds=7200.0, processes=500, disk_bytes=10**10
+    )
+    assert executors["codex"].limits == Limits(memory_bytes=500 * 10**6)
+    assert executors["cursor"].limits is None
+    assert executors["gemini"].limits is None
+    place = ("agents", "executors", "claude-code", "limits")
+    assert configuration.origin(*place, "cpu").label == "from config file"

@@ -13,13 +13,15 @@ def test_a_size_is_read_as_it_was_written(size: int) -> None:
 
 
 def test_the_largest_unit_that_gives_a_whole_number() -> None:
-    sizes = [0, 999, 1000, 1500, 2_000_000, 3 * 10**9, 10**12]
-    written = ["0B", "999B", "1KB", "1500B", "2MB", "3GB", "1TB"]
+    sizes = [0, 999, 1000, 1500, 2_000_000, 3 * 10**9, 10**12, 1024, 4 << 30, 1536 << 20]
+    written = ["0B", "999B", "1KB", "1500B", "2MB", "3GB", "1TB", "1KiB", "4GiB", "1536MiB"]
     assert [write_size(size) for size in sizes] == written
-    assert parse_size("1.5KB") == 1500
+    assert [parse_size(text) for text in ("1.5KB", "1.5KiB", "2TiB")] == [1500, 1536, 2 << 40]
 
 
-@pytest.mark.parametrize("text", ["", "2", "GB", "2 GB", "2gb", "-1GB", "1e3MB", "2GiB", "2GB\n"])
+@pytest.mark.parametrize(
+    "text", ["", "2", "GB", "2 GB", "2gb", "-1GB", "1e3MB", "2Gib", "2GiB\n", "2GB\n"]
+)
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a size"):
         parse_size(text)

@@ -274,6 +274,24 @@ def test_opencode_has_its_key_in_its_own_settings_too(clinic: Clinic, key: str) 
     assert found["text"].endswith(f"by apiKey in {file}") is found["logged_in"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
+def test_who_keeps_each_limit_is_told(clinic: Clinic) -> None:
+    limits = {"memory": "4GiB", "cpu": "2h", "processes": 500, "disk": "10GB"}
+    clinic.site.configure({"agents": {"executors": {"claude-code": {"limits": limits}}}})
+    found = clinic.finding("limits", "claude-code")
+    kept = found["kernel"]
+    assert found["text"].startswith(
+        "claude-code: limits of each run, by a worker that is started here: memory 4GiB ("
+    )
+    assert "disk 10GB (watched: ended within seconds)" in found["text"]
+    assert ("cpu 2h (counted by the kernel)" in found["text"]) == ("cpu" in kept)
+    assert ("processes 500 (kept by the kernel)" in found["text"]) == ("processes" in kept)
+    is_kept = {"memory", "processes"} <= set(kept)
+    assert found["level"] == ("ok" if is_kept else "note")
+    assert ("-p Delegate=yes sow worker" in found["remedy"]) != is_kept
+    assert "limits" not in {each["check_name"] for each in clinic.findings("cursor")}
+
+
 @pytest.mark.parametrize(("home", "is_told"), [("shared", True), ("per-session", False)])
 def test_what_befalls_runs_that_share_one_home_is_told(
     clinic: Clinic, home: str, is_told: bool

@@ -6,6 +6,7 @@
     rate limited                                      here; switched off: test_config_effect
     auth, bad model, bad flags, missing binary        here
     timed out, stalled, a hang after the result       test_worker_watchdog
+    limits of memory, CPU, processes and disk         test_limits
     session in use, session unknown                   test_session_law
     session lost                                      test_session_begun_instead
     worker died                                       test_worker_recovery

@@ -125,11 +125,15 @@ class AttemptSite:
         return process
 
     def wait_for_orders(
-        self, *, impatient: bool = False, few_relays: bool = False
+        self, *, impatient: bool = False, few_relays: bool = False, before: str = ""
     ) -> subprocess.Popen[bytes]:
-        """Start a supervisor that has no orders yet; `few_relays`: it gives up after two."""
+        """Start a supervisor that has no orders yet; `few_relays`: it gives up after two.
+
+        `before` are lines of its program that come before all that it does.
+        """
         packages = [] if self.packages is None else [self.packages]
         program = IMPATIENT if impatient else ONE_SUPERVISOR
+        program = program.replace("sys.exit(", f"{before}\nsys.exit(")
         if few_relays:
             program = program.replace("sys.exit(", FEW_RELAYS)
         process = subprocess.Popen(
@@ -151,8 +155,9 @@ class AttemptSite:
         commands: Mapping[str, str] | None = None,
         scan: Sequence[str] = (),
         look: Sequence[str] = (),
+        limits: Sequence[str] = (),
     ) -> bytes:
-        """Return orders to run `argv` in the workspace, with these secrets for the agent."""
+        """Return orders to run `argv` in the workspace, with these secrets and limits."""
         environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
         fields: Sequence[str] = ()
         if secrets or commands:
@@ -160,7 +165,7 @@ class AttemptSite:
             users = {**environ, "HOME": str(self.root)}
             fields = pack_secrets(scan, commands or {}, users, look)
             environ |= {**(secrets or {}), "SOW_SECRETS": names}
-        return pack(str(self.paths.folder), str(self.root), argv, env or environ, fields)
+        return pack(str(self.paths.folder), str(self.root), argv, env or environ, fields, limits)
 
     def order(self, process: subprocess.Popen[bytes], orders: bytes) -> None:
         """Give a supervisor what it waits for."""
@@ -201,8 +206,13 @@ class AttemptSite:
 
     def agent_pid(self) -> int:
         """Return the agent's pid, as soon as the supervisor tells it."""
+        return int(self.started_record()["agent_pid"])
+
+    def started_record(self) -> dict[str, Any]:
+        """Return what the supervisor tells of the agent's start, as soon as it does."""
         wait_until(self.paths.started.exists, "the agent is started")
-        return int(json.loads(self.paths.started.read_text())["agent_pid"])
+        record: dict[str, Any] = json.loads(self.paths.started.read_text())
+        return record
 
     def file(self, name: str) -> Path:
         return self.root / name

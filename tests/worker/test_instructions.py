@@ -18,6 +18,18 @@ def fields_of(orders: Orders | None) -> tuple[object, ...] | None:
     return orders.folder, orders.cwd, list(orders.argv), dict(orders.environ)
 
 
+@given(st.lists(words), st.lists(words), st.lists(words), st.dictionaries(names, words))
+def test_lists_that_few_orders_have_are_kept_apart(
+    argv: list[str], secrets: list[str], limits: list[str], environ: dict[str, str]
+) -> None:
+    orders = unpack(pack("/f", "/", argv, environ, secrets, limits))
+    assert orders is not None
+    assert [list(each) for each in (orders.argv, orders.secrets, orders.limits)] == [
+        [os.fsencode(word) for word in each] for each in (argv, secrets, limits)
+    ]
+    assert len(orders.environ) == len(environ)
+
+
 @given(words, words, st.lists(words), st.dictionaries(names, words))
 def test_what_is_packed_is_unpacked(
     folder: str, cwd: str, argv: list[str], environ: dict[str, str]

@@ -10,6 +10,12 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable, Mapping, Sequence
+
+    Start = Callable[[str, list[str], Mapping[bytes, bytes], Sequence[int]], int]
+    """Starts the process of the attempt in a folder, with an argv and an environment, and returns
+    its pid. The last are the descriptors of its last standard streams: output and error, or all
+    three. For the others it has its files. Raises OSError."""
 else:
     import _signal as signal
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import signal
     from types import ModuleType
 
-    from worker.supervisor.supervise import Start
+    from worker.supervisor.agent_process import Start
 else:
     import _signal as signal
 

@@ -21,7 +21,7 @@ CHUNK_BYTES = 65_536
 class Orders:
     """What one supervisor is to run; all as bytes, as the system takes it."""
 
-    __slots__ = ("argv", "cwd", "environ", "folder", "secrets")
+    __slots__ = ("argv", "cwd", "environ", "folder", "limits", "secrets")
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class Orders:
         argv: "Sequence[bytes]",
         environ: "Mapping[bytes, bytes]",
         secrets: "Sequence[bytes]" = (),
+        limits: "Sequence[bytes]" = (),
     ) -> None:
         self.folder = folder
         """The attempt's folder."""
@@ -39,6 +40,8 @@ class Orders:
         """The agent's whole environment, but for what a command has still to print."""
         self.secrets = secrets
         """What `secret_orders` reads; empty for an agent without secrets."""
+        self.limits = limits
+        """What `limits` reads; empty for an attempt without limits."""
 
 
 def pack(
@@ -47,10 +50,12 @@ def pack(
     argv: "Sequence[str]",
     environ: "Mapping[str, str]",
     secrets: "Sequence[str]" = (),
+    limits: "Sequence[str]" = (),
 ) -> bytes:
     """Return orders as they are written. Raises ValueError where a word holds a NUL."""
     variables = [f"{name}={value}" for name, value in environ.items()]
-    words = (str(len(argv)), *argv, str(len(secrets)), *secrets, *variables)
+    lists = ((str(len(words)), *words) for words in (argv, secrets, limits))
+    words = [word for words in lists for word in words] + variables
     fields = [os.fsencode(field) for field in (folder, cwd, *words)]
     if any(NUL in field for field in fields):
         raise ValueError("embedded null byte")
@@ -64,9 +69,10 @@ def unpack(data: bytes) -> Orders | None:
         return None
     folder, cwd, *rest = fields[:-1]
     argv, rest = _counted(rest)
-    secrets, variables = _counted(rest)
+    secrets, rest = _counted(rest)
+    limits, variables = _counted(rest)
     pairs = (variable.partition(b"=") for variable in variables)
-    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs}, secrets)
+    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs}, secrets, limits)
 
 
 def _counted(fields: list[bytes]) -> tuple[list[bytes], list[bytes]]:

@@ -9,7 +9,8 @@ grace after each.
 
 Owns the order of the steps. The agent's own process is `agent_process`; what is below
 it and whose that is, is `own_processes`; the signals are `tree_ending`; the records `exit_file`. An
-agent with secrets has pipes for its output instead (`secret_orders`).
+agent with secrets has pipes for its output instead (`secret_orders`). What an agent may use at most
+is watched by `limits`.
 Runs inside the supervisor alone (`forking`), which must stay small: no module that it imports may
 be heavy.
 """
@@ -41,15 +42,12 @@ from worker.supervisor.tree_ending import GRACES, LEFTOVER_GRACES, end_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
 
+    from worker.supervisor.agent_process import Start
+    from worker.supervisor.limits import Limits
     from worker.supervisor.secret_orders import Keeper
-
-    Start = Callable[[str, list[str], Mapping[bytes, bytes], Sequence[int]], int]
-    """Starts the process of the attempt in a folder, with an argv and an environment, and returns
-    its pid. The last are the descriptors of its last standard streams: output and error, or all
-    three. For the others it has its files. Raises OSError."""
 else:
     import _signal as signal
 
@@ -165,6 +163,7 @@ def supervise(
     Each record bears the id of the attempt.
     """
     started_at = time.time()
+    limits = limits_of(orders, fence, own)  # what is forked from here on has to be in its part
     try:
         keeper = keeper_of(folder, attempt, orders, own, lock, started_at, start)
     except CannotBegin:
@@ -173,7 +172,8 @@ def supervise(
     outputs = () if keeper is None else keeper.relay.writing
     try:
         os.chdir(orders.cwd)
-        pid = start_when_possible(start, folder, argv, environ, outputs)
+        begin = start if limits is None else limits.within(start)
+        pid = start_when_possible(begin, folder, argv, environ, outputs)
         agent = Agent(pid, counts_all=own.in_sandbox)
     except OSError as error:
         if keeper is not None:
@@ -187,15 +187,29 @@ def supervise(
         keeper.begun(agent)
         started["relay_pid"] = agent.helper
     try_to_put_in_place(folder, "started.json", started)
-    by_request = wait_for_end(agent, own, keeper)
+    by_request = wait_for_end(agent, own, keeper, limits)
     ended_at = time.time()
+    if limits is not None:
+        limits.look_last()
     end_tree(agent, own, LEFTOVER_GRACES)
     if keeper is not None:
         keeper.finish(agent)
     status = agents_status(agent.status) if own.in_sandbox else agent.status
     record = exit_of(status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
+    if limits is not None:
+        record |= limits.facts()
     times = {"started_at": started_at, "ended_at": ended_at}
     put_in_place(folder, "exit.json", {KEY: attempt, **record, **times}, lock)
+
+
+def limits_of(orders: Orders, fence: str, own: OwnProcesses) -> "Limits | None":
+    """Return the limits of an attempt; None where it has none."""
+    if not orders.limits:
+        return None
+    # Few attempts have any.
+    from worker.supervisor.limits import Limits
+
+    return Limits(orders.limits, fence, own)
 
 
 class CannotBegin(Exception):
@@ -297,8 +311,16 @@ def start_when_possible(
         pause = min(pause * 2, LONGEST_RETRY_SECONDS)
 
 
-def wait_for_end(agent: Agent, own: OwnProcesses, keeper: "Keeper | None" = None) -> bool:
-    """Wait until the agent has ended; return whether its end was asked for."""
+def wait_for_end(
+    agent: Agent,
+    own: OwnProcesses,
+    keeper: "Keeper | None" = None,
+    limits: "Limits | None" = None,
+) -> bool:
+    """Wait until the agent has ended; return whether its end was asked for.
+
+    One that reaches a limit is ended.
+    """
     asked = False
     while True:
         agent.reap()
@@ -306,9 +328,14 @@ def wait_for_end(agent: Agent, own: OwnProcesses, keeper: "Keeper | None" = None
             return asked
         if keeper is not None:
             keeper.watch(agent)
-        requested = wait_for_signal(WATCHED, own.seconds_to_next_look()) in REQUESTS
+        pause = own.seconds_to_next_look()
+        if limits is not None:
+            pause = limits.pause if pause is None else min(pause, limits.pause)
+        requested = wait_for_signal(WATCHED, pause) in REQUESTS
         own.remember()
         agent.reap()
         if requested and agent.status is None:  # else it had ended before it was asked to
             asked = True
             end_tree(agent, own, GRACES)
+        elif limits is not None and agent.status is None and limits.are_reached():
+            limits.end(agent)
