@@ -4,6 +4,7 @@ As root and as an ordinary user: the second is a process that gives up being roo
 run as root.
 """
 
+import ctypes
 import os
 import signal
 import sys
@@ -21,12 +22,15 @@ from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
 from sow.sandbox.probe import SandboxUnavailable, usable
 from worker.supervisor import supervise
+from worker.supervisor.keyrings import FIRST_CALLS
 from worker.supervisor.sandboxed import agents_status, keepers_of
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's"),
 ]
+JOIN_SESSION_KEYRING, READ_KEY, SESSION_KEYRING = 1, 11, -3
+"""Of keyctl(2)."""
 NOBODY = 65534
 """A user who owns nothing and may do nothing."""
 
@@ -63,6 +67,7 @@ class SandboxedAttempt:
         wanted = Wanted(folder=str(folder), cwd=str(folder))
 
         def orders() -> bytes:
+            environ["KEY"] = str(key_in_session_keyring())
             argv = fenced_argv("this test", wanted, ["/bin/sh", "-c", script], environ)
             return self.site.orders(*argv, env=environ)
 
@@ -107,6 +112,18 @@ class SandboxedAttempt:
         for path in self.site.root.parents:
             if path.is_relative_to(temporary) and path.stat().st_uid == os.geteuid():
                 path.chmod(path.stat().st_mode | 0o011)
+
+
+def key_in_session_keyring() -> int:
+    """Give this process a session keyring, as a login does, with a key in it; return its number.
+
+    0 where the kernel has none, or allows none. Both end with the last process that has them.
+    """
+    libc = ctypes.CDLL(None)
+    add_key = FIRST_CALLS[os.uname().machine][0][1]
+    libc.syscall(add_key + 2, JOIN_SESSION_KEYRING, None)
+    session = ctypes.c_long(SESSION_KEYRING)
+    return max(0, libc.syscall(add_key, b"user", b"sow-test", b"secret", 6, session))
 
 
 def _supervise(orders: Callable[[], bytes], uid: int) -> None:
@@ -228,6 +245,25 @@ def test_nothing_survives_the_death_of_who_is_around_it(
     else:
         assert attempt.wait()["signal"] == signal.SIGKILL
     wait_until(lambda: [pid for pid in family if is_running(pid)] == [], "all have gone")
+
+
+READS_KEY = f"""
+test $KEY != 0 || exit 9
+/usr/bin/python3 -c "
+import ctypes, os
+found = ctypes.create_string_buffer(9)
+keyctl = {{keyctl}}
+exit(ctypes.CDLL(None).syscall(keyctl, {READ_KEY}, int(os.environ['KEY']), found, 9) != 6)
+"
+"""
+
+
+def test_no_key_of_the_users_session_can_be_read(attempt: SandboxedAttempt) -> None:
+    attempt.start(READS_KEY.format(keyctl=FIRST_CALLS[os.uname().machine][0][1] + 2))
+    code = attempt.wait()["code"]
+    if code == 9:
+        pytest.skip("this kernel has no keyrings, or allows none")
+    assert code == 1
 
 
 def test_its_processes_are_found_by_the_attempts_id(attempt: SandboxedAttempt) -> None:

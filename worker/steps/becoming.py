@@ -27,6 +27,7 @@ from worker.kinds.check.program import last_lines
 from worker.steps.command_line import Runner
 from worker.steps.line_sandbox import Seat, fence_of_line
 from worker.steps.result_file import failure_result, leave_result
+from worker.supervisor.keyrings import close_keyrings, is_fence
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores, and an agent's CLI must not."""
@@ -63,6 +64,8 @@ def _become(argv: tuple[str, ...], more: Mapping[str, str]) -> None:
         signal.signal(number, signal.SIG_DFL)
     environ = {**caller_environment(os.environ), **more}
     environ.pop(env_vars.CALLER_PYTHONPATH, None)
+    if is_fence(argv[0]):
+        close_keyrings()
     os.execve(argv[0], argv, environ)
 
 

@@ -7,6 +7,7 @@ on beside the next. It is ended itself by whoever ends its own tree.
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,11 +16,14 @@ from typing import NamedTuple
 from sow import env_vars
 from sow.environment import caller_environment
 from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, receive, wait_for_signal
+from worker.supervisor.keyrings import close_keyrings
 from worker.supervisor.own_processes import OwnProcesses, load_tree
 from worker.supervisor.sandboxed import agents_status
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
 SHELL = "/bin/sh"
+NOT_STARTED = 126
+"""The exit code of a process that could not become what it was to be."""
 
 
 class Ended(NamedTuple):
@@ -53,7 +57,8 @@ class Runner:
         anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         output = os.open(log, anew, 0o600)
         try:
-            pid = start_shell(argv, stdin=None, output=output)
+            begin = start_shell if fence is None else start_fenced
+            pid = begin(argv, stdin=None, output=output)
         finally:
             os.close(output)
         return self.follow(pid, begun, seconds=seconds)
@@ -107,6 +112,27 @@ Fence = Callable[[Sequence[str]], Sequence[str]]
 def shell_argv(line: str) -> tuple[str, ...]:
     """Return the argv that runs a command line."""
     return (SHELL, "-c", line)
+
+
+def start_fenced(argv: Sequence[str], *, stdin: int | None, output: int) -> int:
+    """Start a shell in its sandbox, likewise: with the kernel's keyrings closed to it alone."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setpgid(0, 0)
+        source = os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin
+        for number, descriptor in enumerate((source, output, output)):
+            os.dup2(descriptor, number)
+        for signum in (*REQUESTS, signal.SIGPIPE):
+            signal.signal(signum, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        close_keyrings()
+        os.execve(argv[0], list(argv), caller_environment(os.environ))
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(NOT_STARTED)
 
 
 def start_shell(argv: Sequence[str], *, stdin: int | None, output: int) -> int:

@@ -172,6 +172,8 @@ def supervise(
     outputs = () if keeper is None else keeper.relay.writing
     try:
         os.chdir(orders.cwd)
+        if own.in_sandbox:
+            close_keyrings_for(argv[0])
         begin = start if limits is None else limits.within(start)
         pid = start_when_possible(begin, folder, argv, environ, outputs)
         agent = Agent(pid, counts_all=own.in_sandbox)
@@ -210,6 +212,18 @@ def limits_of(orders: Orders, fence: str, own: OwnProcesses) -> "Limits | None":
     from worker.supervisor.limits import Limits
 
     return Limits(orders.limits, fence, own)
+
+
+def close_keyrings_for(program: str) -> None:
+    """Close the kernel's keyrings to an agent in a sandbox, which cannot hide them. Raises OSError.
+
+    A program that makes a clone first does so itself, before it becomes the agent's CLI.
+    """
+    # Only agents in sandboxes need it.
+    from worker.supervisor.keyrings import close_keyrings, is_fence
+
+    if is_fence(program):
+        close_keyrings()
 
 
 class CannotBegin(Exception):
