@@ -1,14 +1,17 @@
 """The process that takes reports: what it does for an agent, and what none can have of it."""
 
 import errno
+import fcntl
 import os
 import random
 import signal
 import socket
+import struct
+import termios
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -456,6 +459,56 @@ def test_a_report_that_is_kept_is_carried_out_before_the_next_one(taker: Taker) 
         keep(paths, number, "agent", "log", f"kept {number}")
         assert ask(paths, "agent", "log", f"sent {number}").code == 0
     assert logged(taker) == [f"{how} {n}" for n in range(5) for how in ("kept", "sent")]
+
+
+def carried_out_by(taker: Taker) -> list[int]:
+    """Return the processes that carry out what was kept, one report each."""
+    found: list[int] = []
+    for pid in children_of(taker.process.pid):
+        found += children_of(pid)
+    return found
+
+
+def test_what_is_kept_meanwhile_comes_before_what_is_sent_after_it(taker: Taker) -> None:
+    """Whoever was dropped, or saw another process die, keeps a report at any moment."""
+    paths = taker.serve()
+    (folder,) = taker.workspace.root.glob(".sow/project/phases/*/tasks/010")
+    with ExitStack() as opened:
+        with locked_folder(folder):
+            keep(paths, 1, "agent", "log", "kept first")
+            wait_until(lambda: carried_out_by(taker))
+            keep(paths, 2, "agent", "log", "kept meanwhile")
+            client = opened.enter_context(connect(paths))
+            client.sendall(pack_report(report_of("agent", "log", "sent")))
+            wait_until(lambda: not unread(client))
+        answer = receive(client)
+    assert answer is not None
+    assert answer.code == 0, answer
+    assert logged(taker) == ["kept first", "kept meanwhile", "sent"]
+
+
+def unread(client: socket.socket) -> bool:
+    """Whether the other side has not yet read all that was sent."""
+    left = fcntl.ioctl(client, termios.TIOCOUTQ, struct.pack("i", 0))
+    return bool(struct.unpack("i", left)[0])
+
+
+def test_all_who_report_at_once_are_answered(taker: Taker) -> None:
+    """None is dropped for one that comes later: each has sent a whole report."""
+    paths = taker.serve()
+    os.kill(taker.process.pid, signal.SIGSTOP)
+    clients = []
+    try:
+        for number in range(3 * MOST_CONNECTIONS):
+            clients.append(connect(paths))
+            clients[-1].sendall(pack_report(report_of("agent", "log", f"{number}")))
+    finally:
+        os.kill(taker.process.pid, signal.SIGCONT)
+    answers = [receive(client) for client in clients]
+    for client in clients:
+        client.close()
+    assert [answer and answer.code for answer in answers] == [0] * len(clients)
+    assert sorted(logged(taker), key=int) == [f"{number}" for number in range(len(clients))]
 
 
 def test_nothing_is_carried_out_while_another_project_is_checked_out(taker: Taker) -> None:

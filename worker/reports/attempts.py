@@ -88,6 +88,9 @@ class Attempt:
         self.is_last = False
         """Whether what was kept is carried out for the last time."""
         self.fault = ""
+        self.waited = 0
+        """How many reports waited when that process was started. What is kept meanwhile may come
+        before one that is sent meanwhile."""
         self.passing = 0
         """How many of the reports that wait have had what was kept carried out before them."""
         self.is_due = True
@@ -140,25 +143,25 @@ class Attempt:
         """Read from those who have sent something, and from those who want to speak."""
         for descriptor in [*ready.intersection(self.connections)]:
             self.read(descriptor)
-        if self.listener is not None and self.listener.fileno() in ready:
-            for descriptor in self.accept():  # most have sent all by now
-                self.read(descriptor)
-
-    def accept(self) -> list[int]:
-        """Take in who wants to speak; the oldest goes where there are too many."""
-        accepted: list[int] = []
+        if self.listener is None or self.listener.fileno() not in ready:
+            return
         for _ in range(MOST_ACCEPTED):
-            try:
-                client, _ = self.listener.accept()  # type: ignore[union-attr]
-            except OSError:  # nobody is left, or has gone, or we may open no more
-                break
-            client.setblocking(False)
-            if len(self.connections) >= MOST_CONNECTIONS:
-                self._drop(next(iter(self.connections)))
-            deadline = time.monotonic() + SEND_SECONDS
-            self.connections[client.fileno()] = Connection(client, deadline)
-            accepted.append(client.fileno())
-        return accepted
+            if not self.reads or (accepted := self.accept()) is None:
+                return
+            self.read(accepted)  # most have sent all by now: so none of these makes room for others
+
+    def accept(self) -> int | None:
+        """Take in who wants to speak, if anybody does; the oldest goes where there are too many."""
+        try:
+            client, _ = self.listener.accept()  # type: ignore[union-attr]
+        except OSError:  # nobody is left, or has gone, or we may open no more
+            return None
+        client.setblocking(False)
+        if len(self.connections) >= MOST_CONNECTIONS:
+            self._drop(next(iter(self.connections)))
+        deadline = time.monotonic() + SEND_SECONDS
+        self.connections[client.fileno()] = Connection(client, deadline)
+        return client.fileno()
 
     def read(self, descriptor: int) -> None:
         """Read on from a client; a whole report waits to be carried out.

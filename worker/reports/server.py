@@ -162,18 +162,22 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
         attempt.take_in(ready)
         attempt.drop_late(now)
-        if attempt.finish_by is None and not attempt.passing and attempt.has_kept():
-            attempt.is_due = True
-        if attempt.is_due and attempt.emptying is None and now >= attempt.empty_after:
-            self._empty(attempt)
-        if attempt.is_due:
-            return
-        while attempt.waiting and len(attempt.running) < MOST_AT_ONCE:
+        while not self._is_due(attempt, now):
+            if not attempt.waiting or len(attempt.running) >= MOST_AT_ONCE:
+                break
             attempt.passing = max(0, attempt.passing - 1)
             if not self._carry_out(attempt, attempt.waiting.popleft()):
                 break  # the machine has no room for it now: once more with the next look
-        if attempt.finish_by is not None:
+        if not attempt.is_due and attempt.finish_by is not None:
             self._finish(attempt, now)
+
+    def _is_due(self, attempt: Attempt, now: float) -> bool:
+        """Whether what was kept comes first; have it carried out. Asked before each report."""
+        if not attempt.is_last and not attempt.passing and attempt.has_kept():
+            attempt.is_due = True
+        if attempt.is_due and attempt.emptying is None and now >= attempt.empty_after:
+            self._empty(attempt)
+        return attempt.is_due
 
     def _finish(self, attempt: Attempt, now: float) -> None:
         """Carry out the last reports of an attempt whose agent has ended."""
@@ -188,6 +192,7 @@ class Server:
     def _empty(self, attempt: Attempt) -> None:
         """Have what was kept carried out, in a process of its own."""
         is_last, attempt.emptying_since = attempt.is_last, time.monotonic()
+        attempt.waited = len(attempt.waiting)
         try:
             attempt.emptying = fork(lambda: empty(attempt.served, is_last=is_last))
         except OSError:
@@ -211,7 +216,7 @@ class Server:
             self._say(Answer(attempt=attempt.served.id, words=words))
         attempt.is_due = False
         attempt.failures = 0
-        attempt.passing = len(attempt.waiting)
+        attempt.passing = min(attempt.waited, len(attempt.waiting))
         pause = max(TICK_SECONDS, MOST_LOOKING * (now - attempt.emptying_since))
         attempt.look_after = now + min(pause, LONGEST_PAUSE_SECONDS)
         if attempt.is_last:
