@@ -22,6 +22,8 @@ TESTS = (
     "tests/journeys/test_worker_storm.py",
     "tests/journeys/test_batch_storm.py",
     "tests/journeys/test_mcp_storm.py",
+    "tests/journeys/test_sandbox_storm.py",
+    "tests/journeys/test_report_storm.py",
     "tests/journeys/test_power_loss.py",
     "tests/journeys/test_zero_context.py",
     "tests/journeys/test_cancel_kills.py",
