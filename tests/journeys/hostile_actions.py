@@ -14,7 +14,8 @@ class Action(NamedTuple):
     """In words, for the page."""
     script: str
     """Shell: it ends with 0 if the agent has managed it. `$H` is the home, `$R` the main checkout,
-    `$B` a folder of the machine's, `$VICTIM` another process of the user, `$PORT` a service."""
+    `$B` a folder of the machine's, `$VICTIM` another process of the user, `$PORT` a service,
+    `$ABSTRACT` the name of a socket, `$SCREEN` a terminal, `$SHM` the id of shared memory."""
     outside: bool
     """Whether it manages that without a sandbox."""
     inside: bool = False
@@ -72,6 +73,9 @@ ACTIONS = (
         True,
     ),
     Action("read-git", "read the git folder of the main checkout", "cat $R/.git/HEAD", True),
+    Action(
+        "push", "push a branch into the main checkout", "git push -q $R HEAD:refs/heads/made", True
+    ),
     Action("write-tree", "change a file of the main checkout", "echo x >>$R/code.txt", True),
     Action("read-tree", "read a file of the main checkout", "cat $R/code.txt", True),
     Action(
@@ -106,6 +110,22 @@ ACTIONS = (
     ),
     Action("signal", "signal another process", "kill -USR1 $VICTIM", True),
     Action("memory", "look into another process's memory", "grep -q . /proc/$VICTIM/maps", True),
+    Action(
+        "trace",
+        "trace another process (ptrace)",
+        "python3 -c \"import ctypes, os; seize = 0x4206; pid = int(os.environ['VICTIM']);"
+        ' exit(ctypes.CDLL(None).ptrace(seize, pid, None, None) != 0)"',
+        True,
+    ),
+    Action(
+        "other-limits", "change another process's limits", "prlimit --pid $VICTIM --core=0:0", True
+    ),
+    Action(
+        "shared-memory",
+        "see shared memory of the user's (System V)",
+        "cut -c 12-22 /proc/sysvipc/shm | grep -qw -e $SHM",
+        True,
+    ),
     Action("supervisor", "see its own supervisor", "test $PPID -gt 2 && ls /proc/$PPID/fd", True),
     Action(
         "agent-socket",
@@ -121,6 +141,16 @@ ACTIONS = (
         " socket.socket(socket.AF_UNIX).connect('agent.sock')\"",
         True,
     ),
+    Action(
+        "abstract-socket",
+        "speak to a socket of the user's by its abstract name",
+        'python3 -c "import os, socket;'
+        " socket.socket(socket.AF_UNIX).connect(chr(0) + os.environ['ABSTRACT'])\"",
+        True,
+        True,
+    ),
+    Action("screen", "write on a terminal of the user's", "echo x >$SCREEN", True),
+    Action("own-terminal", "type into the terminal that it was started from", ": </dev/tty", False),
     Action("run", "see the sockets of the system and of the session", "ls /run | grep .", True),
     Action(
         "root-of-parent",
@@ -133,6 +163,26 @@ ACTIONS = (
         "use a folder that it has inherited open",
         "for each in /proc/self/fd/* /proc/$$/fd/*; do test -d $each/ && exit 0; done; exit 1",
         False,
+    ),
+    Action(
+        "open-files",
+        "use a file or a socket of sow's that it has inherited open",
+        "for each in /proc/$$/fd/*; do test ${each##*/} -gt 2 && case $(readlink $each) in"
+        " */alive.lock | */author.sh | '') ;; *) exit 0 ;; esac; done; exit 1",
+        False,
+    ),
+    Action(
+        "own-output",
+        "rewrite what it has printed, by its standard output",
+        "true 3<>/proc/$$/fd/1",
+        True,
+        True,
+    ),
+    Action(
+        "setuid",
+        "run a setuid program with its owner's rights",
+        "! grep -q '^NoNewPrivs:.1' /proc/self/status",
+        True,
     ),
     Action(
         "unmount",

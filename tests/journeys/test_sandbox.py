@@ -1,9 +1,13 @@
 """A hostile agent inside of a sandbox and outside: what it manages is what the table says."""
 
+import ctypes
 import os
+import pty
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,13 +16,16 @@ from typing import Any
 import pytest
 import yaml
 from capabilities import skip_or_fail
-from journeys.gitsite import commit, make_repository
+from journeys.gitsite import commit, git, make_repository
 from journeys.hostile_actions import ACTIONS, script_of
 from journeys.hostile_page import committed, rendered
 from journeys.site import SOW, Site, wait_until
 
+from sow.paths import Workspace
 from sow.processes import procfs
+from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.sandbox.seat import seat_in_clone
 from sow.state.task_log import read_entries
 
 
@@ -30,9 +37,16 @@ def _bubblewrap() -> None:
         skip_or_fail(error.message)
 
 
+NOBODY = 65534
+"""An ordinary user, who owns nothing but what a test gives him."""
+
+
 @contextmanager
-def surroundings(site: Site) -> Iterator[dict[str, str]]:
-    """Make what a hostile agent is after: keys, sockets, another process, a service."""
+def surroundings(site: Site, uid: int | None = None) -> Iterator[dict[str, str]]:
+    """Make what a hostile agent is after: keys, sockets, another process, a service.
+
+    They are the user's `uid`, where one is named; the files are given to him by `give`.
+    """
     home, around = site.base / "home", site.base / "machine"
     around.mkdir()
     (home / ".ssh").mkdir()
@@ -47,15 +61,28 @@ def surroundings(site: Site) -> Iterator[dict[str, str]]:
         os.close(here)
         agent.listen(9)
         service = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract = opened.enter_context(socket.socket(socket.AF_UNIX))
+        abstract.bind(f"\0sow-test-{os.urandom(8).hex()}")
+        abstract.listen(9)
+        keyboard, screen = pty.openpty()
+        opened.callback(os.close, keyboard)
+        opened.callback(os.close, screen)
+        if uid is not None:
+            os.fchown(screen, uid, uid)
+        system = ctypes.CDLL(None)
+        shared = system.shmget(0, 4096, 0o600)
+        opened.callback(system.shmctl, shared, 0, None)
         victim = subprocess.Popen(
             [
-                sys.executable,
+                shutil.which("python3", path="/usr/bin:/bin") or sys.executable,
                 "-c",
-                "import signal; signal.signal(10, lambda *_: 0);"
+                "import ctypes, signal; signal.signal(10, lambda *_: 0);"
+                " ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_long(-1));"  # whoever may trace it
                 " print(flush=True)\nwhile True: signal.pause()",
             ],
             env={"SECRET": "x"},
             stdout=subprocess.PIPE,
+            **({} if uid is None else {"user": uid, "group": uid, "extra_groups": []}),
         )
         opened.callback(victim.wait)
         opened.callback(victim.kill)
@@ -67,6 +94,9 @@ def surroundings(site: Site) -> Iterator[dict[str, str]]:
             "B": str(around),
             "VICTIM": str(victim.pid),
             "PORT": str(service.getsockname()[1]),
+            "ABSTRACT": abstract.getsockname()[1:].decode(),
+            "SCREEN": os.ttyname(screen),
+            "SHM": str(shared),
             "SSH_AUTH_SOCK": str(around / "agent.sock"),
         }
         victim.stdout.close()
@@ -123,6 +153,63 @@ def test_a_hostile_agent_manages_what_the_table_says(site: Site, sandbox: str) -
     assert managed(site, 2) == expected, (site.worker_logs(), output(site, 2))
 
 
+def give(site: Site, uid: int) -> None:
+    """Give all files of a site to a user, who can enter its folder."""
+    for path in (site.base, *site.base.rglob("*")):
+        os.chown(path, uid, uid, follow_symlinks=False)
+    temporary = Path(tempfile.gettempdir()).resolve()
+    for path in site.base.parents:
+        if path.is_relative_to(temporary):
+            path.chmod(path.stat().st_mode | 0o011)
+
+
+def be_hostile(site: Site, clone: Path, environ: dict[str, str]) -> None:
+    """Become a hostile agent of an ordinary user's, in a sandbox; never returns."""
+    try:
+        printed = os.open(site.base / "output", os.O_WRONLY)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(printed, 1)
+        os.dup2(printed, 2)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.environ["HOME"] = environ["HOME"]
+        wanted = seat_in_clone(Workspace(site.root), clone, clone, borrows=False)
+        script = script_of(ACTIONS).partition("\n")[2]
+        argv = fenced_argv("this test", wanted, ["/bin/sh", "-c", script], environ)
+        os.closerange(3, 4096)
+        os.execve(argv[0], argv, environ)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
+
+
+def test_an_ordinary_users_hostile_agent_manages_no_more(site: Site) -> None:
+    """Where the tests run as root, all others of them are root's agents."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests are an ordinary user's")
+    with surroundings(site, NOBODY) as variables:
+        begin(site)
+        clones = [site.base / "clones" / task for task in ("010", "020")]
+        for clone in clones:
+            git(site, "clone", "-q", str(site.root), str(clone))
+        (site.base / "output").touch()
+        give(site, NOBODY)
+        environ = {**site.environment(variables), "SOW_TASK_ID": "010", "SOW_JOB_ID": "1"}
+        pid = os.fork()
+        if pid == 0:
+            be_hostile(site, clones[0], environ)
+        os.waitpid(pid, 0)
+    lines = [line.split() for line in (site.base / "output").read_text().splitlines()]
+    done = {words[1]: words[2] == "0" for words in lines if words[:1] == ["action"]}
+    # It has no `sow`: root's Python is none of an ordinary user's.
+    mine = [action for action in ACTIONS if not action.script.startswith("sow ")]
+    assert {action.name: done.get(action.name) for action in mine} == {
+        action.name: action.inside for action in mine
+    }, lines
+
+
 def test_the_page_is_of_these_actions() -> None:
     assert committed() == rendered(), "run python tests/journeys/hostile_page.py"
 
@@ -137,6 +224,8 @@ here = socket.create_server(('127.0.0.1', 0))
 socket.create_connection(here.getsockname(), 5)
 "
 echo "action own-loopback $?"
+python3 -c "import socket; socket.socket(socket.AF_UNIX).connect('\\0$ABSTRACT')" 2>/dev/null
+echo "action abstract $?"
 """
 
 
@@ -146,7 +235,7 @@ def test_a_loopback_of_its_own_reaches_nobody(site: Site) -> None:
         (site.base / "author.sh").write_text(LOOPBACK)
         configure(site, sandbox="bwrap", network="loopback", env=variables)
         site.sow("agent", "spawn", "implementer", "010", expect=None)
-    assert managed(site, 1) == {"network": False, "own-loopback": True}
+    assert managed(site, 1) == {"network": False, "own-loopback": True, "abstract": False}
 
 
 IN_ROOT = """#!/bin/sh
