@@ -69,6 +69,32 @@ def test_a_supervisor_runs_what_it_is_given(server: ForkServer, attempt: Attempt
     assert attempt.exit()["code"] == 6
 
 
+def test_a_supervisor_loads_nothing_that_its_server_could_have_loaded(
+    server: ForkServer, attempt: AttemptSite
+) -> None:
+    """os.wait4() imports `resource`: that was a sixth of what a supervisor took."""
+    attempt.prepare()
+    with server.forked() as waiting:
+        before = libraries_of(waiting.identity.pid)
+        waiting.give(attempt.orders("/bin/sleep", "600"))
+    stat = Path(f"/proc/{waiting.identity.pid}/stat")
+
+    def waits() -> bool:
+        state = stat.read_text().rpartition(")")[2].split()[0]
+        return attempt.paths.started.exists() and state == "S"
+
+    wait_until(waits, "it waits for its agent")
+    assert libraries_of(waiting.identity.pid) == before
+    os.kill(waiting.identity.pid, signal.SIGTERM)
+    wait_until(lambda: has_gone(waiting), "it has ended")
+
+
+def libraries_of(pid: int) -> set[str]:
+    """Return the shared libraries that a process has loaded."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split()[-1] for line in lines if ".so" in line}
+
+
 def has_group(waiting: Waiting) -> bool:
     name = f"{waiting.identity.pid}-{waiting.identity.start_ticks}"
     return bool(cgroup.own_home()) and Path(cgroup.folder_of(name)).exists()

@@ -39,7 +39,9 @@ def main(arguments: list[str], start: "Start" = supervise.start_agent) -> int:
 
     Each starts its attempt's process by `start`.
     """
-    import ctypes  # noqa: F401 - for `tree_linux`: imported once, not in each supervisor
+    # Imported once, not in each supervisor: `tree_linux` needs the first, os.wait4() the second.
+    import ctypes  # noqa: F401
+    import resource  # noqa: F401
 
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     tree = load_tree(options.get(PACKAGES_OPTION))
