@@ -3,9 +3,11 @@
 Owns the server's process: started once, and anew where it has died or was stopped. What it forks is
 nobody's child here, so its death takes no other along, and ours none of them: it is known by its
 identity, reads its orders from a pipe, and leaves when it gets none. One waits ahead where somebody
-has asked for that while there was time (`start`). The server's standard input is
-a socket. A request is one byte, together with the descriptor that the new process is to read; the
-answer is its pid, or a negative errno, as a line.
+has asked for that while there was time (`start`), and where two were given within a moment: the
+next is asked for at once then, and the answer read when it is needed. A supervisor that has just
+been forked waits some 10 ms for the kernel, until it is in its control group. The server's standard
+input is a socket. A request is one byte, together with the descriptor that the new process is to
+read; the answer is its pid, or a negative errno, as a line.
 """
 
 import math
@@ -33,7 +35,8 @@ LEAVE_SECONDS = 1.0
 """How long one that waits ahead is waited for when it is not wanted any more."""
 LEAVE_LOOK_SECONDS = 0.002
 PEACE_SECONDS = 0.1
-"""For how long a process that was given orders is not disturbed by the forking of another."""
+"""For how long a process that was given orders is not disturbed by the forking of another, unless
+one was given in so short a time before it: many begin then, and each would wait for its own."""
 MOST_SERVERS = 3
 """How many servers in a row may die before a start is given up."""
 
@@ -95,6 +98,8 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
         self._ahead: Waiting | None = None
+        self._asked: int | None = None
+        """Where the next process is to read its orders, which the server has not answered for."""
         self._given_at = -math.inf
 
     @contextmanager
@@ -108,13 +113,14 @@ class ForkServer:
             yield waiting
         finally:
             os.close(waiting.pipe)
-            self._given_at = time.monotonic()
+            before, self._given_at = self._given_at, time.monotonic()
+            if self._given_at - before < PEACE_SECONDS:
+                self._ask_ahead()
 
     def start(self) -> None:
         """Start the server where none runs, and have a process wait ahead. Raises SowError."""
         self._start_where_none_runs()  # a new one: what the last one has forked goes with it
-        if self._ahead is None:
-            self._ahead = self._fork()
+        self._ahead = self._ahead or self._take_asked() or self._fork()
 
     @property
     def is_running(self) -> bool:
@@ -135,9 +141,9 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server. What it has forked goes on; what has no orders gets them or leaves."""
-        if self._ahead is not None:
-            self._dismiss(self._ahead)
-            self._ahead = None
+        waiting, self._ahead = self._ahead or self._take_asked(), None  # never both
+        if waiting is not None:
+            self._dismiss(waiting)
         if self._requests is not None:
             self._requests.close()
             self._requests = None
@@ -148,11 +154,45 @@ class ForkServer:
 
     def _take_ahead(self) -> Waiting | None:
         """Return the process that waits ahead, if there is one that goes on."""
-        waiting, self._ahead = self._ahead, None
+        waiting, self._ahead = self._ahead or self._take_asked(), None
         if waiting is not None and not _can_go_on(waiting.identity):
             os.close(waiting.pipe)
             return None
         return waiting
+
+    def _ask_ahead(self) -> None:
+        """Ask for a process that is to wait ahead; nobody waits for the answer.
+
+        Where that cannot be, the next start tells why.
+        """
+        runs = self._process is not None and self._process.poll() is None
+        if not runs or self._ahead is not None or self._asked is not None:
+            return
+        with suppress(OSError):
+            reading, writing = os.pipe()
+            try:
+                self._send(reading)
+                self._asked = writing
+            except OSError:
+                os.close(writing)
+            finally:
+                os.close(reading)
+
+    def _take_asked(self) -> Waiting | None:
+        """Return the process that was asked for ahead; None for none, or where there is none."""
+        pipe, self._asked = self._asked, None
+        if pipe is None:
+            return None
+        try:
+            number = self._answer()
+            identity = process_facts.identify(number) if number > 0 else None
+        except (NoAnswer, OSError):
+            identity = None
+            self.close()  # so that nobody takes a late answer for that to another question
+        if identity is None:
+            os.close(pipe)
+            return None
+        return Waiting(identity, pipe)
 
     def _dismiss(self, waiting: Waiting) -> None:
         """Have a process leave, and wait for that: whoever comes after us finds nothing of it."""
@@ -212,9 +252,17 @@ class ForkServer:
 
     def _ask(self, reading: int) -> int:
         """Return the server's answer: a pid, or a negative errno. Raises NoAnswer and OSError."""
+        self._send(reading)
+        return self._answer()
+
+    def _send(self, reading: int) -> None:
+        """Have a process forked that reads there. Raises OSError."""
+        assert self._requests is not None  # noqa: S101 - it was just started
+        socket.send_fds(self._requests, [REQUEST], [reading])
+
+    def _answer(self) -> int:
         requests = self._requests
-        assert requests is not None  # noqa: S101 - it was just started
-        socket.send_fds(requests, [REQUEST], [reading])
+        assert requests is not None  # noqa: S101 - it was just asked
         answer, deadline = b"", time.monotonic() + PATIENCE_SECONDS
         while not answer.endswith(b"\n"):
             try:

@@ -147,6 +147,99 @@ def test_none_is_forked_ahead_while_the_last_one_begins(
     assert server._ahead is not None
 
 
+def give_two(server: ForkServer) -> int:
+    """Give two within a moment; return the pipe of the next one, which is asked for then."""
+    with server.forked():
+        pass
+    assert server._asked is None, "one alone is not disturbed"
+    with server.forked():
+        pass
+    assert server._asked is not None
+    return server._asked
+
+
+def only_child_of(server: ForkServer) -> int:
+    """Return the pid of the only process that it has forked, once it is the only one."""
+    process = server._process
+    assert process is not None
+
+    def children() -> list[int]:
+        return [pid for pid in process_facts.tree().family([process.pid]) if pid != process.pid]
+
+    (pid,) = wait_until(lambda: len(children()) == 1 and children(), "only that one is there")
+    return pid
+
+
+def test_where_many_begin_the_next_one_is_forked_while_the_last_one_begins(
+    server: ForkServer, attempt: AttemptSite
+) -> None:
+    attempt.prepare()
+    pipe = give_two(server)
+    with server.forked() as waiting:
+        assert waiting.pipe == pipe
+        waiting.give(attempt.orders("/bin/sh", "-c", "exit 6"))
+        assert server._asked is None
+    assert server._asked is not None, "and so on"
+    wait_until(lambda: has_gone(waiting), "it has ended")
+    assert attempt.exit()["code"] == 6
+
+
+def test_one_that_was_asked_for_waits_ahead_in_peace(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = give_two(server)
+    monkeypatch.setattr(fork_server, "PEACE_SECONDS", 0.0)
+    assert server.start_in_peace() == math.inf
+    assert (ahead_of(server).pipe, server._asked) == (pipe, None)
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_one_that_was_asked_for_and_cannot_go_on_is_not_given(server: ForkServer, end: str) -> None:
+    give_two(server)
+    asked = only_child_of(server)
+    KILLED[end](asked)
+    wait_until(lambda: not is_running(asked) or end == "stopped", "it is dead")
+    try:
+        with server.forked() as waiting:
+            assert waiting.identity.pid != asked
+            assert process_facts.life_of(waiting.identity) is Life.ALIVE
+    finally:
+        if end == "stopped":
+            os.kill(asked, signal.SIGCONT)
+    wait_until(lambda: not is_running(asked), "it has left")
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_a_server_that_is_gone_before_it_has_answered_is_replaced(
+    server: ForkServer, end: str
+) -> None:
+    with server.forked():
+        pass
+    assert server._process is not None
+    before = server._process.pid
+    stop(before)
+    server._ask_ahead()
+    assert server._asked is not None
+    if end == "killed":
+        os.kill(before, signal.SIGKILL)
+    assert server._take_asked() is None
+    assert server._process is None, "its late answer would be taken for another one"
+    with server.forked() as waiting:
+        assert process_facts.life_of(waiting.identity) is Life.ALIVE
+        assert pid_of(server) != before
+    assert not is_running(before)
+
+
+def test_a_server_that_is_closed_takes_the_one_that_was_asked_for_along(
+    server: ForkServer,
+) -> None:
+    give_two(server)
+    asked = only_child_of(server)
+    server.close()
+    assert server._asked is None
+    wait_until(lambda: not is_running(asked), "it has left")
+
+
 @pytest.mark.parametrize("end", ["killed", "stopped"])
 def test_one_ahead_that_cannot_go_on_is_not_given(server: ForkServer, end: str) -> None:
     ahead = ahead_of(server)
