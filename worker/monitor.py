@@ -322,10 +322,10 @@ class Monitor:
         if self._reports is not None and not self._reports.is_finished(running):
             return  # as above
         end_supervisor(running)
-        remove_fence(running)
         settle_attempt(self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
+        _remove_fence(running)
 
     def _close(self, running: Running, error: Exception) -> bool:
         """Close a job that a bug of ours keeps from being settled; tell whether it is let go of."""
@@ -364,6 +364,17 @@ class Monitor:
         with self._idle:
             self._watched.pop(running.job.id, None)
             self._idle.notify_all()
+
+
+def _remove_fence(running: Running) -> None:
+    """Remove its empty group, for which nobody waits; the boundary of it.
+
+    One that stays, because its worker is killed now, the next worker removes as it starts.
+    """
+    try:
+        remove_fence(running)
+    except Exception:
+        logger.exception("job %s: its group of processes cannot be removed", running.job.id)
 
 
 def _deed_on(running: Running) -> str:

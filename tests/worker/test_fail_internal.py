@@ -75,7 +75,6 @@ BUGS: dict[str, Callable[[Patch], None]] = {
     "judging": in_ending("judge"),
     "deciding": in_ending("decide"),
     "metering": lambda patch: patch.setattr(Running, "note_last_usage", fail),
-    "fence": lambda patch: patch.setattr(monitor, "remove_fence", fail),
 }
 
 
@@ -103,6 +102,22 @@ def test_an_attempt_that_a_bug_keeps_from_being_settled_fails_its_job(
     entries = read_entries(site.state_file().with_name("log.md"))
     assert len([entry for entry in entries if entry.job == job.id and entry.event == "job"]) == 1
     bell.close()
+
+
+def test_a_group_that_a_bug_keeps_from_being_removed_harms_no_job(
+    site: WatchSite, monkeypatch: Patch
+) -> None:
+    """It is removed once the job has ended: nobody waits for it."""
+    job = ended_attempt(site)
+    states: list[JobState] = []
+
+    def fail_then(*_: Any) -> None:
+        states.append(site.get(job).state)
+        fail()
+
+    monkeypatch.setattr(monitor, "remove_fence", fail_then)
+    assert watched(site, job).cause is Cause.MISSING_BINARY
+    wait_until(lambda: states == [JobState.FAILED], "the removal")
 
 
 def test_a_cause_that_is_on_record_stays(site: WatchSite, monkeypatch: Patch) -> None:
