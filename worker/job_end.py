@@ -5,9 +5,10 @@ agent never ran; and what is told and rung after the commit. How a job ends is w
 `sow.calls.job_end`. A task that cannot be written then is owed its status (`owes_task`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from sow.attempts.fallback import after_left
 from sow.attempts.judge import CANCELLED
@@ -176,18 +177,43 @@ def end_unwritten(
         _conclude(context, job)
 
 
-def tell_of_end(context: WorkerContext, job: Job, *, attempt: int | None = None) -> None:
-    """Say how a job has ended, in a log too, and ring those who wait; after the commit.
+class Ended(NamedTuple):
+    """A job that has ended."""
 
-    `attempt` is the number of the job's last one, where that is known.
+    job: Job
+    waiting: Sequence[str]
+    """Who is to be rung."""
+
+
+def ended_job(context: WorkerContext, job: Job) -> Ended:
+    """Return a job that has ended; also in the transaction that ends it.
+
+    Whoever comes to wait for it after that transaction sees that it has ended.
     """
     with context.database.reading():
-        ended = jobs.get_job(context.database, job.id)
         waiting = waiters.of_job(context.database, job.id)
-    if log_end(context.workspace, context.database, ended, attempt=attempt):
+        return Ended(jobs.get_job(context.database, job.id), waiting)
+
+
+def tell_of_end(
+    context: WorkerContext,
+    job: Job,
+    ended: Ended | None = None,
+    *,
+    attempt: int | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Say how a job has ended, in a log too, and ring those who wait; after the commit.
+
+    `ended` is what `ended_job` has returned, `attempt` the number of the job's last one and
+    `folder` that of its task, where they are known.
+    """
+    ended = ended or ended_job(context, job)
+    workspace, database = context.workspace, context.database
+    if log_end(workspace, database, ended.job, attempt=attempt, folder=folder):
         context.told_ends.add(job.id)
-    tell(job, _story(ended))
-    waiters.ring(context.workspace, waiting)
+    tell(job, _story(ended.job))
+    waiters.ring(workspace, ended.waiting)
 
 
 def _story(job: Job) -> str:

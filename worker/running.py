@@ -89,6 +89,8 @@ class OutputReader:
         """Take in the lines that are complete by now, for `seconds` and the rest of a chunk."""
         deadline = time.monotonic() + seconds
         self.is_behind = False
+        if not self._step():
+            return
         try:
             descriptor = open_regular(self.path)
         except (OSError, StateError):  # not there yet, or no regular file: there is nothing to read

@@ -40,6 +40,7 @@ def change_under_lease(
     lease: Lease,
     change: Change,
     record: Callable[[Task], None] = lambda _: None,
+    after: Callable[[Task], None] = lambda _: None,
     *,
     attempt: int | None = None,
 ) -> Task:
@@ -50,7 +51,8 @@ def change_under_lease(
     sets a status, asks for the job's end or takes the lease over in between.
     The state is on disk first; a death before the commit leaves the job as it
     was. In the same commit the task's status goes on record. Whoever needs
-    both takes the lock before the transaction, never after. `attempt` is the number of the job's
+    both takes the lock before the transaction, never after. `after` is called once all that is
+    committed, the lock still held. `attempt` is the number of the job's
     last one, where that is known.
     """
     with ExitStack() as transaction:
@@ -63,6 +65,7 @@ def change_under_lease(
             statuses.see(context.workspace, context.database, job, task, now=context.now())
             record(task)
             transaction.close()
+            after(task)
 
         return change_task(
             context.workspace,

@@ -131,14 +131,16 @@ def environment_of(
     launch: Launch,
     environ: Mapping[str, str],
     review: str = "",
+    users: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the agent's whole environment; later sources win.
 
     What it inherits of the worker's own (`environ`), the executor's `env` from the user's file,
     the caller's PATH, what the CLI needs, and who the agent is. `review` is set where
-    its run ends with a verdict (`env_vars.REVIEW`).
+    its run ends with a verdict (`env_vars.REVIEW`); `users` is what `variables_of` has returned,
+    where it was asked for this start before.
     """
-    users = variables_of(job, environ)
+    users = variables_of(job, environ) if users is None else users
     replaced = AGENT_CLIS[job.agents_executor.type].replaced_variables
     return {
         **users,

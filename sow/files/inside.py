@@ -155,9 +155,13 @@ def _walk(top_parts: int, folder: Path, makes: int | None) -> int:
 
 def _step_down(top: Path, parts: tuple[str, ...], makes: int | None) -> int:
     """Return the folder below another, open; no link below that is followed. Raises OSError."""
-    if makes is not None:
+    try:
+        descriptor = os.open(top, PLAIN)
+    except FileNotFoundError:
+        if makes is None:
+            raise
         os.makedirs(top, exist_ok=True)  # noqa: PTH103 - no link of a repository is on this way
-    descriptor = os.open(top, PLAIN)
+        descriptor = os.open(top, PLAIN)
     for part in parts:
         above = descriptor
         try:

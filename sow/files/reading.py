@@ -31,6 +31,11 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
     for writing through a link: a repository may bring one along that leads to a
     file of its user's. Raises NotAFile for anything else, LeadsOut, OSError.
     """
+    return _opened(path, flags, mode)[0]
+
+
+def _opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> tuple[int, int]:
+    """Do as `open_regular`, and return the size of the file besides."""
     writes = flags & (os.O_WRONLY | os.O_RDWR)
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
@@ -44,11 +49,12 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int
                 path, "it is a symbolic link, and sow does not write through links"
             ) from None
         raise
-    kind = _kind(os.fstat(descriptor).st_mode)
+    facts = os.fstat(descriptor)
+    kind = _kind(facts.st_mode)
     if kind:
         os.close(descriptor)
         raise NotAFile(path, kind)
-    return descriptor
+    return descriptor, facts.st_size
 
 
 def _open_to_write(path: Path, flags: int, mode: int) -> int:
@@ -62,12 +68,12 @@ def read_regular(path: Path, limit: int) -> bytes:
     Raises FileNotFoundError, NotAFile.
     """
     try:
-        descriptor = open_regular(path)
+        descriptor, size = _opened(path)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise unreadable(path, error) from error
-    return _all_of(descriptor, path, limit)
+    return _all_of(descriptor, size, path, limit)
 
 
 def read_if_there(path: Path, limit: int) -> bytes | None:
@@ -93,21 +99,28 @@ def read_regular_in(folder: int, path: Path, limit: int) -> bytes:
         if error.errno in IS_LINK:
             raise NotAFile(path, "it is a link, and no file of its own", hint=COPY_IT) from None
         raise unreadable(path, error) from error
-    if kind := _kind(os.fstat(descriptor).st_mode):
+    facts = os.fstat(descriptor)
+    if kind := _kind(facts.st_mode):
         os.close(descriptor)
         raise NotAFile(path, kind)
-    return _all_of(descriptor, path, limit)
+    return _all_of(descriptor, facts.st_size, path, limit)
 
 
-def _all_of(descriptor: int, path: Path, limit: int) -> bytes:
-    """Return all that an open file holds, and close it. Raises NotAFile."""
+def _all_of(descriptor: int, size: int, path: Path, limit: int) -> bytes:
+    """Return all that an open file holds, which had `size` bytes, and close it. Raises NotAFile.
+
+    Once it has given just so many, nobody asks whether there is more: another system call for
+    each file. One that grows tells its reader no less than it held.
+    """
     try:
-        if os.fstat(descriptor).st_size > limit:
+        if size > limit:
             raise _too_large(path, limit)
         parts, left = [], limit + 1
         while left and (part := os.read(descriptor, left)):
             parts.append(part)
             left -= len(part)
+            if limit + 1 - left == size:
+                break
     except OSError as error:
         raise unreadable(path, error) from error
     finally:
@@ -155,6 +168,8 @@ def _kind_at(path: Path) -> str:
 
 def _kind(mode: int) -> str:
     """Return what a thing is that is no regular file; nothing for a regular one."""
+    if stat.S_ISREG(mode):
+        return ""
     return next((f"it is {name}, not a file" for holds, name in KINDS if holds(mode)), "")
 
 

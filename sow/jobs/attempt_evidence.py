@@ -98,6 +98,8 @@ def put_foreign_aside(workspace: Workspace, paths: AttemptPaths) -> None:
     job = paths.folder.parent
     if job.is_symlink():
         foreign = job
+    elif not os.path.lexists(paths.folder):
+        return  # so it is with every attempt but one that begins anew
     elif paths.folder.is_symlink() or any(
         os.path.lexists(f"{paths.folder}/{name}") for name in EVIDENCE
     ):

@@ -8,7 +8,8 @@ that is written twice (by two at once, or again after a kill) is read once.
 
 import sqlite3
 from contextlib import suppress
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from sow.clock import format_time
 from sow.digest import sha256
@@ -25,7 +26,7 @@ from sow.schema.change import Change
 from sow.schema.job import FINAL_STATES, Job, JobState
 from sow.schema.kinds import kind_of
 from sow.state.kept.store import project_id_at
-from sow.state.log_writing import LogEntry, has_entry, write_entry
+from sow.state.log_writing import LogEntry, write_missing_entry
 from sow.state.places import find_task
 from sow.state.status_entries import JOB
 
@@ -63,11 +64,17 @@ def log_ends(workspace: Workspace, database: Database, written: set[JobId] | Non
 
 
 def log_end(
-    workspace: Workspace, database: Database, job: Job, *, attempt: int | None = None
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    *,
+    attempt: int | None = None,
+    folder: Path | None = None,
 ) -> bool:
     """Tell in its log how a job has just ended, before anybody is rung; return whether it says so.
 
-    `attempt` is the number of its last one, where that is known. Raises nothing.
+    `attempt` is the number of its last one and `folder` that of its task, where they are known.
+    Raises nothing.
 
     The entry may be lost with the power until the next `log_ends`, which writes again what is
     missing; that a log tells of this end does not go on record here.
@@ -76,7 +83,8 @@ def log_end(
         if project_id_at(workspace.root) == job.project_id:
             at = job.ended_at or job.created_at
             words = job.state, job.reason
-            _write(workspace, database, job, *words, at=at, durable=False, attempt=attempt)
+            more: dict[str, Any] = {"durable": False, "attempt": attempt, "folder": folder}
+            _write(workspace, database, job, *words, at=at, **more)
             return True
     return False
 
@@ -180,16 +188,15 @@ def _write(
     at: float,
     durable: bool = True,
     attempt: int | None = None,
+    folder: Path | None = None,
 ) -> bool:
     """Write the entry about the end of a job, unless it is there; tell whether it was synced."""
-    folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
-    with locked_once(folder):
-        if has_entry(folder, _entry_id(database, job)):
-            return False  # whoever wrote it may not have synced it
-        words = _words(job, state, reason)
-        entry = end_entry(database, job, state, words, at=at, attempt=attempt)
-        write_entry(folder, entry, durable=durable)
-    return durable
+    if folder is None:
+        folder = find_task(workspace, job.task_id).folder if job.task_id else workspace.project
+    words = _words(job, state, reason)
+    entry = end_entry(database, job, state, words, at=at, attempt=attempt)
+    # Whoever wrote one that is there may not have synced it.
+    return write_missing_entry(folder, entry, durable=durable) and durable
 
 
 def _words(job: Job, state: JobState, reason: str) -> str:

@@ -29,6 +29,10 @@ LIMITED = {
 """By the type of the tree: the files of a group's limit and use, and what of it is cache."""
 
 
+NO_LIMIT = 1 << 60
+"""More than any machine has: version 1 says the largest number of pages where there is no limit."""
+
+
 def free_disk(folder: Path) -> int | None:
     """Return the bytes that are free for us where a folder lies, or is to lie; None if unknown."""
     try:
@@ -53,8 +57,10 @@ def free_memory(proc: Path | None = None) -> int | None:
     for kind, folder in _groups(str(proc), _text(f"{proc}/self/cgroup")):
         limit_name, use_name, cached = LIMITED[kind]
         limit = _number(f"{folder}/{limit_name}")
-        use = None if limit is None else _number(f"{folder}/{use_name}")
-        if limit is None or use is None:
+        if limit is None or limit >= NO_LIMIT:
+            continue
+        use = _number(f"{folder}/{use_name}")
+        if use is None:
             continue
         left = max(0, limit - use)
         if least is None or left < least:

@@ -170,7 +170,9 @@ def _walk(name: str, team: Path | None, seen: set[str]) -> Iterator[Part]:
                 yield from _walk(inner, team, seen)
 
 
+@cache
 def _own(name: str) -> Part:
+    """Return sow's own text: a worker reads it once, as it imports its code once."""
     path = _own_path(name)
     return Part(name, path, False, path.read_text(encoding="utf-8"))
 

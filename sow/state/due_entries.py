@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow.errors import StateError
-from sow.state.log_writing import LogEntry, has_entry, write_entry
+from sow.state.log_writing import LogEntry, has_entry, write_entry, write_missing_entry
 
 NOTE = ".entries-due.tmp"
 """Its name; what ends so is no part of the repository's contents (`.sow/.gitignore`)."""
@@ -58,13 +58,19 @@ def settle(folder: Path | str) -> None:
 
 
 def _make_note(folder: Path, entries: Sequence[LogEntry], before: bytes, at: str) -> None:
+    """Write the note, not by rename: half of one says that nothing has changed yet."""
     import msgspec
 
-    from sow.files import write_atomically
+    from sow.files import open_regular
 
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with suppress(StateError, OSError, UnicodeEncodeError):
         data = msgspec.json.encode((_digest(before), at, entries))
-        write_atomically(folder / NOTE, data, mode=0o600, durable=False)
+        descriptor = open_regular(folder / NOTE, flags, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
 
 
 def _settle(folder: Path) -> None:
@@ -100,8 +106,10 @@ def _write(folder: Path, entries: Sequence[LogEntry]) -> None:
     """Write entries, those that are not there yet, and remove the note once they are."""
     with suppress(StateError, OSError):
         for entry in entries:
-            if not has_entry(folder, entry.id, has_text=bool(entry.text.strip())):
-                write_entry(folder, entry, durable=bool(entry.text))
+            if not entry.text:
+                write_missing_entry(folder, entry, durable=False)
+            elif not has_entry(folder, entry.id, has_text=bool(entry.text.strip())):
+                write_entry(folder, entry)
         _remove(folder / NOTE)
 
 

@@ -40,17 +40,19 @@ class GuardedState:
         self._seen: dict[str, tuple[int, ...]] = {}
         self._differed: frozenset[str] = frozenset()
 
-    def is_of(self, project_id: ProjectId) -> bool:
-        """Whether a project is the one that is checked out now."""
+    def is_of(self, project_id: ProjectId, kept: Kept | None = None) -> bool:
+        """Whether a project is the one that is checked out now.
+
+        `kept` is where the copies lie, if that was just looked up.
+        """
         try:
-            return read_project(self.workspace).id == project_id
+            return read_project(self.workspace, kept).id == project_id
         except NoProject:
             return False
 
     def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
         """Whether a project is checked out, once it is whole for the agent of a task to start."""
-        self._look_at_task(task_id)
-        return self.is_of(project_id)
+        return self.is_of(project_id, self._look_at_task(task_id))
 
     def opens_after_end(
         self, project_id: ProjectId, task_id: str, ended_at: float | None, *, others_run: bool
@@ -63,19 +65,20 @@ class GuardedState:
         job has ended, nobody would.
         """
         if others_run:
-            self._look_at_task(task_id, since=ended_at)
+            kept = self._look_at_task(task_id, since=ended_at)
         else:
-            self._look(lambda differing: differing, since=ended_at)
-        return self.is_of(project_id)
+            kept = self._look(lambda differing: differing, since=ended_at)
+        return self.is_of(project_id, kept)
 
-    def _look_at_task(self, task_id: str, since: float | None = None) -> None:
+    def _look_at_task(self, task_id: str, since: float | None = None) -> Kept | None:
         """Look at the files of one task, and at least every FRESH_SECONDS at all others.
 
         Many agents that start and end at once would else each ask for every task of the project.
+        Returns what `_look` does.
         """
         is_fresh = time.monotonic() - self._whole_since < FRESH_SECONDS
         own = task_id if task_id and is_fresh else None
-        self._look(lambda differing: differing, since=since, task_id=own)
+        return self._look(lambda differing: differing, since=since, task_id=own)
 
     def look(self) -> None:
         """Put back what was taken, and keep what is new, now. A fault of that stops nothing else.
@@ -103,18 +106,21 @@ class GuardedState:
         *,
         since: float | None = None,
         task_id: str | None = None,
-    ) -> None:
+    ) -> Kept | None:
+        """Look, and return where the copies lie; None where there are none, or without a look."""
         try:
             with self._turn:
                 if since is not None and self._whole_since > since:
-                    return
+                    return None
                 began = time.monotonic()
                 kept = kept_at(self.workspace.root)
                 settled = kept is None or self._look_at_changed(kept, choose, task_id)
                 if settled and task_id is None:
                     self._whole_since = began
+                return kept
         except (SowError, OSError, MemoryError) as error:
             keeper_hooks.OURS.tell(f"the state cannot be read now: {reason_of(error)}")
+            return None
 
     def _look_at_changed(
         self,

@@ -86,9 +86,7 @@ def write_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> Path:
     path = folder / LOG_FILE
     data = format_entry(entry if entry.id else entry._replace(id=new_entry_id())).encode()
     with locked_once(folder):
-        piece, size = _gap(path) + data, max(0, size_of(str(path)))
-        append_whole(path, piece, durable=durable)
-        appended(path, piece, size)
+        _append(path, _gap(path) + data, durable=durable)
     return path
 
 
@@ -102,6 +100,27 @@ def is_carried_out(folder: Path, by: Author) -> bool:
     return bool(by.entry_id) and has_entry(folder, by.entry_id, within=LOG_LIMIT)
 
 
+def write_missing_entry(folder: Path, entry: LogEntry, *, durable: bool = True) -> bool:
+    """Do as `write_entry` unless `has_entry`, in one look at the log; tell whether it was written.
+
+    `entry` has its id, and no text.
+    """
+    path = folder / LOG_FILE
+    with locked_once(folder):
+        end = _end_of(path)
+        if _is_whole_in(end, entry.id, has_text=False):
+            return False
+        gap = _gap(path) if end is None else _gap_behind(end)
+        _append(path, gap + format_entry(entry).encode(), durable=durable)
+    return True
+
+
+def _append(path: Path, piece: bytes, *, durable: bool) -> None:
+    size = max(0, size_of(str(path)))
+    append_whole(path, piece, durable=durable)
+    appended(path, piece, size)
+
+
 def has_entry(
     folder: Path, entry_id: str, *, has_text: bool = False, within: int = LAST_BYTES
 ) -> bool:
@@ -110,15 +129,25 @@ def has_entry(
     What was written last may have been torn by a loss of power. `has_text` tells whether the
     entry is one with a text, `within` how many bytes are looked at.
     """
+    return _is_whole_in(_end_of(folder / LOG_FILE, within), entry_id, has_text=has_text)
+
+
+def _end_of(path: Path, within: int = LAST_BYTES) -> bytes | None:
+    """Return so many bytes of a log's end; None where it cannot be read."""
     try:
-        descriptor = open_regular(folder / LOG_FILE)
+        descriptor = open_regular(path)
     except (OSError, StateError):
-        return False
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - within))
-        data = file.read()
-    return any(end.encode() in data for end in _ends_of(entry_id, has_text=has_text))
+        return None
+    try:
+        size = os.fstat(descriptor).st_size
+        return os.pread(descriptor, within, max(0, size - within))
+    finally:
+        os.close(descriptor)
+
+
+def _is_whole_in(data: bytes | None, entry_id: str, *, has_text: bool) -> bool:
+    ends = _ends_of(entry_id, has_text=has_text)
+    return data is not None and any(end.encode() in data for end in ends)
 
 
 def _ends_of(entry_id: str, *, has_text: bool) -> tuple[str, ...]:
@@ -144,7 +173,14 @@ def _gap(path: Path) -> bytes:
         if file.seek(0, 2) == 0:
             return b""
         file.seek(-1, 2)
-        return b"\n" if file.read(1) == b"\n" else b"\n\n"
+        return _gap_behind(file.read(1))
+
+
+def _gap_behind(end: bytes) -> bytes:
+    """Return the same of a log that ends so."""
+    if not end:
+        return b""
+    return b"\n" if end.endswith(b"\n") else b"\n\n"
 
 
 def format_entry(entry: LogEntry) -> str:

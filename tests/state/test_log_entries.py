@@ -7,7 +7,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sow.state.log_writing import LogEntry, format_entry, quote
+from sow.state.log_writing import (
+    LogEntry,
+    format_entry,
+    has_entry,
+    quote,
+    write_entry,
+    write_missing_entry,
+)
 from sow.state.task_log import append_entry, read_entries
 
 steady = settings(
@@ -187,6 +194,30 @@ def test_a_torn_last_entry_is_passed_over(tmp_path):
     assert [entry.action for entry in read_entries(tmp_path / "log.md")] == ["one"]
     append_entry(tmp_path, LogEntry(TIME, "a", "two"))
     assert [entry.action for entry in read_entries(tmp_path / "log.md")] == ["one", "two"]
+
+
+@steady
+@given(st.sampled_from(["", "first", "torn", "whole", "whole, and more"]), st.integers(1, 400))
+def test_a_missing_entry_is_written_as_any_other_and_a_whole_one_stays(
+    tmp_path_factory, before, cut
+):
+    """In one look what two do otherwise."""
+    one, other = (tmp_path_factory.mktemp("log") for _ in range(2))
+    entry = LogEntry(TIME, "sow", "Job 1 done", result="success", job=1, id=ID)
+    whole = format_entry(entry)
+    texts = {
+        "first": format_entry(LogEntry(TIME, "agent", "first")),
+        "torn": whole[: cut % (len(whole) - 4)],
+        "whole": whole,
+        "whole, and more": whole + "\n" + format_entry(LogEntry(TIME, "agent", "last")),
+    }
+    for folder in (one, other) if before else ():
+        (folder / "log.md").write_text(texts[before])
+    is_missing = not has_entry(other, ID)
+    if is_missing:
+        write_entry(other, entry)
+    assert write_missing_entry(one, entry) is is_missing
+    assert (one / "log.md").read_bytes() == (other / "log.md").read_bytes()
 
 
 def test_a_log_that_is_not_there_has_no_entries(tmp_path):

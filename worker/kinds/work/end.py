@@ -25,6 +25,7 @@ from sow.errors import ConfigurationError, StateError
 from sow.executors.base import Verdict
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
+from sow.ids import PhaseName, TaskId
 from sow.paths import SOW_FOLDER
 from sow.schema.causes import Cause
 from sow.schema.job import CHANGED_NOTHING, Job
@@ -37,8 +38,10 @@ from sow.yamlfile import REMOVE
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathered
 from worker.job_end import (
+    Ended,
     Outdated,
     end_unwritten,
+    ended_job,
     follow,
     refuse_cancelled,
     refuse_raised,
@@ -147,7 +150,8 @@ def _follow(
     if may_be_told and job.started_at is not None:
         # Before the task's lock is taken: in a large tree it takes a moment.
         is_old = tree_is_old(context.workspace.root, job.started_at)
-    is_final, number = False, running.attempt.number
+    ended: Ended | None = None
+    number = running.attempt.number
 
     def change(task: Task) -> Mapping[str, Any]:
         _refuse_outdated(context, job, verdict, next_step.step, task)
@@ -167,19 +171,23 @@ def _follow(
                 return session(task)
 
     def record(task: Task) -> None:
-        nonlocal is_final
+        nonlocal ended
         if is_done:
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
         ending()
-        is_final = follow(context, job, running.lease, verdict, next_step, task.status, spent)
+        if follow(context, job, running.lease, verdict, next_step, task.status, spent):
+            ended = ended_job(context, job)
+
+    def after(task: Task) -> None:
+        if ended is not None:  # its log lies in the folder whose lock is held
+            folder = context.workspace.task(PhaseName(task.phase), TaskId(task.id))
+            tell_of_end(context, job, ended, attempt=number, folder=folder)
 
     if next_step.step is Step.FAIL:
         change_under_lease(context, job, running.lease, change, attempt=number)
         log_failure(context, job, verdict.reason)
-    change_under_lease(context, job, running.lease, change, record, attempt=number)
-    if is_final:
-        tell_of_end(context, job, attempt=number)
+    change_under_lease(context, job, running.lease, change, record, after, attempt=number)
 
 
 def _tells_files(running: Running) -> Change:
@@ -202,12 +210,12 @@ def _completed_awaits_review(context: WorkerContext, running: Running, job: Job)
     """
     apart = job.works_in_clone
     before = running.task is not None and running.task.clone is not UNSET
-    required = _is_review_required(context)
 
     def change(task: Task) -> Mapping[str, Any]:
-        in_batch = job.batch is not None
-        judged = in_batch or apart or before or required or task.clone is not UNSET
-        if not judged or task.status is not TaskStatus.COMPLETED:
+        if task.status is not TaskStatus.COMPLETED:
+            return {}
+        judged = job.batch is not None or apart or before or task.clone is not UNSET
+        if not judged and not _is_review_required(context):
             return {}
         return {"status": NEEDS_REVIEW, "completed_at": REMOVE}
 

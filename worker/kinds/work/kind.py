@@ -301,7 +301,9 @@ class WorkKind(AgentKind):
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
             return environment_of(
-                context.workspace, job, attempt_id, launch, context.environ, review=review
+                *(context.workspace, job, attempt_id, launch, context.environ),
+                review=review,
+                users=users,
             )
 
         return Prepared(
