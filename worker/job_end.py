@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from sow.attempts.fallback import after_left
 from sow.attempts.judge import CANCELLED
 from sow.attempts.retry import Next, Step
@@ -67,6 +69,8 @@ def fail_before_start(
 
     def change(task: Task) -> Mapping[str, Any]:
         leases.refuse_if_asked(context.database, job.id)
+        if task.status is TaskStatus.PENDING:  # its call did not live to mark it
+            task = replace(task, status=TaskStatus.IN_PROGRESS)
         return leaves(task, TaskStatus.FAILED, now)
 
     status: TaskStatus | None = None

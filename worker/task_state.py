@@ -83,22 +83,30 @@ def _attempt_of(context: WorkerContext, job: Job) -> int | None:
 
 
 def mark_again(
-    context: WorkerContext, job: Job, lease: Lease, session_id: str | None, *, started: bool
+    context: WorkerContext,
+    job: Job,
+    lease: Lease,
+    session_id: str | None,
+    *,
+    started: bool,
+    has_begun: bool = True,
 ) -> Task:
     """Mark a task that was put back to `pending` as the job had marked it: session and all.
 
     What is to be written next does not follow `pending`, an agent's own report
     would be refused, and the next attempt would have no session to go on in.
-    A task with any other status stays as it is.
+    A task with any other status stays as it is. Where no attempt `has_begun`, the job's call may
+    not have come to mark it, which it does under the task's lock.
     """
 
     def change(task: Task) -> Mapping[str, Any]:
         if task.status is not TaskStatus.PENDING:
             return {}
+        if has_begun:
+            tell(job, "its task had been put back to pending; it is in_progress again")
         session = session_fields_of(task, job, session_id, started=started) if session_id else {}
         return {**transitions.enter(task, TaskStatus.IN_PROGRESS, now=context.now()), **session}
 
-    tell(job, "its task had been put back to pending; it is in_progress again")
     return change_under_lease(context, job, lease, change)
 
 

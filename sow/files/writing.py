@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sow.files.file_errors import NotWritten
-from sow.files.inside import FLAGS, PLAIN, opened_folder, refuse_leading_out
+from sow.files.inside import FLAGS, PLAIN, opened_folder, refuse_leading_out, remove_file
 from sow.files.locking import is_held
 from sow.files.reading import open_regular
 
@@ -26,6 +26,7 @@ def write_atomically(
     durable: bool = True,
     still: Callable[[], bool] | None = None,
     modified_at_ns: int | None = None,
+    written: Path | None = None,
 ) -> bool:
     """Replace the whole of `path` by `data`, or leave it as it is; return whether it was replaced.
 
@@ -33,10 +34,13 @@ def write_atomically(
     ones; the machine only with `durable`. An existing file keeps its mode;
     `mode` is for a new one. `still` is asked last, when all but the rename is done, and a no leaves
     the file as it is: for a file that others write without our lock. `modified_at_ns` is when it is
-    to have been changed, in nanoseconds; else it is now. Raises NotWritten, LeadsOut.
+    to have been changed, in nanoseconds; else it is now. `written` is where `write_beside` has
+    written `data`. Raises NotWritten, LeadsOut.
     """
     try:
         with opened_folder(path.parent) as folder:
+            if written is not None and _is_in_place(folder, written.name, path.name):
+                return True
             if is_held(path.parent):  # nobody else writes here now
                 _sweep(folder, path.name)
             when = modified_at_ns
@@ -71,6 +75,43 @@ def _replace(
         raise
     if durable:
         os.fsync(folder)
+    return True
+
+
+def write_beside(path: Path, data: bytes) -> Path:
+    """Write `data`, which is to take the place of `path`, beside it; return where. It is on disk.
+
+    So `write_atomically` has only to rename it. No lock is needed: whoever holds that of the folder
+    may take it for a killed writer's, and remove it; then it is written anew. Whoever does not use
+    it discards it. Raises NotWritten, LeadsOut.
+    """
+    try:
+        with opened_folder(path.parent) as folder:
+            draft, mode = _draft_of(path), _mode_in(folder, path, 0o644)
+            try:
+                _write_new(draft, data, mode, folder=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(draft, dir_fd=folder)
+                raise
+    except OSError as error:
+        raise NotWritten(path, error) from error
+    return path.with_name(draft)
+
+
+def discard_written(written: Path) -> None:
+    """Remove what `write_beside` has written, unless it was put in place."""
+    with suppress(OSError):
+        remove_file(written)
+
+
+def _is_in_place(folder: int, draft: str, name: str) -> bool:
+    """Put a draft in its place, and wait for the disk; False where it is not there any more."""
+    try:
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    os.fsync(folder)
     return True
 
 

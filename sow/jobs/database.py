@@ -39,6 +39,7 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 """The values of a statement, by their places or by their names."""
 Sign = tuple[int, int]
 """Differs from an earlier one where anything was written to the file meanwhile."""
+SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has none
 OPENINGS = 5
 """How often opening begins anew where the log has changed meanwhile."""
 BUSY_SECONDS = 20.0
@@ -133,6 +134,22 @@ class Database:
                 raise
             finally:
                 self._depth = 0
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on disk: after a commit that was not `durable`.
+
+        So others can go on with it while the disk is waited for. Raises QueueError.
+        """
+        try:
+            log = os.open(f"{self.path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                SYNC(log)
+            finally:
+                os.close(log)
+        except FileNotFoundError as error:
+            raise QueueReplaced(self.path) from error
+        except OSError as error:
+            raise _not_ours_to_use(self.path, error) from error
 
     def _wait_for_disk(self, wanted: bool) -> None:
         """Have the commits from now on wait until they are on disk, or not."""

@@ -13,6 +13,7 @@ that one, when it comes, says nothing new.
 
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from sow.errors import StateError
@@ -143,6 +144,16 @@ def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: 
         with suppress(OSError):
             version = version_of(state)
             _record(database, _standing(job.project_id, task.id, task, version, now))
+
+
+def foretell(database: Database, job: Job, task: Task, file: Path, *, now: float) -> None:
+    """Put on record how a job's task is about to stand, whose state is `file` under its own name.
+
+    The caller holds the task's lock, and puts it there next. If it dies before, a look at the file
+    finds how the task stands instead.
+    """
+    with suppress(OSError):
+        _record(database, _standing(job.project_id, task.id, task, version_of(file), now))
 
 
 def _record(database: Database, seen: Standing) -> None:

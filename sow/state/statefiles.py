@@ -10,7 +10,13 @@ from typing import Generic, TypeVar
 
 from msgspec import UNSET
 
-from sow.files import read_regular, refuse_link_out, write_atomically
+from sow.files import (
+    discard_written,
+    read_regular,
+    refuse_link_out,
+    write_atomically,
+    write_beside,
+)
 from sow.plain_record import PlainRecord
 from sow.state.due_entries import settle
 from sow.state.kept.copies import read, wrote
@@ -96,6 +102,22 @@ class Draft(PlainRecord, Generic[T]):
     changes: Changes
     result: bytes
     state: T
+    file: Path
+    """Where `result` lies beside the state file, on disk, to be put in its place."""
+
+
+def drafted(path: Path, text: bytes, changes: Changes, type: type[T]) -> Draft[T]:
+    """Return a change of `text`, the bytes of `path`, all but put in place. Raises RefusedChange.
+
+    Its file goes with the next change of the state, or by `discard_draft`.
+    """
+    result, state = rewritten(path, text, changes, type)
+    return Draft(text, changes, result, state, write_beside(path, result))
+
+
+def discard_draft(draft: Draft[T]) -> None:
+    """Remove the file of a draft, if it was not put in place."""
+    discard_written(draft.file)
 
 
 def rewrite_state(
@@ -106,14 +128,15 @@ def rewrite_state(
     `draft` saves the work where it is of the same text and changes.
     Raises RefusedChange, with nothing written, where the result is invalid.
     """
+    written: Path | None = None
     if draft is not None and (draft.text, draft.changes) == (text, changes):
-        result, state = draft.result, draft.state
+        result, state, written = draft.result, draft.state, draft.file
     else:
         result, state = rewritten(path, text, changes, type)
     needed = needed_version(state)
     if needed > FIRST_VERSION:
         raise_version(path, needed)
-    write_atomically(path, result)
+    write_atomically(path, result, written=written)
     wrote(path, result, before=text)
     return state
 

@@ -6,7 +6,9 @@ may follow which is `state.transitions`; which field takes what text is
 `state.fields`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from sow.clock import format_time, utc_now
 from sow.errors import StateError
@@ -23,11 +25,11 @@ from sow.state.places import TaskPlace, all_places, find_task
 from sow.state.state_errors import Misplaced, UnknownPhase
 from sow.state.statefiles import (
     Draft,
+    drafted,
     effective,
     parse_state,
     read_bytes,
     rewrite_state,
-    rewritten,
 )
 from sow.state.status_entries import status_entry
 from sow.state.status_notes import note_status
@@ -167,34 +169,70 @@ def change_task(
     Raises what `read_task` does, StateLocked, RefusedChange and NotWritten;
     in every case the file is as it was.
     """
-    check_version(workspace)
-    place = find_task(workspace, task_id)
-    with locked_folder(place.folder):
-        text = read_bytes(place.state)
-        task = _parse(place, text)
-        changes = {} if is_carried_out(place.folder, by) else _changes(task, change, now)
-        if changes:
-            entries = status_entry(task, changes, by, now=now)
-            with owed(place.folder, entries, text, at=format_time(now)):
-                task = rewrite_state(place.state, text, changes, TaskState, draft=draft).task
-                note_status(workspace, place.state, task, now=now)
+    with locked_task(workspace, task_id) as locked:
+        task = change_locked(workspace, locked, change, now=now, by=by, draft=draft)
         then(task)
         return task
 
 
+class LockedTask(NamedTuple):
+    """A task whose lock is held, as it stands."""
+
+    place: TaskPlace
+    text: bytes
+    task: Task
+
+
+@contextmanager
+def locked_task(workspace: Workspace, task_id: str) -> Iterator[LockedTask]:
+    """Hold the lock of a task, and give the task. Raises what `read_task` does, and StateLocked."""
+    check_version(workspace)
+    place = find_task(workspace, task_id)
+    with locked_folder(place.folder):
+        text = read_bytes(place.state)
+        yield LockedTask(place, text, _parse(place, text))
+
+
+def change_locked(
+    workspace: Workspace,
+    locked: LockedTask,
+    change: Change,
+    *,
+    now: float,
+    by: Author = SOW,
+    draft: Draft[TaskState] | None = None,
+    is_noted: bool = False,
+) -> Task:
+    """Change a task whose lock is held, as `change_task` does; once.
+
+    `is_noted` says that the new status is on record.
+    """
+    place, text, task = locked
+    changes = {} if is_carried_out(place.folder, by) else _changes(task, change, now)
+    if changes:
+        entries = status_entry(task, changes, by, now=now)
+        with owed(place.folder, entries, text, at=format_time(now)):
+            task = rewrite_state(place.state, text, changes, TaskState, draft=draft).task
+            if not is_noted:
+                note_status(workspace, place.state, task, now=now)
+    return task
+
+
 def draft_change(
     workspace: Workspace, task_id: str, change: Change, *, now: float
-) -> Draft[TaskState]:
+) -> Draft[TaskState] | None:
     """Work out a change of one task before `change_task` makes it: that is quicker then.
 
-    Takes no lock and writes nothing. Where the task changes in between, or the second does, the
-    draft is of no use. Raises what `read_task` and `change` do, and RefusedChange.
+    Takes no lock, and writes nothing but a file of its own, which goes with the change; where none
+    is made the caller discards it (`discard_draft`). Where the task changes in between, or the
+    second does, the draft is of no use. None where nothing would change. Raises what `read_task`
+    and `change` do, RefusedChange and NotWritten.
     """
     check_version(workspace)
     place = find_task(workspace, task_id)
     text = read_bytes(place.state)
     changes = _changes(_parse(place, text), change, now)
-    return Draft(text, changes, *rewritten(place.state, text, changes, TaskState))
+    return drafted(place.state, text, changes, TaskState) if changes else None
 
 
 def _changes(task: Task, change: Change, now: float) -> dict[tuple[str, ...], object]:

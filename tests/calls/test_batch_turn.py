@@ -82,6 +82,7 @@ def test_a_worker_that_dies_while_it_places_is_followed_by_one_that_begins_anew(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk.task("010")
+    desk.with_session("010", started=False)  # else its job is queued at once
     work = begin(desk)
 
     class Killed(BaseException):

@@ -13,19 +13,24 @@ from msgspec.structs import replace
 from reports.job_cases import NOW
 
 from sow.calls.caller import WaitsForItself
+from sow.calls.cancel import cancel_job
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.kinds import finish_abandoned, place
+from sow.calls.kinds import finish_abandoned, place, work
 from sow.calls.kinds.work import JobWasCancelled, insert
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
 from sow.calls.wait import Waiter
 from sow.errors import ExecutorError, ExitCode, StateError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.files import NotWritten
 from sow.ids import JobId, TaskId
-from sow.jobs import jobs
+from sow.jobs import database, jobs, statuses, workers
+from sow.jobs.database import Database
+from sow.jobs.doorbell import Bell
 from sow.processes import process_facts
-from sow.schema.job import JobState, Verb
+from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
+from sow.state import statefiles
 from sow.state.kept.store import kept_at
 from sow.state.tasks import change_task, find_task
 from sow.yamlfile import editing
@@ -218,6 +223,284 @@ def test_the_text_of_a_mark_is_made_before_the_job_is_on_record(
     assert desk.read().status is TaskStatus.IN_PROGRESS
 
 
+def drafts(desk: Desk) -> list[str]:
+    """Return the names of what was written beside the state of the task and is not in place."""
+    return [path.name for path in find_task(desk.workspace, "010").folder.glob(".*.tmp")]
+
+
+def test_the_file_of_a_mark_is_on_disk_before_the_job_is_on_record(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then nothing is left of it but its name: for the disk, too, its agent would wait."""
+    desk.task()
+    begin, seen = work.insert, list[int]()
+
+    def insert_then(*words: Any) -> Job:
+        (draft,) = drafts(desk)
+        seen.append(find_task(desk.workspace, "010").folder.joinpath(draft).stat().st_ino)
+        return begin(*words)
+
+    monkeypatch.setattr(work, "insert", insert_then)
+    put(desk, desk.spawn())
+    assert [find_task(desk.workspace, "010").state.stat().st_ino] == seen
+    assert drafts(desk) == []
+
+
+def test_the_file_of_a_mark_that_is_not_made_goes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    seen: list[list[str]] = []
+
+    def refuse(*_: Any) -> Job:
+        seen.append(drafts(desk))
+        raise StateError("no job now", hint="")
+
+    monkeypatch.setattr(work, "insert", refuse)
+    with pytest.raises(StateError, match="no job now"):
+        put(desk, desk.spawn())
+    assert [len(each) for each in seen] == [1]
+    assert drafts(desk) == []
+
+
+def two_commits(desk: Desk) -> None:
+    """Have a task whose job takes each step for itself, since its session is on record."""
+    desk.task()
+    desk.with_session(started=False)
+
+
+COMMITS = "pragma application_id"
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first turn", "not"])
+def test_a_worker_is_rung_before_the_disk_is_waited_for_and_the_call_waits_for_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    """The worker waits for the disk itself before an agent begins; that makes both durable.
+
+    The first turn of a task is marked after the disk was waited for: no loss of power leaves a
+    mark without a job.
+    """
+    desk.task() if is_first else two_commits(desk)
+    seen: list[tuple[bool, JobState, TaskStatus]] = []
+    bell = Bell(desk.workspace.workers / f"w1{workers.BELL_SUFFIX}")
+    commits = desk.database.value(COMMITS)
+
+    def synced(_: int) -> None:
+        seen.append((bell.wait(0.0), desk.job(1).state, desk.read().status))
+
+    monkeypatch.setattr(database, "SYNC", synced)
+    put(desk, desk.spawn())
+    status = TaskStatus.PENDING if is_first else TaskStatus.IN_PROGRESS
+    assert seen == [(True, JobState.QUEUED, status)]
+    assert desk.read().status is TaskStatus.IN_PROGRESS
+    assert desk.database.value(COMMITS) == commits + (1 if is_first else 2)
+    bell.close()
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody outlives a kill."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> None:
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(module, name, die)
+
+
+@pytest.mark.parametrize("name", ["insert", "_queued_as"])
+def test_a_first_turn_that_is_killed_before_its_commit_leaves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    before = desk.task()
+    with monkeypatch.context() as patch, Waiter(desk.caller, desk.database) as waiter:
+        kill_at(patch, work, name)
+        with pytest.raises(Killed):
+            put(desk, desk.spawn(), waiter)
+        assert waiter.job_ids == []
+    assert jobs.newest_id(desk.database) == 0
+    assert desk.read() == before
+    assert put(desk, desk.spawn()).job.id == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(workers, "wake"), (Database, "sync"), (statefiles, "write_atomically")],
+    ids=["before the ring", "before the disk", "before the mark"],
+)
+def test_a_first_turn_that_is_killed_before_its_mark_is_queued(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: object, name: str
+) -> None:
+    """A worker marks the task when it comes to it, and the same call goes on with the job."""
+    desk.task()
+    with monkeypatch.context() as patch, Waiter(desk.caller, desk.database) as waiter:
+        kill_at(patch, module, name)
+        with pytest.raises(Killed):
+            put(desk, desk.spawn(), waiter)
+    assert (desk.job(1).state, desk.job(1).prior_status) == (JobState.QUEUED, TaskStatus.PENDING)
+    assert desk.read().status is TaskStatus.PENDING
+    assert desk.is_owed(1)
+    again = put(desk, desk.spawn())
+    assert (again.attached, again.job.id) == (True, 1)
+    with pytest.raises(TaskHasJob):
+        put(desk, desk.spawn(prompt="another"))
+
+
+def test_a_first_turn_that_is_killed_after_its_mark_is_whole(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    with monkeypatch.context() as patch:
+        kill_at(patch, statefiles, "wrote")
+        with pytest.raises(Killed):
+            put(desk, desk.spawn())
+    assert desk.job(1).state is JobState.QUEUED
+    assert desk.read().status is TaskStatus.IN_PROGRESS
+    assert "Status: pending to in_progress" in desk.log(), "whoever reads the task writes it"
+
+
+def test_a_mark_that_cannot_be_made_is_told_by_the_worker(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have the job by then."""
+    desk.task()
+
+    def full(path: Path, *_: Any, **__: Any) -> None:
+        raise NotWritten(path, OSError(28, "No space left on device"))
+
+    monkeypatch.setattr(statefiles, "write_atomically", full)
+    placed = put(desk, desk.spawn())
+    assert placed.job.state is JobState.QUEUED
+    assert desk.read().status is TaskStatus.PENDING
+    assert drafts(desk) == []
+
+
+def test_a_mark_that_is_not_made_is_cancelled_with_its_job(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = desk.task()
+    with monkeypatch.context() as patch:
+        kill_at(patch, workers, "wake")
+        with pytest.raises(Killed):
+            put(desk, desk.spawn())
+    cancel_job(desk.caller, desk.database, desk.job(1))
+    assert desk.job(1).state is JobState.CANCELLED
+    assert desk.read() == before
+
+
+def changed_under_it(desk: Desk, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
+    """Have the task change once its mark is drafted, before its lock is held for the mark."""
+    lock = work.locked_task
+
+    def change_then(*words: Any) -> Any:
+        monkeypatch.setattr(work, "locked_task", lock)
+        desk.change(**fields)
+        return lock(*words)
+
+    monkeypatch.setattr(work, "locked_task", change_then)
+
+
+def test_a_first_turn_of_a_task_that_changes_meanwhile_keeps_the_change(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    changed_under_it(desk, monkeypatch, name="Renamed")
+    commits = desk.database.value(COMMITS)
+    put(desk, desk.spawn())
+    assert (desk.read().name, desk.read().status) == ("Renamed", TaskStatus.IN_PROGRESS)
+    assert desk.database.value(COMMITS) == commits + 1
+    assert drafts(desk) == []
+
+
+def test_a_turn_that_is_not_the_first_any_more_takes_each_step_for_itself(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    changed_under_it(desk, monkeypatch, status=TaskStatus.PAUSED)
+    placed = put(desk, desk.spawn())
+    assert (placed.job.state, placed.job.prior_status) == (JobState.QUEUED, TaskStatus.PAUSED)
+    assert desk.read().status is TaskStatus.IN_PROGRESS
+    assert drafts(desk) == []
+
+
+def test_a_first_turn_that_another_call_has_begun_attaches_to_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though a spawn of what stands there now would be refused: its session has started."""
+    desk.task()
+    lock = work.locked_task
+
+    def begin_then(*words: Any) -> Any:
+        monkeypatch.setattr(work, "locked_task", lock)
+        put(desk, desk.spawn())
+        desk.with_session()
+        return lock(*words)
+
+    monkeypatch.setattr(work, "locked_task", begin_then)
+    placed = put(desk, desk.spawn())
+    assert (placed.attached, placed.job.id, jobs.newest_id(desk.database)) == (True, 1, 1)
+
+
+def test_a_first_turn_that_is_refused_by_then_leaves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task("020")
+    desk.task()
+    changed_under_it(desk, monkeypatch, depends_on=["020"])
+    with pytest.raises(StateError, match="depends on tasks that are not completed"):
+        put(desk, desk.spawn())
+    assert jobs.newest_id(desk.database) == 0
+    assert drafts(desk) == []
+
+
+def test_the_record_tells_of_the_mark_before_the_queue(desk: Desk) -> None:
+    """Though the mark is made after that; and it tells of it once."""
+    desk.task()
+    statuses.catch_up(desk.workspace, desk.database, now=NOW)
+    put(desk, desk.spawn())
+    recorded = "select kind from change where kind in ('placed', 'status', 'queued') order by seq"
+    kinds = [row["kind"] for row in desk.database.rows(recorded)]
+    assert kinds[-3:] == ["placed", "status", "queued"]
+    assert not statuses.has_notes(desk.workspace, desk.database), "for a commit of a worker's"
+    statuses.catch_up(desk.workspace, desk.database, now=NOW)
+    assert len(desk.database.rows(recorded)) == len(kinds)
+
+
+def test_a_mark_that_was_told_of_and_not_made_is_told_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    statuses.catch_up(desk.workspace, desk.database, now=NOW)
+    with monkeypatch.context() as patch:
+        kill_at(patch, workers, "wake")
+        with pytest.raises(Killed):
+            put(desk, desk.spawn())
+    statuses.catch_up(desk.workspace, desk.database, now=NOW)
+    sql = "select json_extract(data, '$.status') from change where kind = 'status' order by seq"
+    assert [row[0] for row in desk.database.rows(sql)][-2:] == ["in_progress", "pending"]
+
+
+def test_a_job_that_is_held_and_need_not_be_rings_a_worker(desk: Desk) -> None:
+    """Its dependencies are met by then, so it goes into the queue after the ring for others."""
+    desk.task("020", status=TaskStatus.COMPLETED)
+    desk.task(depends_on=["020"])
+    bell = Bell(desk.workspace.workers / f"w1{workers.BELL_SUFFIX}")
+    rung: list[bool] = []
+
+    def clock() -> float:
+        if jobs.newest_id(desk.database) and desk.job(1).state is JobState.HELD:
+            rung.append(bell.wait(0.0))  # so that the next ring is seen
+        return NOW
+
+    caller = replace(desk.caller, clock=clock)
+    placed = place(caller, desk.database, desk.config, desk.spawn(when_ready=True))
+    assert placed.job.state is JobState.QUEUED
+    assert True in rung
+    assert bell.wait(0.0)
+    bell.close()
+
+
 def test_a_task_that_changes_before_it_is_marked_keeps_the_change(desk: Desk) -> None:
     desk.task()
     renamed: list[int] = []
@@ -227,6 +510,8 @@ def test_a_task_that_changes_before_it_is_marked_keeps_the_change(desk: Desk) ->
             renamed.append(1)
             change_task(desk.workspace, "010", lambda _: {"name": "Renamed"}, now=NOW)
         return NOW
+
+    desk.with_session(started=False)
 
     place(replace(desk.caller, clock=clock), desk.database, desk.config, desk.spawn())
     assert (desk.read().name, desk.read().status) == ("Renamed", TaskStatus.IN_PROGRESS)
@@ -243,7 +528,8 @@ def cancel(desk: Desk) -> None:
 def test_a_job_that_is_cancelled_while_it_is_placed_is_not_queued(
     desk: Desk, moment: int, waits: bool
 ) -> None:
-    before = desk.task()
+    two_commits(desk)
+    before = desk.read()
     looks: list[int] = []
 
     def clock() -> float:

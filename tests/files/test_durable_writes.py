@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from capabilities import skip_or_fail
 
-from sow.files import NotWritten, append_whole, locked_folder, write_atomically
+from sow.files import (
+    NotWritten,
+    append_whole,
+    discard_written,
+    locked_folder,
+    write_atomically,
+    write_beside,
+)
 
 LIMIT = """
 import resource, signal, sys
@@ -74,6 +81,44 @@ def test_the_drafts_of_killed_writers_go_under_the_lock(tmp_path):
         write_atomically(path, b"with it")
     assert path.read_bytes() == b"with it"
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+def test_what_was_written_beside_a_file_takes_its_place(tmp_path):
+    """It is the very file that was synced before; nothing is written once more."""
+    path = tmp_path / "state.yaml"
+    path.write_bytes(b"one")
+    path.chmod(0o600)
+    with locked_folder(tmp_path):
+        written = write_beside(path, b"two")
+        assert path.read_bytes() == b"one"
+        number = written.stat().st_ino
+        write_atomically(path, b"two", written=written)
+    assert (path.read_bytes(), path.stat().st_ino) == (b"two", number)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_written_beside_a_file_and_was_swept_is_written_anew(tmp_path):
+    path = tmp_path / "state.yaml"
+    written = write_beside(path, b"two")
+    with locked_folder(tmp_path):
+        write_atomically(path, b"one")  # it takes the other for a killed writer's
+        assert not written.exists()
+        write_atomically(path, b"two", written=written)
+    assert path.read_bytes() == b"two"
+
+
+def test_what_was_written_beside_a_file_and_is_not_wanted_goes(tmp_path):
+    path = tmp_path / "state.yaml"
+    discard_written(write_beside(path, b"two"))
+    assert list(tmp_path.iterdir()) == []
+    discard_written(tmp_path / "it is gone already")
+
+
+def test_what_cannot_be_written_beside_a_file_is_told_and_leaves_nothing(tmp_path):
+    with pytest.raises(NotWritten):
+        write_beside(tmp_path / "no folder" / "state.yaml", b"two")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_grows_too_large_changes_nothing(tmp_path):

@@ -24,6 +24,7 @@ from sow.errors import ExitCode, QueueError
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.faults import QueueReplaced
 from sow.jobs.queue_form import FORMAT
 from sow.jobs.queue_owner import names_here
 from sow.paths import Workspace
@@ -114,6 +115,29 @@ def test_only_what_may_be_undone_by_a_loss_of_power_is_not_waited_for(database: 
         assert waits()
         with database.transaction(durable=False):
             assert waits()
+
+
+def test_what_was_not_waited_for_can_be_later(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that was committed is in the log, in its order."""
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        "sow.jobs.database.SYNC",
+        lambda descriptor: synced.append(Path(f"/dev/fd/{descriptor}").resolve()),
+    )
+    with database.transaction(durable=False):
+        database.note("a name", "a value")
+    assert synced == []
+    database.sync()
+    assert synced == [database.path.with_name("queue.db-wal").resolve()]
+
+
+def test_a_log_that_is_gone_is_no_log_that_is_on_disk(database: Database) -> None:
+    database.note("a name", "a value")
+    database.path.with_name("queue.db-wal").unlink()
+    with pytest.raises(QueueReplaced):
+        database.sync()
 
 
 def test_a_claim_is_not_waited_for_and_what_follows_is(database: Database) -> None:

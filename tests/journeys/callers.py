@@ -217,7 +217,10 @@ def task_lock(site: Site) -> Iterator[None]:
 
 
 def stopped_before_queueing(site: Site, signum: signal.Signals, *words: str) -> int:
-    """Signal a call that has marked the task and waits to queue its job; return its exit code."""
+    """Signal a call that has marked the task and waits to queue its job; return its exit code.
+
+    It is not the first turn of a task: that is queued before the task is marked.
+    """
     with task_lock(site):
         caller = site.start(*words)
         await_state(site, "010", JobState.PREPARING)

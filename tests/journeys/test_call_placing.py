@@ -1,9 +1,11 @@
 """A caller that dies at any step of placing its job (DESIGN, "The call", steps 1 to 4).
 
 Recovery undoes a `preparing` job whose caller is dead, or completes it where
-the state is already on disk; so does the next call of the task. Nothing of
-ours is switched for these tests: the callers are held up from outside, by a
-slow `cursor-agent create-chat`, by the task's own lock and by the queue's.
+the state is already on disk; so does the next call of the task. The first turn
+of a task is queued at once, and a worker marks the task if its call is killed.
+The callers are held up from outside, by a slow `cursor-agent create-chat`, by
+the task's own lock and by the queue's; only a kill between the commit of a
+first turn and its mark is a caller's own.
 """
 
 import os
@@ -11,6 +13,7 @@ import random
 import signal
 import stat
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -28,11 +31,14 @@ from journeys.callers import (
     task_lock,
 )
 from journeys.site import Site, wait_until
+from journeys.staff import write_program
 from standins import read_runs
 
 from sow.schema.job import JobState
 
 SPAWN = ("agent", "spawn", "implementer", "010")
+OTHER_ROLE = ("agent", "spawn", "tester", "010", "--reassign")
+"""A spawn that marks its task before it queues its job, as a resume does."""
 RESUME = ("agent", "resume", "010", "Go on.")
 CURSOR = {
     "agents": {
@@ -112,7 +118,7 @@ def test_killed_while_its_session_is_made_a_worker_undoes_it(site: Site) -> None
     assert site.sow(*SPAWN).out.startswith("010 needs_review")
 
 
-@pytest.mark.parametrize("words", [SPAWN, RESUME])
+@pytest.mark.parametrize("words", [OTHER_ROLE, RESUME])
 def test_killed_before_it_took_the_task(site: Site, words: tuple[str, ...]) -> None:
     """A session was chosen, and an answer is in the log; the task is as it was."""
     site.project("010")
@@ -129,7 +135,80 @@ def test_killed_before_it_took_the_task(site: Site, words: tuple[str, ...]) -> N
     assert len(read_runs(site.root)) == 1 + before
 
 
-@pytest.mark.parametrize("words", [SPAWN, RESUME])
+def test_the_first_turn_of_a_task_is_killed_before_it_is_on_record(site: Site) -> None:
+    """It waits for the task's lock first."""
+    site.project("010")
+    site.script([good()])
+    with task_lock(site):
+        caller = site.start(*SPAWN)
+        wait_until(lambda: list(site.task_folder("010").glob(".state.yaml.*.tmp")), "its draft")
+        assert all_jobs(site) == []
+        end(caller)
+    assert (all_jobs(site), site.task("010")["status"]) == ([], "pending")
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+    assert list(site.task_folder("010").glob(".*.tmp")) == []
+
+
+DYING = """
+    import os, signal, sys
+
+    import sow.state.statefiles as module
+
+    def die(*_, **__):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    module.write_atomically = die
+
+    from sow.cli.root import run
+
+    sys.exit(run(sys.argv[1:]))
+"""
+
+
+def killed_before_its_mark(site: Site, *words: str) -> None:
+    """Have a call of a task's first turn killed between its job's commit and the task's mark."""
+    program = write_program(site, "dying.py", DYING)
+    argv = [sys.executable, "-P", str(program), *words]
+    done = subprocess.run(argv, cwd=site.root, env=site.environment(), timeout=240, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (job_of(site, "010") or all_jobs(site)[0]).state is JobState.QUEUED
+    assert site.task("010")["status"] == "pending"
+
+
+def test_killed_before_the_mark_of_a_first_turn_the_same_call_goes_on_with_it(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    killed_before_its_mark(site, *SPAWN)
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+    assert len(all_jobs(site)) == len(read_runs(site.root)) == 1
+    assert site.task("010")["session_id"] == read_runs(site.root)[0].session_id
+
+
+def test_killed_before_the_mark_of_a_first_turn_a_worker_makes_it_and_its_outcome_is_owed(
+    site: Site,
+) -> None:
+    site.project("010")
+    site.script([good()])
+    killed_before_its_mark(site, *SPAWN)
+    site.sow("worker", "--drain")
+    assert await_end(site, "010").state is JobState.DONE
+    assert site.task("010")["status"] == "needs_review"
+    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
+    assert len(read_runs(site.root)) == 1
+
+
+def test_killed_before_the_mark_of_a_first_turn_it_can_be_cancelled(site: Site) -> None:
+    site.project("010")
+    site.script([good()])
+    killed_before_its_mark(site, *SPAWN)
+    site.sow("agent", "cancel", "010")
+    assert site.task("010")["status"] == "pending"
+    site.sow("worker", "--drain")
+    assert read_runs(site.root) == []
+    assert site.sow(*SPAWN).out.startswith("010 needs_review")
+
+
+@pytest.mark.parametrize("words", [OTHER_ROLE, RESUME])
 def test_killed_before_it_queued_the_job_the_same_call_goes_on_with_it(
     site: Site, words: tuple[str, ...]
 ) -> None:
@@ -151,11 +230,11 @@ def test_killed_before_it_queued_the_job_a_worker_queues_it_and_its_outcome_is_o
 ) -> None:
     site.project("010")
     site.script([good()])
-    stopped_before_queueing(site, signal.SIGKILL, *SPAWN)
+    stopped_before_queueing(site, signal.SIGKILL, *OTHER_ROLE)
     site.sow("worker", "--drain")
     assert await_end(site, "010").state is JobState.DONE
-    assert site.sow(*SPAWN).out.startswith("outcome of job 1")
-    site.sow(*SPAWN, expect=4)
+    assert site.sow(*OTHER_ROLE).out.startswith("outcome of job 1")
+    site.sow(*OTHER_ROLE, expect=4)
     assert len(read_runs(site.root)) == 1
 
 
@@ -177,10 +256,10 @@ def test_a_call_that_cannot_wait_queues_nothing(site: Site) -> None:
 def test_a_detached_call_that_is_killed_is_owed_nothing(site: Site) -> None:
     site.project("010")
     site.script([good()])
-    stopped_before_queueing(site, signal.SIGKILL, *SPAWN, "--detach")
+    stopped_before_queueing(site, signal.SIGKILL, *OTHER_ROLE, "--detach")
     site.sow("worker", "--drain")
     assert await_end(site, "010").state is JobState.DONE
-    assert "task 010 is needs_review" in site.sow(*SPAWN, expect=4).err
+    assert "task 010 is needs_review" in site.sow(*OTHER_ROLE, expect=4).err
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -203,8 +282,8 @@ def test_interrupted_before_it_queued_the_job_it_loses_nothing(
 ) -> None:
     site.project("010")
     site.script([good()])
-    assert stopped_before_queueing(site, signum, *SPAWN) == 130
-    assert "010 needs_review" in site.sow(*SPAWN).out
+    assert stopped_before_queueing(site, signum, *OTHER_ROLE) == 130
+    assert "010 needs_review" in site.sow(*OTHER_ROLE).out
     assert len(read_runs(site.root)) == 1
 
 

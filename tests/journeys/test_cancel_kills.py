@@ -94,7 +94,8 @@ def a_waiting_job(site: Site, state: JobState) -> None:
     """Have a job of 010 that waits in a state; one in backoff or parked has run before."""
     agents(site, CRASHES_ONCE if state in (JobState.BACKOFF, JobState.PARKED) else "")
     if state is JobState.PREPARING:
-        dies(site, (*SPAWN, "--detach"), ("sow.calls.kinds.work", "_enqueue"))
+        # The first turn of a task, alone, is queued at once.
+        dies(site, (*SPAWN, "--fresh", "--detach"), ("sow.calls.kinds.work", "_enqueue"))
     else:
         site.sow(*SPAWN, "--detach")
     if state in (JobState.BACKOFF, JobState.PARKED):
@@ -195,7 +196,7 @@ def test_a_call_killed_while_it_takes_itself_back(site: Site) -> None:
     p._mark_task = marked
     """
     more = "\n    ".join(line.removeprefix("    ") for line in interrupted.splitlines())
-    dies(site, (*SPAWN, "--detach"), AFTER_THE_JOB, more)
+    dies(site, (*SPAWN, "--fresh", "--detach"), AFTER_THE_JOB, more)
     assert site.task("010")["status"] == "in_progress"
     drain(site)
     assert (site.task("010")["status"], runs(site)) == ("pending", 0)

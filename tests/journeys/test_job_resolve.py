@@ -145,7 +145,8 @@ def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
 
 
 def test_a_call_that_died_elsewhere_while_it_placed_its_job(by_hand: Site) -> None:
-    stopped_before_queueing(by_hand, signal.SIGKILL, "agent", "spawn", "implementer", "010")
+    words = ("agent", "spawn", "implementer", "010", "--fresh")
+    stopped_before_queueing(by_hand, signal.SIGKILL, *words)
     of_another_namespace(by_hand, "job", "caller")
     assert by_hand.job(1)["unverifiable"] is True
     by_hand.sow(*RESOLVE)

@@ -142,7 +142,8 @@ def test_a_call_that_has_to_leave_before_its_job_is_queued_is_owed_nothing(
     site.script([good()])
     server = greeted(site)
     with task_lock(site):
-        ask(server, SPAWN, "agent_spawn", agent="implementer", tasks=["010"])
+        # Its job is queued by a commit of its own: so is not the first turn of a task otherwise.
+        ask(server, SPAWN, "agent_spawn", agent="implementer", tasks=["010"], fresh=True)
         await_state(site, "010", JobState.PREPARING)
         (call,) = calls_of(site)
         if isinstance(loss, signal.Signals):

@@ -202,7 +202,7 @@ def test_a_missing_entry_is_written_as_any_other_and_a_whole_one_stays(
     tmp_path_factory, before, cut
 ):
     """In one look what two do otherwise."""
-    one, other = (tmp_path_factory.mktemp("log") for _ in range(2))
+    first, second = (tmp_path_factory.mktemp("log") for _ in range(2))
     entry = LogEntry(TIME, "sow", "Job 1 done", result="success", job=1, id=ID)
     whole = format_entry(entry)
     texts = {
@@ -211,13 +211,13 @@ def test_a_missing_entry_is_written_as_any_other_and_a_whole_one_stays(
         "whole": whole,
         "whole, and more": whole + "\n" + format_entry(LogEntry(TIME, "agent", "last")),
     }
-    for folder in (one, other) if before else ():
+    for folder in (first, second) if before else ():
         (folder / "log.md").write_text(texts[before])
-    is_missing = not has_entry(other, ID)
+    is_missing = not has_entry(first, ID)
     if is_missing:
-        write_entry(other, entry)
-    assert write_missing_entry(one, entry) is is_missing
-    assert (one / "log.md").read_bytes() == (other / "log.md").read_bytes()
+        write_entry(first, entry)
+    assert write_missing_entry(second, entry) is is_missing
+    assert (first / "log.md").read_bytes() == (second / "log.md").read_bytes()
 
 
 def test_a_log_that_is_not_there_has_no_entries(tmp_path):

@@ -3,14 +3,15 @@
 import json
 import os
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Never
+from typing import Any, Never
 
 import pytest
-from watch_cases import NOW, WatchSite
+from watch_cases import NOW, SESSION, WatchSite
 
 from sow.errors import SowError
 from sow.faults import passing_fault
@@ -22,9 +23,13 @@ from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job, JobState, ProcessIdentity
-from sow.schema.task import TaskStatus
+from sow.schema.task import Task, TaskStatus
+from sow.state.tasks import change_task
+from sow.yamlfile import REMOVE
 from worker import launch
 from worker.fork_servers import ForkServers
+from worker.kinds.work import kind
+from worker.task_state import mark_again
 
 OTHER = WorkerId("w2-bbbbbb")
 
@@ -146,6 +151,78 @@ def test_no_process_that_began_after_the_orders_is_taken_to_be_older(site: Watch
     assert running is not None
     assert running.ordered_at is not None
     assert running.ordered_at <= waiting.given_at
+
+
+def unmarked(site: WatchSite) -> Job:
+    """Return a job that is claimed and whose call died before it marked the task."""
+    job = site.job(executor=scripted(site), prior_status=TaskStatus.PENDING)
+    site.change_task(status=TaskStatus.PENDING, session_id=REMOVE, session=REMOVE)
+    site.lease(job)
+    return job
+
+
+def test_a_task_that_its_call_did_not_live_to_mark_is_marked(
+    site: WatchSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody has put it back, and nobody is told so."""
+    caplog.set_level("INFO", "sow.worker")
+    job = unmarked(site)
+    with pytest.raises(Killed):
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
+    assert site.task().status is TaskStatus.IN_PROGRESS
+    assert "put back" not in caplog.text
+
+
+def test_a_task_that_is_put_back_after_an_attempt_is_told_of(
+    site: WatchSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sow.worker")
+    job = unmarked(site)
+    site.attempt(job, cause=Cause.CRASHED)
+    jobs.change_job(site.database, job.id, settled=1)
+    with pytest.raises(Killed):
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
+    assert site.task().status is TaskStatus.IN_PROGRESS
+    assert "its task had been put back to pending" in caplog.text
+
+
+def test_a_task_that_its_call_has_still_to_mark_is_waited_for(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call holds the task's lock from before the job is on record until the mark is made."""
+    job = unmarked(site)
+    comes, is_held = threading.Event(), threading.Event()
+
+    def mark() -> None:
+        def change(_: Task) -> Mapping[str, object]:
+            is_held.set()
+            comes.wait(60)
+            return {"status": TaskStatus.IN_PROGRESS, "session_id": SESSION}
+
+        change_task(site.workspace, "010", change, now=NOW)
+
+    def come(*words: Any, **more: Any) -> Task:
+        comes.set()
+        return mark_again(*words, **more)
+
+    monkeypatch.setattr(kind, "mark_again", come)
+    caller = threading.Thread(target=mark)
+    caller.start()
+    is_held.wait(60)
+    with pytest.raises(Killed):
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
+    caller.join()
+    assert (site.task().status, site.task().session_id) == (TaskStatus.IN_PROGRESS, SESSION)
+
+
+def test_a_job_that_cannot_start_and_whose_call_did_not_live_to_mark_its_task_fails_it(
+    site: WatchSite,
+) -> None:
+    """A batch would begin a pending one again and again."""
+    job = unmarked(site)
+    site.context.configuration.path.unlink()
+    assert launch.start(site.context, alone(Refused(AssertionError("begun"))), job.id) is None
+    assert (site.get(job).state, site.task().status) == (JobState.FAILED, TaskStatus.FAILED)
 
 
 class CancelledMeanwhile(KilledAtOrders):

@@ -3,6 +3,10 @@
 Owns the order of the steps: attach or admit, allocate a session, mark the task, enqueue. The jobs
 of one call take each step together, with one commit. Every step may be the last one that its
 process lives to make: recovery undoes a `preparing` job or completes it.
+
+One step less is there for the first turn of a pending task, alone: its job is put on record and
+into the queue by one commit, under the task's lock, and the task is marked after that, while a
+worker claims the job. The worker marks a task itself that is still pending when it comes to it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,9 +49,9 @@ from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.task import SessionFacts, Task, TaskState, TaskStatus
 from sow.state import transitions
 from sow.state.log_writing import LogEntry
-from sow.state.statefiles import Draft
+from sow.state.statefiles import Draft, discard_draft
 from sow.state.task_log import RESUMED, STARTED_OVER, append_entry
-from sow.state.tasks import change_task, draft_change, find_task
+from sow.state.tasks import change_locked, change_task, draft_change, find_task, locked_task
 
 
 class JobWasCancelled(StateError):
@@ -145,6 +149,81 @@ def _place_all(
 
     parts("admission")
     mark = _draft_mark(caller, admitted[0]) if len(admitted) == 1 else None
+    placed: list[Placed | SowError] = []
+    try:
+        first = _place_first_turn(caller, database, config, admitted[0], waiter, mark)
+        if first is not None:
+            placed = [first]
+        else:
+            placed = _place_marked(caller, database, config, admitted, waiter, mark)
+    finally:
+        is_marked = placed and not isinstance(placed[0], SowError)
+        if not is_marked and mark is not None and mark.draft is not None:
+            discard_draft(mark.draft)
+    return placed
+
+
+def _place_first_turn(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    resolved: Resolved,
+    waiter: Waiter | None,
+    mark: "_Mark | None",
+) -> Placed | None:
+    """Put the first turn of a pending task on record and into the queue, then mark the task.
+
+    None where that cannot be, with nothing done. A worker may come to the task before it is
+    marked: it waits for the task's lock, or marks it itself where this process has died. So a
+    mark that cannot be made is the worker's to tell of; the job is placed.
+    """
+    draft = mark.draft if mark is not None else None
+    if mark is None or draft is None or not _is_first_turn(resolved, resolved.task):
+        return None
+    with locked_task(caller.workspace, resolved.task.id) as locked:
+        if not _is_first_turn(resolved, locked.task):
+            return None  # another call may be first: that is found as the job is inserted
+        changes = _marked(caller, resolved, locked.task, mark.session)
+        [job] = _insert_all(caller, database, config, [resolved], waiter, queued_as=draft)
+        workers.wake(caller.workspace)
+        database.sync()  # before the mark, which no job might be there for otherwise
+        try:
+            _log_choice(caller, resolved, job)
+            change_locked(
+                caller.workspace,
+                locked,
+                lambda _: changes,
+                now=caller.now(),
+                by=author_of_job(job),
+                draft=draft,
+                is_noted=True,
+            )
+        except StateError:
+            discard_draft(draft)
+    return _placed(resolved, job)
+
+
+def _is_first_turn(resolved: Resolved, task: Task) -> bool:
+    """Whether a worker could mark the task as its call would: it makes up for no more than that."""
+    return (
+        resolved.request.begins_session
+        and not resolved.request.fresh
+        and not resolved.request.when_ready
+        and task.status is TaskStatus.PENDING
+        and task.session_id is UNSET
+        and task.assigned_agent == resolved.agent
+    )
+
+
+def _place_marked(
+    caller: Caller,
+    database: Database,
+    config: Configuration,
+    admitted: Sequence[Resolved],
+    waiter: Waiter | None,
+    mark: "_Mark | None",
+) -> list[Placed | SowError]:
+    """Put jobs on record, mark their tasks, queue them; `mark` is that of the only task, if any."""
     inserted = _insert_all(caller, database, config, admitted, waiter)
     pairs = list(zip(admitted, inserted, strict=True))
     became: dict[JobId, Job | SowError] = {}
@@ -161,8 +240,8 @@ def _place_all(
         raise
     marked = [job for job in inserted if job.id not in became]
     became |= _enqueue(caller, database, marked, waiter)
-    workers.wake(caller.workspace)
-    return [_placed(resolved, became[job.id]) for resolved, job in pairs]
+    ends = ((resolved, became[job.id]) for resolved, job in pairs)
+    return [end if isinstance(end, SowError) else _placed(each, end) for each, end in ends]
 
 
 def _insert_all(
@@ -171,23 +250,46 @@ def _insert_all(
     config: Configuration,
     admitted: Sequence[Resolved],
     waiter: Waiter | None,
+    *,
+    queued_as: Draft[TaskState] | None = None,
 ) -> list[Job]:
-    """Put all jobs on record as `insert` does, in one commit: all of them or none."""
+    """Put all jobs on record as `insert` does, in one commit: all of them or none.
+
+    With `queued_as` there is one, which is queued in that commit; so the state of its task is
+    about to stand. That commit is not waited for until it is on disk.
+    """
     expected = len(waiter.job_ids) if waiter is not None else 0
     try:
-        with database.transaction():
-            return [insert(caller, database, config, each, waiter) for each in admitted]
+        with database.transaction(durable=queued_as is None):
+            inserted = [insert(caller, database, config, each, waiter) for each in admitted]
+            if queued_as is not None:
+                inserted = [_queued_as(caller, database, inserted[0], queued_as)]
+            return inserted
     except BaseException:
         if waiter is not None:
             del waiter.job_ids[expected:]
         raise
 
 
+def _queued_as(caller: Caller, database: Database, job: Job, draft: Draft[TaskState]) -> Job:
+    """Queue a pending task's job, and return it as it stands then.
+
+    The record tells of the mark first, which is about to be made.
+    """
+    now = caller.now()
+    if job.prior_status is not TaskStatus.PENDING:  # an ended job's word, which nobody gave back
+        jobs.change_job(database, job.id, prior_status=TaskStatus.PENDING)
+    statuses.take_notes(caller.workspace, database, now=now)
+    statuses.foretell(database, job, draft.state.task, draft.file, now=now)
+    leases.enqueue(database, job.id, now=now)
+    return jobs.get_job(database, job.id)
+
+
 class _Mark(PlainRecord):
-    """How a task will be marked: its session, and the text of its state."""
+    """How a task will be marked: its session, and the text of its state, unless that stays."""
 
     session: Session | None
-    draft: Draft[TaskState]
+    draft: Draft[TaskState] | None
 
 
 def _draft_mark(caller: Caller, resolved: Resolved) -> _Mark | None:
@@ -217,9 +319,7 @@ def _take_task(
     _mark_task(caller, database, job, resolved, session, mark.draft if mark is not None else None)
 
 
-def _placed(resolved: Resolved, job: Job | SowError) -> Placed | SowError:
-    if isinstance(job, SowError):
-        return job
+def _placed(resolved: Resolved, job: Job) -> Placed:
     return Placed(job, notes=(*resolved.notes, *notes_on(job)))
 
 
@@ -460,18 +560,22 @@ def _enqueue(
 ) -> dict[JobId, Job | SowError]:
     """Queue jobs in one commit, unless cancelled, or completed by recovery, in between.
 
-    Return each as it stands then, or why it does not stand in the queue.
+    Return each as it stands then, or why it does not stand in the queue. A worker may take them
+    before they are on disk: nothing begins before its attempt is there, and with it all that was
+    committed before. A loss of power until then leaves jobs that are still to be queued.
     """
     if not marked:
         return {}
     queued: dict[JobId, Job] = {}
     try:
-        with database.transaction():
+        with database.transaction(durable=False):
             statuses.take_notes(caller.workspace, database, now=caller.now())
             for job in marked:
                 if jobs.state_of(database, job.id) is JobState.PREPARING:
                     leases.queue_or_hold(database, job, now=caller.now())
                 queued[job.id] = jobs.get_job(database, job.id)
+        workers.wake(caller.workspace)
+        database.sync()
     except SowError as error:
         return {job.id: error for job in marked}
     return {job.id: _stands(caller, database, queued[job.id], waiter) for job in marked}
@@ -484,6 +588,7 @@ def _stands(caller: Caller, database: Database, job: Job, waiter: Waiter | None)
             from sow.calls.held_jobs import release_if_ready  # few calls wait for other tasks
 
             release_if_ready(caller.workspace, database, job, now=caller.now())
+            workers.wake(caller.workspace)
             return jobs.get_job(database, job.id)
         if job.state is JobState.CANCELLED:
             if waiter is not None:

@@ -191,7 +191,8 @@ def mark_started(
         return task
     session_id = history[-1].session_id if history else None
     started = any(earlier.tool_uses for earlier in history if earlier.session_id == session_id)
-    return mark_again(context, job, lease, session_id, started=started)
+    has_begun = bool(history)
+    return mark_again(context, job, lease, session_id, started=started, has_begun=has_begun)
 
 
 def renew_session(context: WorkerContext, job: Job, lease: Lease, executor: Executor) -> Task:
