@@ -25,9 +25,11 @@ LONGEST = 300
 class SandboxUnavailable(ExecutorError):
     """There can be no sandbox here, and without one nothing is started that asks for it."""
 
+    asks_for = "sandbox: bwrap"
+
     def __init__(self, whose: str, reason: str, remedy: str) -> None:
         self.reason = reason
-        super().__init__(f"{whose} asks for sandbox: bwrap, but {reason}", hint=remedy)
+        super().__init__(f"{whose} asks for {self.asks_for}, but {reason}", hint=remedy)
 
 
 class Fault(Exception):
@@ -50,9 +52,9 @@ def usable(whose: str, places: str = PLACES) -> str:
     return found
 
 
-def version_of(program: str) -> str:
-    """Return what a bubblewrap says of its version; empty where it says nothing."""
-    done = _run([program, "--version"])
+def answer_of(program: str, option: str) -> str:
+    """Return what a program says of its version; empty where it says nothing."""
+    done = _run([program, option])
     return done.stdout.strip() if isinstance(done, subprocess.CompletedProcess) else ""
 
 
@@ -62,7 +64,7 @@ def _tried(places: str) -> str | Fault:
     program = shutil.which(PROGRAM, path=places)
     if program is None:
         return Fault(f"there is no {PROGRAM} in {places.replace(':', ', ')}", f"{INSTALL}.")
-    text = version_of(program)
+    text = answer_of(program, "--version")
     number = VERSION.match(text)
     if number is None or tuple(int(part or 0) for part in number.groups()) < OLDEST:
         needed = ".".join(map(str, OLDEST))
