@@ -27,8 +27,14 @@ REVIEWS_WHOLE = "project"
 SECRETS = "SOW_SECRETS"
 """The names of the variables, with commas between them, whose values sow keeps out of all that it
 writes: they come from `env_files` and `env_commands`."""
+DOOR = "SOW_DOOR"
+"""The descriptor by which the first program in a sandbox opens the way to its proxy
+(`sow.sandbox.door`); an agent does not see it."""
 OF_AGENTS = frozenset(
-    {ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW, SANDBOX, SECRETS, REPORT_SOCKET}
+    {
+        *(ROOT, TASK_ID, JOB_ID, ATTEMPT_ID, AGENT, EXECUTOR, REVIEW),
+        *(SANDBOX, SECRETS, REPORT_SOCKET, DOOR),
+    }
 )
 """What sow tells its agents, and no configuration may change."""
 

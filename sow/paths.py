@@ -145,6 +145,16 @@ class AttemptPaths:
         return self.folder / "blanked"
 
     @cached_property
+    def proxy(self) -> Path:
+        """The folder of the agent's proxy; there for no agent without one."""
+        return self.folder / "proxy"
+
+    @cached_property
+    def refused(self) -> Path:
+        """Which hosts the proxy has refused."""
+        return self.folder / "refused"
+
+    @cached_property
     def started(self) -> Path:
         """When the supervisor has started the process, and which it is."""
         return self.folder / "started.json"

@@ -16,7 +16,7 @@ from typing import Any
 from sow import env_vars
 from sow.attempts.launch import secrets_of
 from sow.attempts.own_executor import with_own_executor
-from sow.attempts.sandbox import in_sandbox
+from sow.attempts.sandbox import in_sandbox, proxy_argv
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
@@ -291,6 +291,7 @@ def _start_attempt(
             environ[env_vars.REPORT_SOCKET] = str(paths.report_folder / SOCKET)
         if prepared.sandbox is not None:
             words, environ = in_sandbox(job.executor_name, prepared.sandbox, words, environ)
+        proxy = _proxy_orders(context, job, paths, prepared)
         if prepared.wrapper:
             environ = own_environment(environ)
         fields: Sequence[str] = ()
@@ -311,7 +312,7 @@ def _start_attempt(
 
             limits = limits_of(job.executor.limits, (*prepared.own_folders, paths.folder))
         argv = [*prepared.wrapper, *words]
-        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields, limits)
+        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields, limits, proxy)
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()
         waiting.give(orders)
@@ -390,6 +391,22 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",
             hint="Check what is at this path and its permissions, then spawn the task again.",
         ) from error
+
+
+def _proxy_orders(
+    context: WorkerContext, job: Job, paths: AttemptPaths, prepared: Prepared
+) -> Sequence[str]:
+    """Return the orders about the proxy of an agent; none for one that has none.
+
+    Raises SandboxUnavailable.
+    """
+    if prepared.sandbox is None or not prepared.sandbox.hosts:
+        return ()
+    # Few agents have one.
+    from worker.supervisor.gate import pack_proxy
+
+    argv = proxy_argv(job.executor_name, context.workspace, paths.proxy, context.environ)
+    return pack_proxy(prepared.sandbox.hosts, argv)
 
 
 def reports_by_socket(context: WorkerContext, job: Job, prepared: Prepared) -> bool:

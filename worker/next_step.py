@@ -46,9 +46,11 @@ BEFORE_RESULTS = frozenset(
     {Cause.CANCELLED, Cause.REPORTED, Cause.STATE_UNREADABLE, *LIMIT_CAUSES.values()}
 )
 """Causes that count whatever a program of ours has left."""
-BEFORE_THE_CLI = frozenset({Cause.SETUP_FAILED, Cause.SETUP_PREVENTED, Cause.CONFIGURATION})
+BEFORE_THE_CLI = frozenset(
+    {Cause.SETUP_FAILED, Cause.SETUP_PREVENTED, Cause.CONFIGURATION, Cause.SANDBOX_FAILED}
+)
 """What a program of ours leaves that has not become the agent's CLI, or a supervisor without a
-secret that it was to give."""
+secret or a proxy that it was to give."""
 PROVES_NO_LIFE = WITHOUT_AGENT | {Cause.WORKER_DIED}
 """Endings after which deaths go on to be counted in a row: no agent has run to another end."""
 
@@ -234,6 +236,12 @@ def spent_by(job: Job, running: Running, verdict: Verdict, next_step: Next) -> d
         from worker.secret_findings import findings_of
 
         warnings = (*spent.get("warnings", job.warnings), *findings_of(running))
+        spent["warnings"] = tuple(dict.fromkeys(warnings))
+    if job.executor is not None and job.executor.allowed_hosts:
+        # Few executors have any.
+        from worker.network_findings import refusals_of
+
+        warnings = (*spent.get("warnings", job.warnings), *refusals_of(running))
         spent["warnings"] = tuple(dict.fromkeys(warnings))
     return spent
 

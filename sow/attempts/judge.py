@@ -16,7 +16,8 @@ from sow.schema.task import Task
 from sow.state.transitions import NO_REPORTS
 from sow.state.verdicts import given_by
 
-SANDBOX_WORDS = "bwrap: "
+SANDBOX_WORDS = ("bwrap: ", "the proxy of network: allow ")
+"""How bubblewrap's last words begin, and those of what opens the way to a proxy."""
 REASON_LIMIT = 400
 CANCELLED = Verdict(Cause.CANCELLED, "cancelled")
 
@@ -75,10 +76,10 @@ def limit_reached(job: Job, ending: Ending) -> Verdict | None:
 
 
 def sandbox_fault(job: Job, ending: Ending, seen: Observation) -> str | None:
-    """Return bubblewrap's words where it could not make the sandbox; None where the agent ran.
+    """Return the last words where the sandbox could not be made; None where the agent ran.
 
-    It ends with 1 then, like many an agent (measured, 0.8.0). An agent that imitates it fails its
-    own job alone.
+    bubblewrap ends with 1 then, like many an agent (measured, 0.8.0). An agent that imitates it
+    fails its own job alone.
     """
     is_fenced = job.executor is not None and job.executor.is_sandboxed
     if not is_fenced or ending.code != 1 or ending.output_tail.strip():

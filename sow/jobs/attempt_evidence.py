@@ -32,6 +32,8 @@ EVIDENCE = (
     "supervisor.log",
     "found.json",
     "blanked",
+    "proxy",
+    "refused",
 )
 """What nobody leaves in an attempt's folder before the attempt is on record."""
 

@@ -57,6 +57,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     programs: tuple[str, ...] = ()
     """The programs that it runs, by their paths."""
     has_network: bool = True
+    hosts: tuple[str, ...] = ()
+    """What it may ask by a proxy, where it has no network; empty: nobody."""
 
 
 def view_of_machine(wanted: Wanted, environ: Mapping[str, str], *, as_root: bool) -> View:

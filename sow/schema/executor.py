@@ -56,6 +56,8 @@ class ExecutorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What fences its agents in; None: nothing."""
     network: NetworkUse | None = None
     """What their sandbox has of the network; None: all of it."""
+    allowed_hosts: tuple[str, ...] = ()
+    """What they may ask by a proxy; `network` is `loopback` then. Empty: there is none."""
     retries: int = 2
     limits: Limits | None = None
 

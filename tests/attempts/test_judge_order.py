@@ -116,6 +116,7 @@ FENCED = make_job(
     executor=ExecutorConfig(name="x", type=ExecutorType.COMMAND, sandbox=SandboxUse.BWRAP)
 )
 BWRAPS = "bwrap: Can't find source path /clone: No such file or directory"
+DOORS = "the proxy of network: allow cannot be reached: [Errno 32] Broken pipe"
 
 
 def sandboxed(ending: Ending, seen: Observation | None = None, job: Job = FENCED) -> Verdict:
@@ -123,10 +124,11 @@ def sandboxed(ending: Ending, seen: Observation | None = None, job: Job = FENCED
     return judge(evidence, Classifier())  # type: ignore[arg-type] # as above
 
 
-def test_a_sandbox_that_could_not_be_made_is_no_fault_of_the_agents() -> None:
+@pytest.mark.parametrize("words", [BWRAPS, DOORS])
+def test_a_sandbox_that_could_not_be_made_is_no_fault_of_the_agents(words: str) -> None:
     """What made the clone before it may have left words of its own."""
-    ending = Ending(code=1, signal=None, stderr_tail=f"Note: x\n{BWRAPS}\n", output_tail="")
-    assert sandboxed(ending) == Verdict(Cause.SANDBOX_FAILED, BWRAPS)
+    ending = Ending(code=1, signal=None, stderr_tail=f"Note: x\n{words}\n", output_tail="")
+    assert sandboxed(ending) == Verdict(Cause.SANDBOX_FAILED, words)
 
 
 @pytest.mark.parametrize(

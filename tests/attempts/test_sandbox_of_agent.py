@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sow.attempts.sandbox import sandbox_of_agent
 from sow.executors.base import Launch
@@ -70,3 +71,6 @@ def test_its_network_is_as_configured(workspace: Workspace) -> None:
     )
     assert wanted(workspace).has_network
     assert not wanted(workspace, executor=lonely).has_network
+    choosy = replace(lonely, allowed_hosts=("api.example.com",))
+    found = wanted(workspace, executor=choosy)
+    assert (found.has_network, found.hosts) == (False, ("api.example.com",))

@@ -109,6 +109,7 @@ IN_RUN = {
     "worker/steps/command_line.py",
     "worker/steps/forked.py",
     "worker/supervisor/exit_file.py",
+    "worker/supervisor/gate.py",
     "worker/supervisor/supervise.py",
     "worker/worker_log.py",
 }

@@ -156,16 +156,21 @@ class AttemptSite:
         scan: Sequence[str] = (),
         look: Sequence[str] = (),
         limits: Sequence[str] = (),
+        proxy: Sequence[str] = (),
     ) -> bytes:
-        """Return orders to run `argv` in the workspace, with these secrets and limits."""
-        environ = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
+        """Return orders to run `argv` in the workspace, with these secrets and limits.
+
+        `proxy` are those about its proxy.
+        """
+        basis = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
+        environ = basis if env is None else dict(env)
         fields: Sequence[str] = ()
         if secrets or commands:
             names = ",".join((*(secrets or {}), *(commands or {})))
             users = {**environ, "HOME": str(self.root)}
             fields = pack_secrets(scan, commands or {}, users, look)
             environ |= {**(secrets or {}), "SOW_SECRETS": names}
-        return pack(str(self.paths.folder), str(self.root), argv, env or environ, fields, limits)
+        return pack(str(self.paths.folder), str(self.root), argv, environ, fields, limits, proxy)
 
     def order(self, process: subprocess.Popen[bytes], orders: bytes) -> None:
         """Give a supervisor what it waits for."""

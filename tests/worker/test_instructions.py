@@ -43,6 +43,17 @@ def test_what_is_packed_is_unpacked(
     )
 
 
+@given(st.lists(words), st.lists(words), st.dictionaries(names, words))
+def test_secrets_and_a_proxy_are_told_apart(
+    secrets: list[str], proxy: list[str], environ: dict[str, str]
+) -> None:
+    orders = unpack(pack("/f", "/", ["x"], environ, secrets, proxy=proxy))
+    assert orders is not None
+    assert list(orders.secrets) == [os.fsencode(word) for word in secrets]
+    assert list(orders.proxy) == [os.fsencode(word) for word in proxy]
+    assert len(orders.environ) == len(environ)
+
+
 def test_words_that_are_no_text_pass_unchanged() -> None:
     """File names and variables are bytes to the system."""
     orders = unpack(pack("/f", "/", [os.fsdecode(b"\xff=\n")], {"X": os.fsdecode(b"a=\xfe\n=")}))

@@ -21,7 +21,7 @@ from sow.processes import environment_block
 from worker.steps.scan_record import Found
 from worker.supervisor.quick_look import pack_look
 from worker.supervisor.relay import Stream
-from worker.supervisor.secret_orders import NoSecret, leave_failure
+from worker.supervisor.secret_orders import CAUSE, NoSecret
 
 pytestmark = [
     pytest.mark.slow,
@@ -234,7 +234,7 @@ def test_why_an_agent_was_not_started_is_told_where_no_log_can_be_written(
     full = Path("/dev/full").open("w", buffering=1)  # noqa: SIM115 - it cannot be closed
     monkeypatch.setattr(sys, "stderr", full)
     error = NoSecret(b"TOKEN", "it printed nothing")
-    leave_failure(str(attempt.paths.folder), attempt.attempt_id, error, lock)
+    leave_cause(str(attempt.paths.folder), attempt.attempt_id, CAUSE, error.words, lock)
     monkeypatch.undo()
     with suppress(OSError):
         full.close()

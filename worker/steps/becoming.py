@@ -31,15 +31,17 @@ from worker.supervisor.keyrings import close_keyrings, is_fence
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores, and an agent's CLI must not."""
+OF_AGENT_ALONE = (env_vars.REPORT_SOCKET, env_vars.DOOR)
 
 
 def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], Path]) -> int:
     """Become `argv` in the folder that `make_ready` returns; return 1 where that cannot be.
 
-    Where the agent reports is its own affair: this program has the queue.
+    Where the agent reports is its own affair: this program has the queue. So is its door: no
+    command line of the repository inherits it.
     """
-    reports = {name: value for name, value in os.environ.items() if name == env_vars.REPORT_SOCKET}
-    os.environ.pop(env_vars.REPORT_SOCKET, None)
+    kept = {name: os.environ.pop(name) for name in OF_AGENT_ALONE if name in os.environ}
+    pass_door_on(kept, is_passed_on=False)
     try:
         os.chdir(make_ready())
     except Fenced:
@@ -48,8 +50,15 @@ def become(argv: tuple[str, ...], paths: AttemptPaths, make_ready: Callable[[], 
     except (SowError, OSError, MemoryError) as error:
         _leave(result_of(error), paths)
         return 1
-    _become(argv, reports)
+    pass_door_on(kept, is_passed_on=True)
+    _become(argv, kept)
     return 0
+
+
+def pass_door_on(environ: Mapping[str, str], *, is_passed_on: bool) -> None:
+    """Have what is started inherit the agent's door, if there is one, or not."""
+    if env_vars.DOOR in environ:
+        os.set_inheritable(int(environ[env_vars.DOOR]), is_passed_on)
 
 
 def _leave(result: StepResult, paths: AttemptPaths) -> None:

@@ -26,6 +26,10 @@ CHILD_ENDED = frozenset({signal.SIGCHLD})
 SHORTEST_SECONDS = 0.001
 
 
+class EndAsked(Exception):
+    """The attempt's end was asked for before its agent has begun."""
+
+
 def receive(signals: "frozenset[signal.Signals]") -> None:
     """Have these signals wait for `wait_for_signal` from now on instead of acting."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signals | {signal.SIGALRM})
@@ -46,6 +50,22 @@ def wait_for_signal(signals: "frozenset[signal.Signals]", seconds: float | None)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return None if received == signal.SIGALRM else received
+
+
+def wake_on_request() -> int:
+    """Have SIGTERM end a wait, and nothing else, in a process of ours that a supervisor has forked.
+
+    Returns what can be read after it.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    signal.signal(signal.SIGTERM, lambda _signum, _frame: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*REQUESTS, signal.SIGCHLD, signal.SIGALRM})
+    return reading
 
 
 class Agent:

@@ -46,6 +46,13 @@ def failure_of(
     return {"code": code, "signal": None, "started_at": started_at, "ended_at": time.time()}
 
 
+def leave_cause(folder: str, attempt: str, cause: str, words: str, lock: int) -> None:
+    """Leave in `result.json` why an agent was not started, in the words of what failed."""
+    record: dict[str, object] = {"attempt": attempt, "cause": cause, "reason": words}
+    put_in_place(folder, "result.json", record, lock)
+    say(words)
+
+
 def put_in_place(folder: str, name: str, record: dict[str, object], lock: int) -> None:
     """Put a record in place; where it cannot be written, try until it can.
 

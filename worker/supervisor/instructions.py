@@ -21,7 +21,7 @@ CHUNK_BYTES = 65_536
 class Orders:
     """What one supervisor is to run; all as bytes, as the system takes it."""
 
-    __slots__ = ("argv", "cwd", "environ", "folder", "limits", "secrets")
+    __slots__ = ("argv", "cwd", "environ", "folder", "limits", "proxy", "secrets")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Orders:
         environ: "Mapping[bytes, bytes]",
         secrets: "Sequence[bytes]" = (),
         limits: "Sequence[bytes]" = (),
+        proxy: "Sequence[bytes]" = (),
     ) -> None:
         self.folder = folder
         """The attempt's folder."""
@@ -42,6 +43,8 @@ class Orders:
         """What `secret_orders` reads; empty for an agent without secrets."""
         self.limits = limits
         """What `limits` reads; empty for an attempt without limits."""
+        self.proxy = proxy
+        """What `gate` reads; empty for an agent without a proxy."""
 
 
 def pack(
@@ -51,10 +54,11 @@ def pack(
     environ: "Mapping[str, str]",
     secrets: "Sequence[str]" = (),
     limits: "Sequence[str]" = (),
+    proxy: "Sequence[str]" = (),
 ) -> bytes:
     """Return orders as they are written. Raises ValueError where a word holds a NUL."""
     variables = [f"{name}={value}" for name, value in environ.items()]
-    lists = ((str(len(words)), *words) for words in (argv, secrets, limits))
+    lists = ((str(len(words)), *words) for words in (argv, secrets, limits, proxy))
     words = [word for words in lists for word in words] + variables
     fields = [os.fsencode(field) for field in (folder, cwd, *words)]
     if any(NUL in field for field in fields):
@@ -70,9 +74,10 @@ def unpack(data: bytes) -> Orders | None:
     folder, cwd, *rest = fields[:-1]
     argv, rest = _counted(rest)
     secrets, rest = _counted(rest)
-    limits, variables = _counted(rest)
-    pairs = (variable.partition(b"=") for variable in variables)
-    return Orders(folder, cwd, argv, {name: value for name, _, value in pairs}, secrets, limits)
+    limits, rest = _counted(rest)
+    proxy, variables = _counted(rest)
+    environ = {name: value for name, _, value in (each.partition(b"=") for each in variables)}
+    return Orders(folder, cwd, argv, environ, secrets, limits, proxy)
 
 
 def _counted(fields: list[bytes]) -> tuple[list[bytes], list[bytes]]:

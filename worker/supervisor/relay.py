@@ -19,7 +19,7 @@ import sys
 import time
 
 from sow.blanking import LOST, Blanker, note_blanked, open_output, write_all
-from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, wait_for_signal
+from worker.supervisor.agent_process import CHILD_ENDED, Agent, wait_for_signal, wake_on_request
 from worker.supervisor.exit_file import say
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ class Relay:
         """Be the relay, and end with it."""
         code = 1
         try:
-            wake = _wake_on_request()
+            wake = wake_on_request()
             for writing in self.writing:
                 os.close(writing)
             streams = [
@@ -225,16 +225,3 @@ def relay(streams: list[Stream], wake: int) -> bool:
                 poller.unregister(descriptor)
                 del waiting[descriptor]
     return True
-
-
-def _wake_on_request() -> int:
-    """Have SIGTERM end a wait, and nothing else; return what can be read after it."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing)
-    signal.signal(signal.SIGTERM, lambda _signum, _frame: None)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*REQUESTS, signal.SIGCHLD, signal.SIGALRM})
-    return reading

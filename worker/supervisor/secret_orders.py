@@ -17,8 +17,8 @@ import time
 from sow import env_vars
 from sow.blanking import MOST_BYTES, Blanker, fault_of
 from sow.evidence import KEY
-from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, wait_for_signal
-from worker.supervisor.exit_file import put_in_place, say, try_to_put_in_place
+from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, EndAsked, wait_for_signal
+from worker.supervisor.exit_file import say, try_to_put_in_place
 from worker.supervisor.quick_look import QuickLook
 from worker.supervisor.relay import Relay
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
@@ -60,10 +60,6 @@ class NoSecret(Exception):
             f"the command of env_commands.{variable} gives no secret: {how}\n"
             "Run the command in your shell to see why. `sow config path` names the file with it."
         )
-
-
-class EndAsked(Exception):
-    """The attempt's end was asked for before its agent has begun."""
 
 
 class SecretOrders:
@@ -318,10 +314,3 @@ class Exchange:
         if not self._is_given:
             os.close(self._giving)
         os.close(self._taking)
-
-
-def leave_failure(folder: str, attempt: str, error: NoSecret, lock: int) -> None:
-    """Leave in `result.json` why the agent was not started, in the words of what failed."""
-    record: dict[str, object] = {"attempt": attempt, "cause": CAUSE, "reason": error.words}
-    put_in_place(folder, "result.json", record, lock)
-    say(error.words)

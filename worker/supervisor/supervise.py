@@ -23,12 +23,20 @@ import time
 
 from sow.env_vars import ATTEMPT_ID
 from sow.evidence import KEY, is_named, is_void, record_of
-from worker.supervisor.agent_process import REQUESTS, WATCHED, Agent, receive, wait_for_signal
+from worker.supervisor.agent_process import (
+    REQUESTS,
+    WATCHED,
+    Agent,
+    EndAsked,
+    receive,
+    wait_for_signal,
+)
 from worker.supervisor.exit_file import (
     FIRST_RETRY_SECONDS,
     LONGEST_RETRY_SECONDS,
     exit_of,
     failure_of,
+    leave_cause,
     put_in_place,
     say,
     try_to_put_in_place,
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from worker.supervisor.agent_process import Start
+    from worker.supervisor.gate import Gate
     from worker.supervisor.limits import Limits
     from worker.supervisor.secret_orders import Keeper
 else:
@@ -166,9 +175,11 @@ def supervise(
     limits = limits_of(orders, fence, own)  # what is forked from here on has to be in its part
     try:
         keeper = keeper_of(folder, attempt, orders, own, lock, started_at, start)
+        gate = gate_of(folder, attempt, orders, own, lock, started_at, keeper)
     except CannotBegin:
         return
     environ = orders.environ if keeper is None else keeper.environ
+    environ = environ if gate is None else {**environ, **gate.variables}
     outputs = () if keeper is None else keeper.relay.writing
     try:
         os.chdir(orders.cwd)
@@ -178,13 +189,16 @@ def supervise(
         pid = start_when_possible(begin, folder, argv, environ, outputs)
         agent = Agent(pid, counts_all=own.in_sandbox)
     except OSError as error:
-        if keeper is not None:
-            keeper.give_up()
+        for each in (gate, keeper):
+            if each is not None:
+                each.give_up()
         failure = failure_of(folder, argv, error, started_at)
         put_in_place(folder, "exit.json", {KEY: attempt, **failure}, lock)
         return
     started: dict[str, object] = {"agent_pid": agent.pid, "started_at": started_at, "fence": fence}
     started[KEY] = attempt
+    if gate is not None:
+        gate.begun()
     if keeper is not None:
         keeper.begun(agent)
         started["relay_pid"] = agent.helper
@@ -248,18 +262,59 @@ def keeper_of(
     # Few agents have any.
     from worker.supervisor import secret_orders
 
-    record: dict[str, object] = {KEY: attempt, "code": 126, "signal": None}
+    record: dict[str, object] = {}
     try:
         return secret_orders.Keeper(folder, attempt, orders, own, lock, start)
-    except secret_orders.EndAsked:
+    except EndAsked:
         record["by_request"] = True
     except secret_orders.NoSecret as error:
-        secret_orders.leave_failure(folder, attempt, error, lock)
+        leave_cause(folder, attempt, secret_orders.CAUSE, error.words, lock)
     except OSError as error:
         record |= failure_of(folder, ["a relay"], error, started_at)
-    times = {"started_at": started_at, "ended_at": time.time()}
-    put_in_place(folder, "exit.json", {**record, **times}, lock)
+    put_unbegun(folder, attempt, record, lock, started_at)
     raise CannotBegin
+
+
+def gate_of(
+    folder: str,
+    attempt: str,
+    orders: Orders,
+    own: OwnProcesses,
+    lock: int,
+    started_at: float,
+    keeper: "Keeper | None",
+) -> "Gate | None":
+    """Return the way of an agent to the hosts that it may ask; None for one without a proxy.
+
+    Raises CannotBegin.
+    """
+    if not orders.proxy:
+        return None
+    # Few agents have any.
+    from worker.supervisor import gate
+
+    record: dict[str, object] = {}
+    try:
+        return gate.Gate(folder, attempt, orders.proxy, own, lock)
+    except EndAsked:
+        record["by_request"] = True
+    except gate.NoProxy as error:
+        leave_cause(folder, attempt, gate.CAUSE, error.words, lock)
+    except OSError as error:
+        record |= failure_of(folder, ["a proxy"], error, started_at)
+    if keeper is not None:
+        keeper.give_up()
+    put_unbegun(folder, attempt, record, lock, started_at)
+    raise CannotBegin
+
+
+def put_unbegun(
+    folder: str, attempt: str, record: dict[str, object], lock: int, started_at: float
+) -> None:
+    """Put on record that an agent was not started, with what else is known of that."""
+    times = {"started_at": started_at, "ended_at": time.time()}
+    basis: dict[str, object] = {KEY: attempt, "code": 126, "signal": None}
+    put_in_place(folder, "exit.json", {**basis, **record, **times}, lock)
 
 
 def hold_alive_lock(folder: str) -> int:
