@@ -83,7 +83,7 @@ def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
     starts with the job's number and its task.
 
     The output of `clones.setup` comes first. At the end, standard error says how
-    each job ended, if it has.
+    each job ended, if it has, with its warnings.
     """
     if len(job_ids) > 1 and (options.raw or options.errors):
         raise usage_error("--raw and --stderr do not show which job printed what: give one JOB")
@@ -100,8 +100,8 @@ def logs(job_ids: tuple[str, ...], options: LogOptions) -> None:
 def output(task_id: TaskId, options: LogOptions) -> None:
     """Print what the agent of TASK said and did in its last job, attempt by attempt.
 
-    The last line, on standard error, says how the job ended. `sow job logs`
-    does the same for a job by its number.
+    The last lines, on standard error, say how the job ended, with its warnings.
+    `sow job logs` does the same for a job by its number.
     """
     # Of tasks alone: it asks for agents that no record names.
     from sow.calls.last_job import open_last_job
@@ -166,7 +166,7 @@ def _print_all(
 
 
 def _print_ends(workspace: Workspace, database: Database, logs: Sequence[AttemptLogs]) -> None:
-    """Tell on stderr how jobs ended, of those that have; stdout is the agents' own."""
+    """Print how jobs ended, of those that have, on stderr; stdout is the agents' own."""
     for each in logs:
         job = jobs.get_job(database, each.job.id)
         if not job.state.is_final:
@@ -174,4 +174,6 @@ def _print_ends(workspace: Workspace, database: Database, logs: Sequence[Attempt
         each.print_rest()
         outcome = outcome_of(job, jobs.attempts(database, job.id))
         click.echo(line_of(outcome, now=utc_now()), err=True)
+        for warning in outcome.warnings:
+            click.echo(f"Warning: {warning}", err=True)
         outcome_is_shown(workspace, database, job)

@@ -99,6 +99,8 @@ def executor_settings(configuration: Configuration, name: str) -> Iterator[Setti
 def _says_something(executor: ExecutorConfig, key: Key, value: object, origin: Origin) -> bool:
     if key[0] == "settings" and key[1] not in AGENT_CLIS[executor.type].settings:
         return False
+    if key == ("network",) and executor.allowed_hosts:
+        return False  # its key below says what holds
     return origin.kind is not OriginKind.DEFAULT or value not in (None, ())
 
 

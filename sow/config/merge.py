@@ -11,9 +11,17 @@ from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
 from sow.config.source import given
-from sow.schema.config import ExecutorSection, InheritAll, SettingsSection, WorkerSection
+from sow.schema.config import (
+    AllowSection,
+    ExecutorSection,
+    InheritAll,
+    SettingsSection,
+    WorkerSection,
+)
 from sow.schema.executor import ExecutorConfig, Limits
+from sow.schema.executor_type import NetworkUse
 
+ALLOW = ("network", "allow")
 EXECUTOR_KEYS: dict[str, Key] = {
     "type": ("type",),
     **{name: ("settings", name) for name in SettingsSection.__struct_fields__},
@@ -29,6 +37,7 @@ EXECUTOR_KEYS: dict[str, Key] = {
     "home": ("home",),
     "sandbox": ("sandbox",),
     "network": ("network",),
+    "allowed_hosts": ALLOW,
     "retries": ("retries",),
 }
 """The field of ExecutorConfig, and its key below `agents.executors.<name>`."""
@@ -59,12 +68,14 @@ def merge_executor(
 ) -> tuple[ExecutorConfig, dict[Key, Origin]]:
     """Return `default` with what `section` gives, and each value's origin."""
     settings, place = section.settings or SettingsSection(), ("agents", "executors", default.name)
-    found = given(
-        {
-            field: getattr(settings if key[0] == "settings" else section, key[-1])
-            for field, key in EXECUTOR_KEYS.items()
-        }
-    )
+    written = {
+        field: getattr(settings if key[0] == "settings" else section, key[-1])
+        for field, key in EXECUTOR_KEYS.items()
+        if key != ALLOW
+    }
+    if isinstance(section.network, AllowSection):
+        written |= {"network": NetworkUse.LOOPBACK, "allowed_hosts": section.network.allow}
+    found = given(written)
     origins = {
         (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }

@@ -169,6 +169,7 @@ REMEDIES = {
     "sandbox": "Write none or bwrap.",
     "setup_sandbox": "Write none or bwrap.",
     "network": NETWORK,
+    "allow": "Write a list of hosts: [api.example.com, '*.example.org'].",
     "fallback_resume": "Write stay or handover.",
     "checks.NAME": "Write a command line, such as 'make test', or a mapping: {run: make test,"
     " timeout: 5m}.",

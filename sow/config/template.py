@@ -74,7 +74,7 @@ CUSTOM = {"custom_args": KEYS["custom_args"]}
 OF_HOMES: dict[str, Line] = {
     "home": ("per-session", "or shared: whose configuration it has"),
     "sandbox": ("bwrap", "It writes its own folder only; default: none"),
-    "network": ("loopback", "No network in its sandbox; default: on"),
+    "network": ("loopback", "None of it; or {allow: [a.host]}; default: on"),
 }
 """What fits an executor whose sessions can have a configuration of their own."""
 

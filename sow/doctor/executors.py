@@ -29,6 +29,8 @@ from sow.executors.programs import fence_of
 from sow.executors.registry import is_installed, make_executor
 from sow.findings import Finding, Level
 from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.sandbox.proxy_probe import usable_proxy
+from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import NetworkUse
 
 SECONDS = 15.0
@@ -298,16 +300,16 @@ def _sandbox(need: Need) -> Finding:
     facts: dict[str, object] = {"executor": config.name, "sandbox": config.sandbox}
     try:
         program = usable(f"{config.name}")
+        network = _network(config)
     except SandboxUnavailable as error:
         return Finding(
             check="sandbox",
             level=need.fault_level,
-            text=f"{config.name}: its sandbox (bwrap) does not work here: {error.reason}. sow"
+            text=f"{config.name}: its {error.what} does not work here: {error.reason}. sow"
             " starts none of its agents",
             remedy=error.hint,
             facts={**facts, "works": False},
         )
-    network = "a loopback of its own" if config.network is NetworkUse.LOOPBACK else "the network"
     return Finding(
         check="sandbox",
         level=Level.OK,
@@ -325,6 +327,14 @@ def _leads_in_sandbox(executor: Executor) -> Finding:
         remedy="Bind orchestrator to an executor without a sandbox, if you use that role.",
         facts={"executor": executor.name},
     )
+
+
+def _network(config: ExecutorConfig) -> str:
+    """Return in words what an executor's agents have of the network. Raises ProxyUnavailable."""
+    if config.allowed_hosts:
+        program = usable_proxy(config.name)
+        return f"by {program} these hosts: {', '.join(config.allowed_hosts)}"
+    return "a loopback of its own" if config.network is NetworkUse.LOOPBACK else "the network"
 
 
 def _no_fence(executor: Executor) -> Finding:

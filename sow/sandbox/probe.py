@@ -25,7 +25,7 @@ LONGEST = 300
 class SandboxUnavailable(ExecutorError):
     """There can be no sandbox here, and without one nothing is started that asks for it."""
 
-    asks_for = "sandbox: bwrap"
+    asks_for, what = "sandbox: bwrap", "sandbox (bwrap)"
 
     def __init__(self, whose: str, reason: str, remedy: str) -> None:
         self.reason = reason

@@ -21,7 +21,7 @@ INSTALL = f"Install it ({PACKAGE})."
 class ProxyUnavailable(SandboxUnavailable):
     """There is no proxy here, and without it nothing is started that asks for one."""
 
-    asks_for = "network: allow"
+    asks_for, what = "network: allow", "proxy (network: allow)"
 
 
 def usable_proxy(whose: str, places: str = PLACES) -> str:

@@ -32,6 +32,8 @@ Nothing = Annotated[int, Meta(ge=0, le=0, description="0")]
 Argument = Annotated[
     str, Meta(pattern=r"^[^\x00]*$", description="an argument without a NUL character")
 ]
+MOST_HOSTS = 200
+"""No list of hosts is longer: the filter of a proxy looks through all for each request."""
 MOST = 1_000_000
 """No number of agents or tries is larger; what is was a slip, and fits into no record."""
 NonEmptyText = Annotated[
@@ -81,8 +83,30 @@ class InheritAll(StrEnum):
     ALL = "all"
 
 
+HOST_PATTERN = (
+    r"^(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$(?!\n)"
+    r"|^[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*$(?!\n)"
+)
+Host = Annotated[
+    str,
+    Meta(
+        max_length=253,
+        pattern=HOST_PATTERN,
+        description="a host's name, *. and a name, or an address",
+    ),
+]
+
+
+class AllowSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`network` of an executor whose agents may ask some hosts alone."""
+
+    allow: Annotated[list[Host], Meta(min_length=1, max_length=MOST_HOSTS)]
+
+
 Network = NetworkUse | bool
 """YAML reads `on` and `off` as booleans."""
+OfExecutor = Network | AllowSection
+"""`network` of an executor."""
 
 
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,7 +125,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     api_timeout: DurationOrNever | UnsetType | None = UNSET
     home: HomeUse | UnsetType | None = UNSET
     sandbox: SandboxUse | UnsetType | None = UNSET
-    network: Network | UnsetType | None = UNSET
+    network: OfExecutor | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     limits: LimitsSection | None = None
     budget: BudgetSection | None = None

@@ -299,6 +299,13 @@ FAULTS = {
         "has no effect without sandbox: bwrap",
         "Remove it, or write `sandbox: bwrap` beside it.",
     ),
+    "no hosts without a sandbox": (
+        executor("claude", "network: {allow: [api.example.com]}"),
+        5,
+        "agents.executors.x.network",
+        "has no effect without sandbox: bwrap",
+        "beside it",
+    ),
     "resume for windsurf": (
         executor("windsurf", "settings: {resume: [windsurf]}"),
         5,

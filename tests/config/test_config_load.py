@@ -384,6 +384,38 @@ def test_a_sandbox_lets_its_agents_do_what_they_can(load):
     assert executors["claude-code"].network is None
 
 
+ALLOWING = """
+agents:
+  executors:
+    mine:
+      {type: command, settings: {command: [x]}, sandbox: bwrap, network: {allow: [HOSTS]}}
+"""
+
+
+@pytest.mark.parametrize(
+    "host", ["api.example.com", "'*.example.com'", "localhost", "10.0.0.1", "'::1'", "a_b.example"]
+)
+def test_a_sandbox_can_have_some_hosts_alone(load, host):
+    """To an sow that does not know the hosts, it has none."""
+    mine = load(ALLOWING.replace("HOSTS", host)).executors["mine"]
+    assert mine.allowed_hosts == (host.strip("'"),)
+    assert mine.network is NetworkUse.LOOPBACK
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["''", "'*'", "https://example.com", "example.com:443", "a b", "a/b", "'*.*.example'", "'^x'"],
+)
+def test_what_is_no_host_cannot_be_allowed(load, host):
+    with pytest.raises(InvalidConfiguration, match=r"network\.allow|flow"):
+        load(ALLOWING.replace("HOSTS", host))
+
+
+def test_a_list_of_no_hosts_is_refused(load):
+    with pytest.raises(InvalidConfiguration, match=r"network\.allow"):
+        load(ALLOWING.replace("HOSTS", ""))
+
+
 def test_a_check_and_a_setup_can_have_one(load):
     text = """
 clones: {setup: npm ci, setup_sandbox: bwrap}

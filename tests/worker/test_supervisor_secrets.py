@@ -19,6 +19,7 @@ from sow.environment import own_process
 from sow.jobs.doorbell import is_held
 from sow.processes import environment_block
 from worker.steps.scan_record import Found
+from worker.supervisor.exit_file import leave_cause
 from worker.supervisor.quick_look import pack_look
 from worker.supervisor.relay import Stream
 from worker.supervisor.secret_orders import CAUSE, NoSecret

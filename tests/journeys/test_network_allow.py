@@ -1,0 +1,206 @@
+"""An agent with `network: allow`, through the true commands: what it reaches, and what is told."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from capabilities import skip_or_fail
+from journeys.gitsite import commit, make_repository
+from journeys.site import SOW, Site, wait_until
+from network_cases import put_ask, service
+
+from sow.processes import procfs
+from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.sandbox.proxy_probe import usable_proxy
+
+
+@pytest.fixture(autouse=True)
+def _programs() -> None:
+    try:
+        usable("this test")
+        usable_proxy("this test")
+    except SandboxUnavailable as error:
+        skip_or_fail(error.message)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """The port of a service outside."""
+    with service() as number:
+        yield number
+
+
+def begin(site: Site, script: str, *hosts: str, **executor: Any) -> None:
+    """Make a repository with two tasks, whose agents run a script."""
+    make_repository(site)
+    site.project("010", "020")
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"clones": {"use": "always"}}))
+    put_ask(site.root)
+    commit(site, "a project")
+    write(site, script)
+    author = {
+        "type": "command",
+        "settings": {"command": [str(site.base / "author.sh")]},
+        "retries": 0,
+        "sandbox": "bwrap",
+        "network": {"allow": [*hosts]},
+        **executor,
+    }
+    bindings = {"implementer": "author"}
+    site.configure({"agents": {"executors": {"author": author}, "bindings": bindings}})
+
+
+def write(site: Site, script: str) -> None:
+    """Put a script in the place of the one before, which may just run."""
+    program = site.base / "new.sh"
+    program.write_text(f"#!/bin/sh\ncat >/dev/null\n{script}\n")
+    program.chmod(0o755)
+    program.rename(site.base / "author.sh")
+
+
+def output(site: Site, job: int = 1) -> list[str]:
+    path = site.root / f".sow/run/jobs/{job}/1/output.jsonl"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+ASK = f"{sys.executable} -S ask.py"
+TOLD = (
+    "the agent asked for evil.example, 127.0.0.1.evil.example, which `network: allow` does not name"
+)
+
+
+def test_refused_hosts_are_told(site: Site, port: int) -> None:
+    begin(
+        site,
+        f"{ASK} get=http://127.0.0.1:{port}/ get=http://evil.example/ connect=evil.example:443"
+        f" get=http://127.0.0.1.evil.example/ direct=127.0.0.1:{port}\n"
+        "sow task set status needs_review",
+        "127.0.0.1",
+    )
+    done = site.sow("agent", "spawn", "implementer", "010")
+    asked = ["get 200", "get 403", "connect 403", "get 403", "direct no"]
+    assert output(site)[: len(asked)] == asked, site.worker_logs()
+    assert site.job(1)["cause"] == "reported"
+    assert f"Warning: 010: {TOLD}" in done.err
+    assert TOLD in site.sow("job", "logs", "1").err
+    assert TOLD in site.sow("job", "explain", "1").out
+    wait_until(lambda: left(site) == [], "nothing is left")
+
+
+def left(site: Site) -> list[str]:
+    """Return the command lines of proxies of the site's attempts."""
+    ids = {f"SOW_ATTEMPT_ID={each['id']}".encode() for each in site.job(1)["attempts"]}
+    return [
+        Path(f"/proc/{pid}/comm").read_text()
+        for pid in procfs.all_pids()
+        if ids & set(procfs.variables(pid).split(b"\0"))
+    ]
+
+
+def test_each_attempt_has_a_way_of_its_own(site: Site, port: int) -> None:
+    """The proxy of one, asked from the sandbox of another, has another password."""
+    begin(site, "echo up; while :; do sleep 0.05; done", "127.0.0.1")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    wait_until(lambda: output(site) == ["up"], "the agent is up")
+    settings = site.root / ".sow/run/jobs/1/1/proxy/tinyproxy.conf"
+    other = settings.read_text().split()[1]
+    write(site, f"{ASK} get=http://127.0.0.1:{port}/ get=http://127.0.0.1:{other}/")
+    site.sow("agent", "spawn", "implementer", "020", expect=None)
+    assert output(site, 2) == ["get 200", "get 407"], site.worker_logs()
+    site.sow("agent", "cancel", "010", expect=None)
+    wait_until(lambda: left(site) == [], "nothing is left")
+
+
+SETUP = (
+    'test -z "$HTTP_PROXY$SOW_DOOR" && ! ls -l /proc/self/fd | grep -q socket: && echo yes >made'
+)
+
+
+def test_the_setup_of_its_clone_knows_nothing_of_it(site: Site, port: int) -> None:
+    begin(site, f"cat made; {ASK} get=http://127.0.0.1:{port}/", "127.0.0.1")
+    clones = {"clones": {"use": "always", "setup": SETUP}}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(clones))
+    site.sow("trust", "--yes")
+    site.sow("agent", "spawn", "implementer", "010", expect=None)
+    assert output(site) == ["yes", "get 200"], site.worker_logs()
+
+
+def test_it_outlives_its_worker(site: Site, port: int) -> None:
+    script = f"echo up; while [ ! -e go ]; do sleep 0.05; done; {ASK} get=http://127.0.0.1:{port}/"
+    begin(site, script, "127.0.0.1")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    wait_until(lambda: output(site) == ["up"], "the agent is up")
+    (worker,) = site.workers()
+    site.kill(worker["pid"])
+    wait_until(lambda: not procfs.variables(worker["pid"]), "the worker is dead")
+    (Path(site.task("010")["clone"]["path"]) / "go").touch()
+    wait_until(lambda: output(site) == ["up", "get 200"], "it goes on")
+    site.sow("agent", "wait", "010", expect=None)
+    assert len(site.job(1)["attempts"]) == 1
+    wait_until(lambda: left(site) == [], "nothing is left")
+
+
+def test_doctor_says_which_hosts_it_may_ask(site: Site) -> None:
+    begin(site, "true", "api.example.com", "*.example.org")
+    examined = site.sow("doctor", "author", expect=None).out
+    assert "and by /usr/bin/tinyproxy these hosts: api.example.com, *.example.org" in examined
+
+
+def sow_with(site: Site, proxy: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command of sow where another file is in tinyproxy's place."""
+    script = f'mount --bind {proxy} {usable_proxy("this test")} && exec "$@"'
+    around = ("unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-c", script, "sh")
+    return subprocess.run(
+        [*around, str(SOW), *words],
+        cwd=site.root,
+        env=site.environment(),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_without_a_proxy_nothing_is_started(site: Site) -> None:
+    begin(site, f"touch {site.base}/ran", "127.0.0.1")
+    nothing = Path("/dev/null")
+    done = sow_with(site, nothing, "agent", "spawn", "implementer", "010")
+    assert done.returncode == 5, done
+    assert "executor author asks for network: allow, but there is no tinyproxy" in done.stdout
+    assert "apt-get install tinyproxy-bin" in done.stdout
+    assert site.job(1)["cause"] == "sandbox_failed"
+    assert not (site.base / "ran").exists()
+    examined = sow_with(site, nothing, "doctor", "author")
+    assert examined.returncode == 1
+    assert (
+        "author: its proxy (network: allow) does not work here: there is no tinyproxy"
+        in examined.stdout
+    )
+
+
+BROKEN = (
+    '#!/bin/sh\n[ "$1" = -v ] && echo tinyproxy 1.11.1 && exit\necho broken here >&2; exit 70\n'
+)
+
+
+def test_a_proxy_that_ends_at_once_is_told_of(site: Site) -> None:
+    begin(site, f"touch {site.base}/ran", "127.0.0.1")
+    broken = site.base / "broken"
+    broken.write_text(BROKEN)
+    broken.chmod(0o755)
+    done = sow_with(site, broken, "agent", "spawn", "implementer", "010")
+    assert done.returncode == 5, done
+    words = "the proxy of network: allow cannot be started: broken here"
+    assert words in done.stdout + done.stderr
+    assert (site.job(1)["cause"], site.task("010")["status"]) == ("sandbox_failed", "failed")
+    assert not (site.base / "ran").exists()
+
+
+def test_the_settings_say_what_is_allowed(site: Site) -> None:
+    begin(site, "true", "api.example.com")
+    shown = site.sow("config", "show", "--json").json["settings"]["agents"]["executors"]
+    assert shown["author"]["network"] == {"allow": ["api.example.com"]}
