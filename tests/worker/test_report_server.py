@@ -394,6 +394,16 @@ def test_a_full_disk_is_waited_for_at_the_end_of_an_attempt(
     theirs.close()
 
 
+def test_the_last_reports_of_an_attempt_wait_for_no_other_look(taker: Taker) -> None:
+    served = taker.served("010", 1, "implementer")
+    made, attempt = Server.__new__(Server), Attempt(served)
+    made._attempts, attempt.finish_by = {served.id: attempt}, time.monotonic() + 600
+    attempt.is_due = False  # what was kept before its agent began has been looked for
+    made._look_at(attempt, set())
+    assert attempt.emptying is not None
+    os.waitpid(attempt.emptying, 0)
+
+
 def lies_as_file(beside: Path, _outside: Path) -> None:
     lines = [b"another.1.x OTHER", b"1.1.0 TOKEN", b"1.1.0 -", b"\xff", b"1.1.0 TOKEN" + b"x" * 99]
     beside.write_bytes(b"\n".join(lines) + b"\n")

@@ -183,7 +183,7 @@ class Server:
         """Carry out the last reports of an attempt whose agent has ended."""
         if not attempt.running and not attempt.waiting and not attempt.is_last:
             attempt.is_last = attempt.is_due = True
-            attempt.empty_after = now
+            self._empty(attempt)  # now: the worker waits for it to settle the attempt
         elif attempt.finish_by is not None and attempt.finish_by < now:
             attempt.give_up_waiting()
             for pid in attempt.running:
