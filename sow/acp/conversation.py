@@ -336,7 +336,9 @@ class Conversation:
         if failed is not None:
             self._has_failed = failed
         if text:
-            self._refused = None
+            notes_with = self._orders.preset.notes_with
+            if not (notes_with and re.match(notes_with, text)):
+                self._refused = None
             self._last_words = " ".join(text[: wire.MOST_TEXT].split())
             self._teller.say(text, wire.message_of(update))
         elif tool is not None:

@@ -44,6 +44,9 @@ class Preset(NamedTuple):
     fails_with: str = ""
     """How its last words begin where the service has failed it, as a pattern: it then ends its turn
     as if all were well."""
+    notes_with: str = ""
+    """How words begin that are of the agent itself, such as that a refusal has ended its turn, and
+    not of its model, as a pattern."""
     takes_folders: bool = False
     """Whether its sandbox is told where else its commands may write."""
 
@@ -108,6 +111,7 @@ PRESETS: "Mapping[str, Preset]" = {
         options={"allow_all": "off"},
         allows="allow_once",
         fails_with=r"Error: ",
+        notes_with=r"Info: ",
     ),
     "claude": Preset(
         fence="asking",

@@ -10,6 +10,8 @@ import pytest
 from acp.conftest import Client
 from journeys.site import wait_until
 
+from sow.acp.presets import PRESETS
+
 pytestmark = pytest.mark.slow  # each test starts the client and its agent
 
 OWN = "sow task show 010"
@@ -134,6 +136,20 @@ def test_an_agent_whose_turn_a_refusal_has_ended_is_asked_to_go_on(
     for_ever = client.run({"turns": [refused]})
     assert len(for_ever.sent("session/prompt")) == len(ended.sent("session/prompt")) + 11
     assert for_ever.code == (0 if stop == "end_turn" else 1)
+
+
+def test_what_an_agent_notes_of_its_own_ended_turn_is_no_answer(client: Client) -> None:
+    copilot = PRESETS["copilot"]
+    script = {"mode": copilot.mode, "options": dict(copilot.options)}
+    asks, fails = {"ask": {"toolCall": call("npm test")}}, tool("failed")
+    refused = {"turn": [asks, fails, {"say": "Info: Operation cancelled by user"}]}
+    ended = client.run({**script, "turns": [refused, {"turn": WORKS}]}, preset="copilot")
+    assert ended.code == 0, ended.events
+    assert len(ended.sent("session/prompt")) == 2
+    answered = {"turn": [asks, fails, {"say": "I cannot test it."}]}
+    before = len(ended.sent("session/prompt"))
+    ended = client.run({**script, "turns": [answered, {"turn": WORKS}]}, preset="copilot")
+    assert len(ended.sent("session/prompt")) == before + 1
 
 
 def test_with_yolo_mode_all_is_allowed_once(client: Client) -> None:
