@@ -167,7 +167,7 @@ def test_a_worker_prunes_when_it_has_nothing_to_do(three: Site) -> None:
     ("words", "message"),
     [
         (("--keep-for", "soon"), "not a duration: 'soon'"),
-        (("--keep-size", "2GiB"), "not a size: '2GiB'"),
+        (("--keep-size", "2Gib"), "not a size: '2Gib'"),
     ],
 )
 def test_bad_limits(site: Site, words: tuple[str, ...], message: str) -> None:
