@@ -71,7 +71,7 @@ def _blanked(running: Running) -> Sequence[str]:
     names = {name for attempt, name in lines if running.owns(attempt)}
     given = running.job.executor.secret_names if running.job.executor is not None else ()
     found = [
-        f"the agent has printed or reported the value of {name}; sow wrote [{name}] instead"
+        f"the agent has printed or reported the value of {name}; [{name}] stands in its place"
         for name in given
         if name in names
     ]

@@ -86,7 +86,7 @@ def texts(*results: Result) -> str:
 
 def blanking_of(name: str) -> str:
     """Return what is told of a value that an agent has printed or reported."""
-    return f"the agent has printed or reported the value of {name}; sow wrote [{name}] instead"
+    return f"the agent has printed or reported the value of {name}; [{name}] stands in its place"
 
 
 def test_no_value_is_kept_or_shown_and_each_is_told_once(site: Site, sandbox: str) -> None:

@@ -279,7 +279,7 @@ def test_a_secret_that_it_reports_is_blanked_and_told(site: Site) -> None:
     log = (site.task_folder("010") / "log.md").read_text()
     assert "the key is [KEY]" in log
     assert "a-secret-of-the-users" not in log
-    words = "the agent has printed or reported the value of KEY; sow wrote [KEY] instead"
+    words = "the agent has printed or reported the value of KEY; [KEY] stands in its place"
     assert words in site.job(1)["warnings"]
 
 

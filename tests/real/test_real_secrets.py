@@ -58,5 +58,5 @@ def test_a_secret_is_blanked_and_no_worker_takes_over_what_the_cli_exports(
     kept = [path for path in (trial.repository / ".sow").rglob("*") if path.is_file()]
     assert [str(path) for path in kept if SECRET.encode() in path.read_bytes()] == []
     warnings = " ".join(trial.job()["warnings"])
-    assert "the value of TRIAL_SECRET; sow wrote [TRIAL_SECRET] instead" in warnings
+    assert "the value of TRIAL_SECRET; [TRIAL_SECRET] stands in its place" in warnings
     assert "the value of TRIAL_SECRET is in its work: exported" in warnings
