@@ -85,6 +85,10 @@ class Launch(Struct, frozen=True):
     home_links: Mapping[str, Path] = field(default_factory=dict)
     """The links that belong there, by name: what each leads to."""
 
+    def own_folders(self, clone: Path | None) -> tuple[Path, ...]:
+        """Return the folders that its agent alone fills: its clone and its session's home."""
+        return tuple(folder for folder in (clone, self.home) if folder is not None)
+
 
 class EventKind(StrEnum):
     """What one line of output can tell."""

@@ -26,7 +26,7 @@ from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.workspace_init import init_workspace
 
 PROJECT = ProjectId("3f0c0b5e-1111-4222-8333-444455556667")
-LATER = NOW + 1000
+LATER = NOW + 100_000
 RACER = Path(__file__).with_name("catching_up_process.py")
 VICTIM = Path(__file__).with_name("unnoted_process.py")
 

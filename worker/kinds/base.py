@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sow.attempts.retry import Next
-from sow.executors.base import Executor, Launch, Verdict
+from sow.executors.base import Executor, Verdict
 from sow.ids import AttemptId
 from sow.paths import AttemptPaths
 from sow.sandbox.machine import Wanted
@@ -51,11 +51,6 @@ class Prepared:
     """What reads its output; None of a program of ours."""
     own_folders: Sequence[Path] = ()
     """The folders that it alone fills, whose size is limited where its executor says so."""
-
-
-def own_folders(launch: Launch, clone: Path | None) -> tuple[Path, ...]:
-    """Return the folders that an agent alone fills: its clone and its session's home."""
-    return tuple(folder for folder in (clone, launch.home) if folder is not None)
 
 
 Recording = Callable[[], None]

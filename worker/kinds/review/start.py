@@ -41,7 +41,7 @@ from sow.state.tasks import read_task
 from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
-from worker.kinds.base import Prepared, own_folders
+from worker.kinds.base import Prepared
 from worker.kinds.review.sweep import sweep_reviews_of
 from worker.session_home import prepare_home, warm_home
 from worker.steps.program_input import ReviewOrders
@@ -132,7 +132,7 @@ def prepare_review(
             paths.clone_orders.name: msgspec.json.encode(seat.orders),
         },
         executor=executor,
-        own_folders=own_folders(launch, seat.top),
+        own_folders=launch.own_folders(seat.top),
     )
 
 

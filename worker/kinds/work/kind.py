@@ -60,7 +60,7 @@ from sow.trust.accepted import refuse_untrusted
 from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering
-from worker.kinds.base import Prepared, Recording, own_folders
+from worker.kinds.base import Prepared, Recording
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
 from worker.running import Running
@@ -332,7 +332,7 @@ class WorkKind(AgentKind):
                 **(clone.files(paths) if clone is not None else {}),
             },
             executor=executor,
-            own_folders=own_folders(launch, clone.top if clone is not None else None),
+            own_folders=launch.own_folders(clone.top if clone is not None else None),
         )
 
     def gathering(self, context: WorkerContext, running: Running) -> Gathering | None:
