@@ -225,7 +225,9 @@ def test_a_session_whose_executor_is_no_longer_defined_is_not_given_to_another(
     site.sow("agent", "spawn", "implementer", "010")
     site.configure({})
     refused = site.sow("agent", "resume", "010", "go on", expect=5)
-    assert refused.err.startswith("Error: unknown executor: opus, which made the session of task 010\n")
+    assert refused.err.startswith(
+        "Error: unknown executor: opus, which made the session of task 010\n"
+    )
     assert len(read_runs(site.root)) == 1
 
 
