@@ -164,7 +164,7 @@ def outcome_of(trial: Trial, case: Case, verb: Verb, session: Session | None) ->
         session=session,
         prompt="Carry out task 010.",
         prompt_file=trial.records / "prompt.md",
-        task_dir=trial.repository,
+        task_dir=trial.repository / TASK,  # its name is in the title of the session
         cwd=trial.repository,
         as_root=os.geteuid() == 0,
         commands=COMMANDS,
