@@ -15,6 +15,9 @@ from sow.files.file_errors import NotWritten
 
 LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 POLL_SECONDS = 0.05
+SHORTEST_PAUSE_SECONDS = 0.0002
+LATER_SHARE = 0.25
+"""A lock is had later than it was free by at most this share of the time that it was waited for."""
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
@@ -27,12 +30,16 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def lock_within(descriptor: int, seconds: float, *, every: float, shared: bool = False) -> bool:
-    """Lock an open file, tried again and again for so many seconds; return whether it is."""
-    deadline = time.monotonic() + seconds
+    """Lock an open file, tried again and again for so many seconds; return whether it is.
+
+    At first it is tried often, later `every` so many seconds: most locks are held for a moment.
+    """
+    begun = time.monotonic()
     while not try_lock(descriptor, shared=shared):
-        if time.monotonic() >= deadline:
+        waited = time.monotonic() - begun
+        if waited >= seconds:
             return False
-        time.sleep(every)
+        time.sleep(min(every, max(SHORTEST_PAUSE_SECONDS, waited * LATER_SHARE)))
     return True
 
 
