@@ -13,6 +13,7 @@ from typing import Any, Never
 import pytest
 from watch_cases import NOW, SESSION, WatchSite
 
+from sow.attempts.homes import folder_of_job
 from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.ids import WorkerId
@@ -21,13 +22,14 @@ from sow.processes import process_facts
 from sow.processes.fork_server import ForkServer, ServersDie, Waiting
 from sow.schema.causes import Cause
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, HomeUse
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import Task, TaskStatus
 from sow.state.tasks import change_task
 from sow.yamlfile import REMOVE
 from worker import launch
 from worker.fork_servers import ForkServers
+from worker.kinds import worker_kind
 from worker.kinds.work import kind
 from worker.task_state import mark_again
 
@@ -151,6 +153,22 @@ def test_no_process_that_began_after_the_orders_is_taken_to_be_older(site: Watch
     assert running is not None
     assert running.ordered_at is not None
     assert running.ordered_at <= waiting.given_at
+
+
+def test_the_home_of_its_session_counts_for_the_disk(site: WatchSite) -> None:
+    """Its output does too, which is the attempt's folder, and its clone, which this one lacks."""
+    program = site.workspace.root / "bin/claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    claude = ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE, home=HomeUse.PER_SESSION)
+    job = site.job(executor=claude, path_variable=str(program.parent))
+    paths = site.workspace.attempt(job.id, 1)
+    prepared = worker_kind(job).prepare(site.context, job, site.lease(job), (), paths)
+    home = folder_of_job(site.workspace, job)
+    assert home is not None
+    assert home.is_dir()
+    assert prepared.own_folders == (home,)
 
 
 def unmarked(site: WatchSite) -> Job:
