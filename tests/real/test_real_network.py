@@ -14,12 +14,11 @@ from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.sandbox.proxy_probe import usable_proxy
 
 pytestmark = [pytest.mark.real]
-NAMES = ("claude", "codex")
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.one_of("natives by a proxy", name)) for name in NAMES],
+    [pytest.param(name, marks=pytest.mark.one_of("natives by a proxy", name)) for name in EVERY],
 )
 def test_it_asks_its_model_by_the_proxy_and_nobody_else(name: str, tmp_path: Path) -> None:
     try:

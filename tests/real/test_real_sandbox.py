@@ -8,6 +8,7 @@ As root, and as an ordinary user who is made for the test (`own_user`).
 | a command that its role may not run is refused | `test_it_works_…`, `test_with_the_rules_…` |
 | a cancel leaves nothing | `test_a_cancel_…` |
 | a reviewer, the setup of a clone and a check | `test_review_setup_and_check_…` |
+| it needs no keyring of the kernel: the filter that closes them is around each | all of these |
 """
 
 import json
