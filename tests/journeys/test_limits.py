@@ -8,6 +8,7 @@ import yaml
 from capabilities import skip_or_fail
 from journeys.gitsite import commit, make_repository
 from journeys.site import Site, wait_until
+from journeys.staff import await_supervisor
 
 from sow.processes import procfs
 from sow.sandbox.probe import SandboxUnavailable, usable
@@ -114,6 +115,7 @@ def test_the_agents_of_others_go_on(site: Site) -> None:
     assert site.job(1)["cause"] == "no_status"
 
 
+@pytest.mark.one_of("limits without a worker or a supervisor")
 def test_a_limit_holds_while_no_worker_lives(site: Site) -> None:
     work = f"touch $B/up; until [ -e $B/go ]; do sleep 0.05; done; {HOSTILE['memory']}"
     limits = {"memory": LOW["memory"]}
@@ -127,6 +129,27 @@ def test_a_limit_holds_while_no_worker_lives(site: Site) -> None:
     wait_until(lambda: not carriers(site, 1), "the agent is ended")
     site.sow("worker", "--drain")
     assert site.job(1)["cause"] == "memory_limit", (site.job(1), site.worker_logs())
+
+
+@pytest.mark.one_of("limits without a worker or a supervisor")
+def test_without_its_supervisor_an_agent_goes_on_and_no_limit_is_watched(site: Site) -> None:
+    """Outside of a sandbox. Those that the kernel keeps stay: this is none of them."""
+    fill = f"{HOSTILE['disk']}; touch $B/full; until [ -e $B/end ]; do sleep 0.05; done"
+    wait = "touch $B/up; until [ -e $B/go ]; do sleep 0.05; done"
+    limits, env = {"disk": LOW["disk"]}, {"B": str(site.base), "GO": "1"}
+    begin(site, SCRIPT.format(work=f"{wait}; {fill}"), limits=limits, env=env)
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    wait_until((site.base / "up").exists, "the agent is up")
+    supervisor = await_supervisor(site, 1)
+    site.kill(supervisor)
+    wait_until(lambda: not procfs.variables(supervisor), "the supervisor is dead")
+    (site.base / "go").touch()
+    wait_until((site.base / "full").exists, "the agent has used too much")
+    (site.base / "end").touch()
+    site.sow("agent", "wait", "010")
+    job = site.job(1)
+    assert [attempt["cause"] for attempt in job["attempts"]] == ["reported"], site.worker_logs()
+    wait_until(lambda: not carriers(site, 1), "nothing is left behind")
 
 
 def test_the_setup_of_its_clone_counts_as_well(site: Site) -> None:
