@@ -213,6 +213,10 @@ class AttemptPaths:
         """Return what a check's command line has printed."""
         return self.folder / f"check-{name}.log"
 
+    def proxy_of(self, name: str) -> Path:
+        """Return the folder of the proxy of a check, or of the setup."""
+        return self.folder / f"proxy-{name}"
+
 
 def attempt_id(job_id: JobId, number: int, token: str) -> AttemptId:
     """Return the machine-wide name of an attempt; `token` is random hex."""

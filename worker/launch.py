@@ -16,7 +16,7 @@ from typing import Any
 from sow import env_vars
 from sow.attempts.launch import secrets_of
 from sow.attempts.own_executor import with_own_executor
-from sow.attempts.sandbox import in_sandbox, proxy_argv
+from sow.attempts.sandbox import in_sandbox
 from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
@@ -403,9 +403,11 @@ def _proxy_orders(
     if prepared.sandbox is None or not prepared.sandbox.hosts:
         return ()
     # Few agents have one.
+    from sow.sandbox.by_proxy import proxy_argv
     from worker.supervisor.gate import pack_proxy
 
-    argv = proxy_argv(job.executor_name, context.workspace, paths.proxy, context.environ)
+    whose = f"executor {job.executor_name}"
+    argv = proxy_argv(whose, context.workspace, paths.proxy, context.environ)
     return pack_proxy(prepared.sandbox.hosts, argv)
 
 

@@ -26,5 +26,8 @@ def refusals_of(running: Running) -> Sequence[str]:
     if hosts:
         found.append(f"the agent asked for {named(hosts)}, which `network: allow` does not name")
     if LOST.decode() in words:
-        found.append("the proxy of `network: allow` ended before the agent, which had no network")
+        found.append(
+            "the proxy of `network: allow` ended before the agent, which reached no host from then"
+            " on; each attempt gets a new proxy"
+        )
     return found

@@ -1,11 +1,10 @@
 """What the sandbox of an agent shows besides its folder: its session's home, its login, references.
 
-Owns that choice, and the argv of an agent in its sandbox and of the proxy beside it. What a sandbox
-hides and how it is made is `sow.sandbox`.
+Owns that choice, and the argv of an agent in its sandbox. What a sandbox hides and how it is made
+is `sow.sandbox`.
 """
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from sow.executors.base import Launch
 from sow.paths import Workspace
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
-from sow.sandbox.proxy_settings import OPTIONS, PORT
-from sow.sandbox.seat import repository_around, seat_in_clone, seat_in_root, with_parts
+from sow.sandbox.seat import seat_in_clone, seat_in_root, with_parts
 from sow.sandbox.view import covers
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import NetworkUse, SandboxUse
@@ -87,33 +85,8 @@ def in_sandbox(
     if socket := environ.get(env_vars.REPORT_SOCKET):
         seen = with_parts(seen, writable=(os.path.dirname(socket),))  # noqa: PTH120
     inside = {**environ, env_vars.SANDBOX: SandboxUse.BWRAP.value}
-    through = through_door(argv) if wanted.hosts else argv
-    return fenced_argv(f"executor {name}", seen, through, inside), inside
+    if wanted.hosts:
+        from sow.sandbox.by_proxy import through_door  # for few agents
 
-
-def through_door(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the argv of what opens the way to the proxy and becomes `argv`."""
-    from sow.sandbox import door  # for few agents
-
-    return (sys.executable, "-I", "-S", os.path.abspath(door.__file__), str(PORT), *argv)  # noqa: PTH100
-
-
-def proxy_argv(
-    name: str, workspace: Workspace, folder: Path, environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return the argv of the proxy of an agent, in a sandbox of its own.
-
-    `name` is the executor's, `folder` the proxy's own, in the attempt's, `environ` the user's.
-    Raises SandboxUnavailable.
-    """
-    from sow.sandbox.proxy_probe import usable_proxy  # for few agents
-
-    whose = f"executor {name}"
-    program = usable_proxy(whose)
-    wanted = Wanted(
-        folder=str(folder),
-        cwd=str(folder),
-        hidden=(str(repository_around(workspace.root)), str(workspace.root), str(workspace.run)),
-        programs=(program,),
-    )
-    return fenced_argv(whose, wanted, (program, *OPTIONS), environ)
+        argv = through_door(argv)
+    return fenced_argv(f"executor {name}", seen, argv, inside), inside

@@ -6,12 +6,13 @@ for. Whether a command line may run is `sow.trust`; who runs it, `worker.steps`.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from sow.config.origin import Key
-from sow.config.source import Source, given, read_source, refuse_no_network
+from sow.config.source import Source, given, network_written, read_source, refuse_no_network
 from sow.config.units import parse_duration
 from sow.digest import sha256
 from sow.errors import StateError
@@ -37,6 +38,8 @@ class CheckCommand(msgspec.Struct, frozen=True, kw_only=True):
     """What fences it in; None: nothing."""
     network: NetworkUse | None = None
     """What its sandbox has of the network; None: all of it."""
+    allowed_hosts: tuple[str, ...] = ()
+    """What it may ask by a proxy; `network` is `loopback` then. Empty: there is none."""
 
     @property
     def is_sandboxed(self) -> bool:
@@ -154,7 +157,9 @@ def _command(source: Source[RepositoryConfigFile], name: str, value: object) -> 
             reason="it must be a command line, or a mapping with run",
             remedy=f'Write {name}: "make test", or {name}: {{run: "make test", timeout: 5m}}.',
         )
-    fence = given({"sandbox": section.sandbox, "network": section.network}) if section else {}
+    fence: dict[str, Any] = {}
+    if section is not None:
+        fence = given({"sandbox": section.sandbox, **network_written(section.network)})
     is_sandboxed = fence.get("sandbox") is SandboxUse.BWRAP
     refuse_no_network(source, (SECTION, name), fence.get("network"), is_sandboxed=is_sandboxed)
     return CheckCommand(name=name, run=value, timeout_seconds=seconds, **fence)

@@ -10,10 +10,10 @@ import msgspec
 
 from sow.config.checks import CheckCommand, checks_of, chosen
 from sow.config.origin import DEFAULT, REPOSITORY, Key, Origin
-from sow.config.source import Source, given
+from sow.config.source import Source, given, network_written, refuse_no_network
 from sow.config.units import parse_duration
 from sow.schema.config import ClonesSection, CloneUse, RepositoryConfigFile
-from sow.schema.executor_type import SandboxUse
+from sow.schema.executor_type import NetworkUse, SandboxUse
 
 SECTION = "clones"
 PATTERNS = {"copy": ".env or config/*.local.json", "keep": "out/ or reports/*.html"}
@@ -35,6 +35,10 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     setup_timeout_seconds: float = 600.0
     setup_sandbox: SandboxUse | None = None
     """What fences that command line in; None: nothing."""
+    setup_network: NetworkUse | None = None
+    """What its sandbox has of the network; None: all of it."""
+    setup_hosts: tuple[str, ...] = ()
+    """What it may ask by a proxy; `setup_network` is `loopback` then. Empty: there is none."""
     commit: bool = True
     """Whether what an agent leaves uncommitted is committed when its attempt ends."""
     keep: tuple[str, ...] = ()
@@ -43,7 +47,11 @@ class CloneSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the check that a merge's result has to pass."""
 
 
-CLONE_KEYS = {field: field.removesuffix("_seconds") for field in CloneSettings.__struct_fields__}
+HOSTS = "setup_hosts"
+CLONE_KEYS: dict[str, Key] = {
+    **{field: (field.removesuffix("_seconds"),) for field in CloneSettings.__struct_fields__},
+    HOSTS: ("setup_network", "allow"),
+}
 """The field of CloneSettings, and its key below `clones`."""
 
 
@@ -53,9 +61,12 @@ def clone_settings(
     """Return the settings in effect, with origins. Raises InvalidConfiguration."""
     section = source.content.clones or ClonesSection()
     _check(source, section)
-    found = given({field: getattr(section, key) for field, key in CLONE_KEYS.items()})
+    written = {field: getattr(section, key[0]) for field, key in CLONE_KEYS.items()}
+    del written[HOSTS]
+    written |= network_written(section.setup_network, use="setup_network", hosts=HOSTS)
+    found = given(written)
     origins: dict[Key, Origin] = {
-        (SECTION, key): REPOSITORY if field in found else DEFAULT
+        (SECTION, *key): REPOSITORY if field in found else DEFAULT
         for field, key in CLONE_KEYS.items()
     }
     return CloneSettings(**found), origins
@@ -66,6 +77,9 @@ def _check(source: Source[RepositoryConfigFile], section: ClonesSection) -> None
     timeout = section.setup_timeout
     if isinstance(timeout, str) and parse_duration(timeout) == 0:
         raise source.fault(SECTION, "setup_timeout", reason="must be longer than 0")
+    is_sandboxed = section.setup_sandbox is SandboxUse.BWRAP
+    network = section.setup_network
+    refuse_no_network(source, (SECTION,), network, is_sandboxed=is_sandboxed, prefix="setup_")
     for key, example in PATTERNS.items():
         for index, pattern in enumerate(getattr(section, key) or ()):
             reason = pattern_fault(pattern)
@@ -118,5 +132,7 @@ def setup_commands(settings: CloneSettings) -> tuple[CheckCommand, ...]:
             run=settings.setup,
             timeout_seconds=seconds,
             sandbox=settings.setup_sandbox,
+            network=settings.setup_network,
+            allowed_hosts=settings.setup_hosts,
         ),
     )

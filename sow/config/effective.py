@@ -59,7 +59,9 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
 def clone_settings_given(configuration: Configuration) -> Iterator[Setting]:
     """Yield what the repository's file says of tasks' clones; the defaults say nothing here."""
     for field, key in CLONE_KEYS.items():
-        setting = _setting(configuration, (SECTION, key), getattr(configuration.clones, field))
+        if key == ("setup_network",) and configuration.clones.setup_hosts:
+            continue  # its key below says what holds
+        setting = _setting(configuration, (SECTION, *key), getattr(configuration.clones, field))
         if setting.origin.kind is not OriginKind.DEFAULT:
             yield setting
 

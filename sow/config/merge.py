@@ -10,16 +10,9 @@ from sow.agent_clis.known import AGENT_CLIS
 from sow.config.configuration import WorkerSettings
 from sow.config.defaults import DEFAULT_WORKER
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, Key, Origin
-from sow.config.source import given
-from sow.schema.config import (
-    AllowSection,
-    ExecutorSection,
-    InheritAll,
-    SettingsSection,
-    WorkerSection,
-)
+from sow.config.source import given, network_written
+from sow.schema.config import ExecutorSection, InheritAll, SettingsSection, WorkerSection
 from sow.schema.executor import ExecutorConfig, Limits
-from sow.schema.executor_type import NetworkUse
 
 ALLOW = ("network", "allow")
 EXECUTOR_KEYS: dict[str, Key] = {
@@ -73,9 +66,7 @@ def merge_executor(
         for field, key in EXECUTOR_KEYS.items()
         if key != ALLOW
     }
-    if isinstance(section.network, AllowSection):
-        written |= {"network": NetworkUse.LOOPBACK, "allowed_hosts": section.network.allow}
-    found = given(written)
+    found = given(written | network_written(section.network))
     origins = {
         (*place, *key): FILE if field in found else DEFAULT for field, key in EXECUTOR_KEYS.items()
     }

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.units import parse_duration_or_never, parse_size
 from sow.files import NotAFile, read_regular, refuse_link_out
-from sow.schema.config import AgentsSection, ExecutorSection, SettingsSection
+from sow.schema.config import AgentsSection, AllowSection, ExecutorSection, SettingsSection
 from sow.schema.executor_type import NetworkUse
 
 if TYPE_CHECKING:
@@ -94,23 +94,44 @@ def _read(field: str, value: Any) -> Any:
         return parse_duration_or_never(value)
     if isinstance(value, str) and field.endswith("_bytes"):
         return parse_size(value)
-    if field == "network" and value is True:
+    if field in NETWORK_KEYS and value is True:
         return NetworkUse.ON
     return tuple(value) if isinstance(value, list | dict) else value
 
 
+def network_written(
+    network: object, *, use: str = "network", hosts: str = "allowed_hosts"
+) -> dict[str, object]:
+    """Return what a section says of its sandbox's network, by these fields of ours.
+
+    A list of hosts is for a proxy, which is asked from an empty loopback.
+    """
+    if isinstance(network, AllowSection):
+        return {use: NetworkUse.LOOPBACK, hosts: network.allow}
+    return {use: network}
+
+
 def refuse_no_network(
-    source: Source[T], place: Sequence[str], network: object, *, is_sandboxed: bool
+    source: Source[T],
+    place: Sequence[str],
+    network: object,
+    *,
+    is_sandboxed: bool,
+    prefix: str = "",
 ) -> None:
-    """Raise InvalidConfiguration for a `network` that sow does not know, or without a sandbox."""
+    """Raise InvalidConfiguration for a `network` that sow does not know, or without a sandbox.
+
+    `prefix` begins the names of both keys.
+    """
+    key = f"{prefix}network"
     if network is False:
-        raise source.fault(*place, "network", reason="sow does not know off", remedy=NETWORK)
+        raise source.fault(*place, key, reason="sow does not know off", remedy=NETWORK)
     if network and not is_sandboxed:
         raise source.fault(
             *place,
-            "network",
-            reason="has no effect without sandbox: bwrap",
-            remedy="Remove it, or write `sandbox: bwrap` beside it.",
+            key,
+            reason=f"has no effect without {prefix}sandbox: bwrap",
+            remedy=f"Remove it, or write `{prefix}sandbox: bwrap` beside it.",
         )
 
 
@@ -159,7 +180,8 @@ def _error(
 _SIZE = "Write a number and a unit, such as 500MB, 2GB or 4GiB."
 _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
-NETWORK = "Write on, or loopback for a sandbox without the network."
+NETWORK = "Write on, loopback for no network, or {allow: [api.example.com]} for some hosts."
+NETWORK_KEYS = frozenset({"network", "setup_network"})
 
 REMEDIES = {
     "timeout": _DURATION,
@@ -168,7 +190,7 @@ REMEDIES = {
     "home": "Write shared or per-session.",
     "sandbox": "Write none or bwrap.",
     "setup_sandbox": "Write none or bwrap.",
-    "network": NETWORK,
+    **dict.fromkeys(NETWORK_KEYS, NETWORK),
     "allow": "Write a list of hosts: [api.example.com, '*.example.org'].",
     "fallback_resume": "Write stay or handover.",
     "checks.NAME": "Write a command line, such as 'make test', or a mapping: {run: make test,"
@@ -218,6 +240,12 @@ def _below(names: Sequence[str]) -> Sequence[str]:
     match names:
         case ["checks", _]:
             return ["checks.NAME"]
+        case (
+            ["agents", "executors", _, "network", "allow", *_]
+            | ["checks", _, "network", "allow", *_]
+            | ["clones", "setup_network", "allow", *_]
+        ):
+            return ["allow"]
         case ["agents", "executors", _, *below] | ["checks", _, *below]:
             return below
         case ["agents", "bindings", *_]:

@@ -98,15 +98,13 @@ Host = Annotated[
 
 
 class AllowSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`network` of an executor whose agents may ask some hosts alone."""
+    """`network` of a sandbox in which some hosts alone may be asked."""
 
     allow: Annotated[list[Host], Meta(min_length=1, max_length=MOST_HOSTS)]
 
 
-Network = NetworkUse | bool
-"""YAML reads `on` and `off` as booleans."""
-OfExecutor = Network | AllowSection
-"""`network` of an executor."""
+Network = NetworkUse | bool | AllowSection
+"""What a sandbox has of the network. YAML reads `on` and `off` as booleans."""
 
 
 class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,7 +123,7 @@ class ExecutorSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     api_timeout: DurationOrNever | UnsetType | None = UNSET
     home: HomeUse | UnsetType | None = UNSET
     sandbox: SandboxUse | UnsetType | None = UNSET
-    network: OfExecutor | UnsetType | None = UNSET
+    network: Network | UnsetType | None = UNSET
     retries: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType | None = UNSET
     limits: LimitsSection | None = None
     budget: BudgetSection | None = None
@@ -190,6 +188,7 @@ class ClonesSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     setup: NonEmptyText | UnsetType | None = UNSET
     setup_timeout: Duration | UnsetType | None = UNSET
     setup_sandbox: SandboxUse | UnsetType | None = UNSET
+    setup_network: Network | UnsetType | None = UNSET
     commit: bool | UnsetType | None = UNSET
     keep: list[NonEmptyText] | UnsetType | None = UNSET
     merge_check: NonEmptyText | UnsetType | None = UNSET

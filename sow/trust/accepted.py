@@ -16,7 +16,7 @@ import msgspec
 from sow.errors import ConfigurationError, StateError
 from sow.files import NotAFile, locked_folder, read_regular, write_atomically
 from sow.paths import Workspace, display_path, user_config_path
-from sow.schema.config import CheckSection, RepositoryConfigFile
+from sow.schema.config import AllowSection, CheckSection, RepositoryConfigFile
 from sow.schema.executor_type import NetworkUse, SandboxUse
 
 FILE = "trust.json"
@@ -38,7 +38,7 @@ def command_lines(content: RepositoryConfigFile) -> tuple[CommandLine, ...]:
     found = []
     clones = content.clones
     if clones is not None and isinstance(clones.setup, str):
-        fence = _fence(clones.setup_sandbox, None)
+        fence = _fence(clones.setup_sandbox, clones.setup_network)
         found.append(CommandLine("clones.setup", clones.setup, fence))
     for name, value in (content.checks or {}).items():
         if isinstance(value, CheckSection):
@@ -53,7 +53,9 @@ def _fence(sandbox: object, network: object) -> str:
     """Return the sandbox of a command line in words; nothing where it has none."""
     if sandbox is not SandboxUse.BWRAP:
         return ""
-    use = network if isinstance(network, NetworkUse) else NetworkUse.ON
+    use = str(network) if isinstance(network, NetworkUse) else NetworkUse.ON
+    if isinstance(network, AllowSection):
+        use = f"{{allow: [{', '.join(network.allow)}]}}"
     return f"sandbox: {sandbox}, network: {use}"
 
 

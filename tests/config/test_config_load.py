@@ -16,8 +16,10 @@ from config.seed_examples import (
     THREE_EXECUTORS,
 )
 
+from sow.config.clones import setup_commands
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.defaults import BUILT_IN_EXECUTORS
+from sow.config.effective import clone_settings_given
 from sow.config.load import load_named
 from sow.config.origin import DEFAULT, FILE, REPOSITORY, from_environment
 from sow.errors import ExecutorError
@@ -428,6 +430,31 @@ checks:
     assert (unit.is_sandboxed, unit.network) == (True, NetworkUse.LOOPBACK)
     assert not lint.is_sandboxed
     assert configuration.clones.setup_sandbox is SandboxUse.BWRAP
+
+
+def test_a_check_and_a_setup_can_ask_some_hosts(load):
+    text = """
+clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [registry.npmjs.org]}}
+checks: {unit: {run: make test, sandbox: bwrap, network: {allow: [pypi.org, "*.pypi.org"]}}}
+"""
+    configuration = load(repository=text)
+    (setup,) = setup_commands(configuration.clones)
+    unit = configuration.checks.commands["unit"]
+    hosts = [("registry.npmjs.org",), ("pypi.org", "*.pypi.org")]
+    assert [each.allowed_hosts for each in (setup, unit)] == hosts
+    assert [each.network for each in (setup, unit)] == [NetworkUse.LOOPBACK] * 2
+    shown = {".".join(each.key): each.value for each in clone_settings_given(configuration)}
+    assert shown["clones.setup_network.allow"] == ["registry.npmjs.org"]
+    assert "clones.setup_network" not in shown
+
+
+def test_a_setup_can_be_without_the_network(load):
+    text = "clones: {setup: make, setup_sandbox: bwrap, setup_network: loopback}"
+    configuration = load(repository=text)
+    (setup,) = setup_commands(configuration.clones)
+    assert (setup.network, setup.allowed_hosts) == (NetworkUse.LOOPBACK, ())
+    shown = {".".join(each.key): each.value for each in clone_settings_given(configuration)}
+    assert shown["clones.setup_network"] == "loopback"
 
 
 def test_a_checks_network_has_no_effect_without_its_sandbox(load):

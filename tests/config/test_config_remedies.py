@@ -36,6 +36,7 @@ def executor(kind: str, *keys: str) -> str:
 
 
 X = "agents.executors.x"
+NETWORK = "Write on, loopback for no network, or {allow: [api.example.com]} for some hosts."
 TYPES = "claude, codex, gemini, opencode, qwen, copilot"
 USERS = {
     "the names of env_inherit": Fault(
@@ -162,16 +163,30 @@ USERS = {
     "no network": Fault(
         executor("claude", "sandbox: bwrap", "network: off"),
         f"{X}.network",
-        "Write on, or loopback for a sandbox without the network.",
+        NETWORK,
         "off",
         "loopback",
     ),
     "another network": Fault(
         executor("claude", "sandbox: bwrap", "network: all"),
         f"{X}.network",
-        "Write on, or loopback for a sandbox without the network.",
+        NETWORK,
         "network: all",
         "network: on",
+    ),
+    "a network of some hosts": Fault(
+        executor("claude", "sandbox: bwrap", "network: [api.example.com]"),
+        f"{X}.network",
+        NETWORK,
+        "[api.example.com]",
+        "{allow: [api.example.com]}",
+    ),
+    "an address for a host": Fault(
+        executor("claude", "sandbox: bwrap", "network: {allow: ['https://api.example.com/']}"),
+        f"{X}.network.allow[0]",
+        "Write a list of hosts: [api.example.com, '*.example.org'].",
+        "'https://api.example.com/'",
+        "api.example.com",
     ),
     "an agent over ACP without its command": Fault(
         executor("acp"),
@@ -255,9 +270,37 @@ REPOSITORYS = {
     "a check without a network": Fault(
         "checks: {unit: {run: make, sandbox: bwrap, network: off}}\n",
         "checks.unit.network",
-        "Write on, or loopback for a sandbox without the network.",
+        NETWORK,
         "off",
         "on",
+    ),
+    "a check with hosts alone": Fault(
+        "checks: {unit: {run: make, network: {allow: [pypi.org]}}}\n",
+        "checks.unit.network",
+        "Remove it, or write `sandbox: bwrap` beside it.",
+        "network",
+        "sandbox: bwrap, network",
+    ),
+    "a check that asks one host": Fault(
+        "checks: {unit: {run: make, sandbox: bwrap, network: pypi.org}}\n",
+        "checks.unit.network",
+        NETWORK,
+        "pypi.org",
+        "{allow: [pypi.org]}",
+    ),
+    "the setup with a network alone": Fault(
+        "clones: {setup: npm ci, setup_network: loopback}\n",
+        "clones.setup_network",
+        "Remove it, or write `setup_sandbox: bwrap` beside it.",
+        "setup_network",
+        "setup_sandbox: bwrap, setup_network",
+    ),
+    "the setup without a network": Fault(
+        "clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: off}\n",
+        "clones.setup_network",
+        NETWORK,
+        "off",
+        "{allow: [registry.npmjs.org]}",
     ),
     "a check without a command line": Fault(
         "checks: {unit: {sandbox: bwrap}}\n",

@@ -12,6 +12,7 @@ from repository.markdown import read, steps
 from standins import read_runs
 
 from sow.sandbox.probe import SandboxUnavailable, usable
+from sow.sandbox.proxy_probe import usable_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +25,10 @@ PASS = '#!/bin/sh\ntest "$*" = "show github/agents" && echo ghp_0123456789\n'
 CLAUDE = """#!/bin/sh
 case "$*" in *--version*) echo 2.1.330; exit ;; *--help*) exit ;; esac
 cat >/dev/null
+[ -z "$NODE_USE_ENV_PROXY" ] || python3 -c '
+import urllib.request
+urllib.request.urlopen("http://registry.npmjs.org/")
+' 2>/dev/null
 echo made >made.txt
 sow agent log "The key is $(cat ~/.ssh/id_test 2>/dev/null || echo hidden)"
 sow task set status needs_review
@@ -86,14 +91,19 @@ def test_an_agent_gets_the_secrets_of_the_page(project: Site) -> None:
 def test_an_agent_and_a_check_work_in_the_sandbox_of_the_page(project: Site) -> None:
     try:
         usable("this test")
+        usable_proxy("this test")
     except SandboxUnavailable as error:
         skip_or_fail(error.message)
     (project.base / "bin/claude").write_text(CLAUDE)
     key = project.base / "home/.ssh/id_test"
     key.parent.mkdir()
     key.write_text("mine\n")
-    printed = follow(project, "docs/howto/sandbox.md")
+    page = "docs/howto/sandbox.md"
+    printed = follow(project, page)
     assert "claude-code: its sandbox works" in printed
+    assert "and by /usr/bin/tinyproxy these hosts: api.anthropic.com" in printed
+    (refused,) = re.findall(r"^Warning: 020: .*$", read(page), re.MULTILINE)
+    assert refused in printed
     assert "010 passed (check unit" in printed
     assert "The key is hidden" in project.sow("task", "log", "010").out
     assert not (project.root / "made.txt").exists()

@@ -1,5 +1,7 @@
 """An agent with `network: allow`, through the true commands: what it reaches, and what is told."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ import pytest
 import yaml
 from capabilities import skip_or_fail
 from journeys.gitsite import commit, make_repository
-from journeys.site import SOW, Site, wait_until
+from journeys.site import DEADLINE_SECONDS, SOW, Site, wait_until
 from network_cases import put_ask, service
 
 from sow.processes import procfs
@@ -91,14 +93,16 @@ def test_refused_hosts_are_told(site: Site, port: int) -> None:
     wait_until(lambda: left(site) == [], "nothing is left")
 
 
-def left(site: Site) -> list[str]:
-    """Return the command lines of proxies of the site's attempts."""
-    ids = {f"SOW_ATTEMPT_ID={each['id']}".encode() for each in site.job(1)["attempts"]}
-    return [
-        Path(f"/proc/{pid}/comm").read_text()
-        for pid in procfs.all_pids()
-        if ids & set(procfs.variables(pid).split(b"\0"))
-    ]
+def processes_of(site: Site, job: int = 1) -> list[int]:
+    """Return what runs of a job's attempts."""
+    ids = {f"SOW_ATTEMPT_ID={each['id']}".encode() for each in site.job(job)["attempts"]}
+    variables = {pid: procfs.variables(pid) for pid in procfs.all_pids()}
+    return [pid for pid, text in variables.items() if ids & set(text.split(b"\0"))]
+
+
+def left(site: Site, job: int = 1) -> list[str]:
+    """Return the names of these programs."""
+    return [Path(f"/proc/{pid}/comm").read_text() for pid in processes_of(site, job)]
 
 
 def test_each_attempt_has_a_way_of_its_own(site: Site, port: int) -> None:
@@ -129,6 +133,7 @@ def test_the_setup_of_its_clone_knows_nothing_of_it(site: Site, port: int) -> No
     assert output(site) == ["yes", "get 200"], site.worker_logs()
 
 
+@pytest.mark.one_of("proxies that go on")
 def test_it_outlives_its_worker(site: Site, port: int) -> None:
     script = f"echo up; while [ ! -e go ]; do sleep 0.05; done; {ASK} get=http://127.0.0.1:{port}/"
     begin(site, script, "127.0.0.1")
@@ -142,6 +147,63 @@ def test_it_outlives_its_worker(site: Site, port: int) -> None:
     site.sow("agent", "wait", "010", expect=None)
     assert len(site.job(1)["attempts"]) == 1
     wait_until(lambda: left(site) == [], "nothing is left")
+
+
+LOST = "the proxy of `network: allow` ended before the agent, which reached no host from then on"
+
+
+@pytest.mark.one_of("proxies that go on")
+def test_one_that_dies_fails_its_agent_and_the_next_attempt_has_another(
+    site: Site, port: int
+) -> None:
+    asks = f"{ASK} get=http://127.0.0.1:{port}/ | tee said"
+    script = (
+        f"[ -e said ] || {{ echo up; while [ ! -e go ]; do sleep 0.05; done; {asks}; exit 1; }}\n"
+        f"{asks}; sow task set status needs_review"
+    )
+    begin(site, script, "127.0.0.1", retries=1)
+    call = site.start("agent", "spawn", "implementer", "010")
+    wait_until(lambda: output(site) == ["up"], "the agent is up")
+    for pid in processes_of(site):
+        if "tinyproxy" in Path(f"/proc/{pid}/comm").read_text():
+            os.kill(pid, signal.SIGKILL)
+    refused = site.root / ".sow/run/jobs/1/1/refused"
+    wait_until(refused.exists, "its end is noted")
+    (Path(site.task("010")["clone"]["path"]) / "go").touch()
+    _, errors = call.communicate(timeout=DEADLINE_SECONDS)
+    job = site.job(1)
+    assert output(site) == ["up", "get no"], site.worker_logs()
+    assert [attempt["cause"] for attempt in job["attempts"]] == ["crashed", "reported"]
+    again = (site.root / ".sow/run/jobs/1/2/output.jsonl").read_text()
+    assert again.splitlines()[0] == "get 200"
+    assert f"Warning: 010: {LOST}; each attempt gets a new proxy" in errors
+
+
+LINE = f"{ASK} get=http://127.0.0.1:PORT/ get=http://evil.example/ direct=127.0.0.1:PORT"
+IN_SANDBOX: dict[str, Any] = {"sandbox": "bwrap", "network": {"allow": ["127.0.0.1"]}}
+REFUSED = "sow: it asked for evil.example, which `network: allow` does not name"
+
+
+@pytest.mark.one_of("proxies that go on")
+def test_a_check_and_the_setup_of_its_clone_have_one_of_their_own(site: Site, port: int) -> None:
+    begin(site, "sow task set status needs_review", network="loopback")
+    line = LINE.replace("PORT", str(port))
+    setup = {f"setup_{key}": value for key, value in IN_SANDBOX.items()}
+    settings = {
+        "clones": {"use": "always", "setup": line, **setup},
+        "checks": {"unit": {"run": f"{line}; exit 3", **IN_SANDBOX}},
+    }
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    shown = site.sow("trust", "--yes").out
+    assert shown.count("network: {allow: [127.0.0.1]}") == 2
+    site.sow("agent", "spawn", "implementer", "010")
+    checked = site.sow("task", "check", "010", "unit", expect=None)
+    assert REFUSED in checked.out + checked.err
+    lines = sorted([REFUSED, "direct no", "get 200", "get 403"])
+    for log in ("1/1/setup.log", "2/1/check-unit.log"):
+        text = (site.root / f".sow/run/jobs/{log}").read_text()
+        assert sorted(text.splitlines()) == lines, site.worker_logs()
+    wait_until(lambda: left(site) == left(site, 2) == [], "nothing is left")
 
 
 def test_doctor_says_which_hosts_it_may_ask(site: Site) -> None:
@@ -180,6 +242,13 @@ def test_without_a_proxy_nothing_is_started(site: Site) -> None:
         "author: its proxy (network: allow) does not work here: there is no tinyproxy"
         in examined.stdout
     )
+    settings = {"checks": {"unit": {"run": f"touch {site.base}/ran", **IN_SANDBOX}}}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    site.sow("trust", "--yes")
+    checked = sow_with(site, nothing, "task", "check", "010", "unit")
+    words = "unit asks for network: allow, but there is no tinyproxy"
+    assert words in checked.stdout + checked.stderr
+    assert not (site.base / "ran").exists()
 
 
 BROKEN = (

@@ -67,6 +67,7 @@ def test_what_sets_up_a_clone_is_one_of_them(tmp_path: Path) -> None:
 
 
 FENCED = "{run: make test, sandbox: bwrap}"
+ASKING = "{{run: make test, sandbox: bwrap, network: {{allow: [{}]}}}}"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,9 @@ FENCED = "{run: make test, sandbox: bwrap}"
         (FENCED, "'make test  (sandbox: bwrap, network: on)'"),
         ("{run: make test, sandbox: bwrap, network: loopback}", FENCED),
         ("make test", FENCED),
+        (ASKING.format("pypi.org"), ASKING.format("pypi.org, evil.example")),
+        (ASKING.format("pypi.org"), FENCED),
+        ("{run: make test, sandbox: bwrap, network: loopback}", ASKING.format("pypi.org")),
     ],
 )
 def test_a_command_line_is_accepted_with_its_sandbox(
@@ -90,12 +94,19 @@ def test_a_command_line_is_accepted_with_its_sandbox(
         refuse(workspace, environ)
 
 
+SETUP = "clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [npmjs.org]}}"
+
+
+@pytest.mark.parametrize(
+    "away", [", setup_sandbox: bwrap", ", setup_network: {allow: [npmjs.org]}"]
+)
 def test_the_sandbox_of_a_setup_is_accepted_with_it(
-    tmp_path: Path, environ: dict[str, str]
+    tmp_path: Path, environ: dict[str, str], away: str
 ) -> None:
-    workspace = make(tmp_path / "repo", "clones: {setup: npm ci, setup_sandbox: bwrap}")
+    workspace = make(tmp_path / "repo", SETUP)
     accept_all(workspace, environ)
-    make(tmp_path / "repo", "clones: {setup: npm ci}")
+    refuse(workspace, environ)
+    make(tmp_path / "repo", SETUP.replace(away, ""))
     with pytest.raises(NotTrusted):
         refuse(workspace, environ)
 

@@ -37,6 +37,8 @@ sys.exit(supervise.main(load_tree(*sys.argv[1:] or [None])))
 FEW_RELAYS = "from worker.supervisor import relay\nrelay.MOST_RELAYS = 2\nsys.exit("
 PSUTIL = str(Path(psutil.__file__).parents[1])
 """The folder by which a supervisor is told to use the portable back end."""
+WITHOUT_GROUP = "from sow.processes import tree_linux\ntree_linux.fence = lambda: ''"
+"""Lines of a supervisor's program by which it has no control group."""
 SECONDS = 240.0
 FIRST_JOB = JobId(1)
 IMPATIENT = f"""

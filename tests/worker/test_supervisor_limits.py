@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attempt_cases import PSUTIL, SECONDS, AttemptSite, is_running, wait_until
+from attempt_cases import (
+    PSUTIL,
+    SECONDS,
+    WITHOUT_GROUP,
+    AttemptSite,
+    is_running,
+    wait_until,
+)
 
 from sow.processes import cgroup
 from sow.processes.cgroup_limits import CONTROLLERS
@@ -26,13 +33,12 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's"),
 ]
 MB = 10**6
-WITHOUT_GROUP = "from sow.processes import tree_linux\ntree_linux.fence = lambda: ''"
 IN_GIVEN_GROUP = """
 from sow.processes import cgroup, cgroup_limits
 cgroup.move_to({group!r})
 cgroup_limits.delegate({group!r}, lambda pid: True)
 """
-"""A worker's way to its groups, in the process that becomes the supervisor."""
+"""A worker's way to its group, in the process that becomes the supervisor."""
 
 
 @pytest.fixture

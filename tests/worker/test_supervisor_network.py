@@ -8,21 +8,24 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from attempt_cases import SECONDS, AttemptSite, is_running, wait_until
+from attempt_cases import SECONDS, WITHOUT_GROUP, AttemptSite, is_running, wait_until
 from capabilities import skip_or_fail
 from network_cases import proxy_status, put_ask, service
 
-from sow.attempts.sandbox import in_sandbox, proxy_argv
+from sow.attempts.sandbox import in_sandbox
 from sow.jobs.doorbell import is_held
-from sow.processes import procfs, tree_linux
+from sow.processes import cgroup, procfs, tree_linux
 from sow.sandbox import door
+from sow.sandbox.by_proxy import proxy_argv
 from sow.sandbox.machine import Wanted
 from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.sandbox.proxy_probe import usable_proxy
 from worker.supervisor import supervise
 from worker.supervisor.gate import pack_proxy
+from worker.supervisor.limits import pack_limits
 
 pytestmark = [
     pytest.mark.slow,
@@ -62,12 +65,16 @@ def start(
     attempt: AttemptSite,
     script: str,
     proxy: Sequence[str] = (),
-    secrets: dict[str, str] | None = None,
+    before: str = "",
+    **more: Any,
 ) -> "subprocess.Popen[bytes]":
-    """Start an agent that is a shell script in a sandbox, beside its proxy."""
+    """Start an agent that is a shell script in a sandbox, beside its proxy.
+
+    `before` are lines of its supervisor's program.
+    """
     prepare(attempt)
-    orders = packed(attempt, script, proxy, secrets)
-    process = attempt.wait_for_orders()
+    orders = packed(attempt, script, proxy, **more)
+    process = attempt.wait_for_orders(before=before)
     attempt.order(process, orders)
     return process
 
@@ -84,6 +91,7 @@ def packed(
     script: str,
     proxy: Sequence[str] = (),
     secrets: dict[str, str] | None = None,
+    limits: Sequence[str] = (),
 ) -> bytes:
     """Return the orders of such an agent's supervisor."""
     folder = clone_of(attempt)
@@ -96,10 +104,10 @@ def packed(
     script = f"ask='{sys.executable} -S {folder}/ask.py'\n{script}"
     words, inside = in_sandbox("mine", wanted, ["/bin/sh", "-c", script], environ)
     fields = pack_proxy(HOSTS, proxy or real_proxy(attempt))
-    return attempt.orders(*words, env=inside, secrets=secrets, proxy=fields)
+    return attempt.orders(*words, env=inside, secrets=secrets, proxy=fields, limits=limits)
 
 
-def run(attempt: AttemptSite, script: str, **options: "dict[str, str]") -> list[str]:
+def run(attempt: AttemptSite, script: str, **options: Any) -> list[str]:
     """Run such an agent to its end; return the lines that it has printed."""
     process = start(attempt, script, **options)
     assert process.wait(SECONDS) == 0, attempt.log()
@@ -315,6 +323,12 @@ def test_others_cannot_use_its_proxy(attempt: AttemptSite) -> None:
     assert process.wait(SECONDS) == 0
 
 
+def filters_of(pid: int | str) -> int:
+    """Return how many filters of system calls a process has."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Seccomp_filters:"))
+
+
 def test_the_proxy_sees_its_own_folder_alone(attempt: AttemptSite) -> None:
     """It reads what an agent sends, so it has a sandbox too."""
     words = [*real_proxy(attempt)]
@@ -323,6 +337,7 @@ def test_the_proxy_sees_its_own_folder_alone(attempt: AttemptSite) -> None:
     wait_until((clone_of(attempt) / "up").exists, "the agent is up")
     program = usable_proxy("this test").encode() + b"\0"
     (pid,) = (pid for pid in attempt.carriers() if line_of(pid).startswith(program))
+    assert filters_of(pid) == filters_of("self") + 1, "the kernel's keyrings are closed to it"
     root = f"/proc/{pid}/root"
     folder = attempt.paths.folder
     assert [*attempt.root.iterdir()]
@@ -385,4 +400,38 @@ def test_an_agent_has_secrets_and_a_proxy(attempt: AttemptSite, port: int) -> No
     lines = run(attempt, script, secrets={"API_KEY": SECRET})
     assert lines == ["it is [API_KEY]", "get 200", "get 403"]
     assert refused(attempt) == ["other.example"]
+    all_have_gone(attempt, ())
+
+
+MOST = 6
+"""The agent's sandbox has four processes while it asks. Its proxy has four beside it."""
+
+
+@pytest.fixture(params=["group", "tree"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How the agent's processes are counted: lines of its supervisor's program."""
+    if request.param == "group" and not os.access(cgroup.own_home() or "/none", os.W_OK):
+        pytest.skip("no control group can be made here")
+    return WITHOUT_GROUP if request.param == "tree" else ""
+
+
+def test_its_proxy_counts_for_no_limit(attempt: AttemptSite, port: int, way: str) -> None:
+    limits = pack_limits({"processes": MOST}, [])
+    script = f"sleep 1.2; $ask get=http://127.0.0.1:{port}/"
+    assert run(attempt, script, limits=limits, before=way) == ["get 200"]
+    assert "limit" not in attempt.exit()
+    all_have_gone(attempt, ())
+
+
+def test_a_limit_that_is_reached_ends_its_proxy_too(
+    attempt: AttemptSite, port: int, way: str
+) -> None:
+    limits = pack_limits({"processes": MOST}, [])
+    more = "for i in 1 2 3 4 5 6; do (setsid sleep 987 &); done"
+    script = f"$ask get=http://127.0.0.1:{port}/; {more}; while :; do sleep 0.05; done"
+    process = start(attempt, script, limits=limits, before=way)
+    assert process.wait(SECONDS) == 0
+    assert attempt.exit()["limit"] == "processes"
+    assert attempt.paths.output.read_text() == "get 200\n"
+    assert refused(attempt) == []
     all_have_gone(attempt, ())

@@ -147,6 +147,10 @@ def refuse_without_sandbox(commands: Sequence[CheckCommand]) -> None:
     for command in commands:
         if command.is_sandboxed:
             usable(command.name)
+        if command.allowed_hosts:
+            from sow.sandbox.proxy_probe import usable_proxy  # for few command lines
+
+            usable_proxy(command.name)
 
 
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})

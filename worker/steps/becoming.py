@@ -103,7 +103,7 @@ def set_up(
     runner = Runner(str(paths.folder), packages)
     try:
         (command,) = setup_commands(settings)
-        fence = fence_of_line(command, seat)
+        fence = fence_of_line(command, seat, paths, paths.setup_log)
         ended = runner.run(line, paths.setup_log, seconds=seconds, fence=fence)
     finally:
         runner.close()

@@ -7,23 +7,23 @@ on beside the next. It is ended itself by whoever ends its own tree.
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sow import env_vars
 from sow.environment import caller_environment
 from worker.supervisor.agent_process import CHILD_ENDED, REQUESTS, Agent, receive, wait_for_signal
-from worker.supervisor.keyrings import close_keyrings
+from worker.supervisor.fenced_start import start_fenced
 from worker.supervisor.own_processes import OwnProcesses, load_tree
 from worker.supervisor.sandboxed import agents_status
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
+if TYPE_CHECKING:
+    from worker.supervisor.gate import Gate
+
 SHELL = "/bin/sh"
-NOT_STARTED = 126
-"""The exit code of a process that could not become what it was to be."""
 
 
 class Ended(NamedTuple):
@@ -33,6 +33,15 @@ class Ended(NamedTuple):
     signal: int | None
     timed_out: bool
     seconds: float
+
+
+class Fence(NamedTuple):
+    """How a command line is put into its sandbox."""
+
+    around: Callable[[Sequence[str]], Sequence[str]]
+    """Returns the argv that runs another one there."""
+    gate: "Callable[[OwnProcesses], Gate] | None" = None
+    """Opens its way to the hosts that it may ask; None where it has none."""
 
 
 class Runner:
@@ -46,22 +55,37 @@ class Runner:
         attempt = os.environ.get(env_vars.ATTEMPT_ID, "")
         self._own_processes = OwnProcesses(folder, tree, attempt)
 
-    def run(self, line: str, log: Path, *, seconds: float, fence: "Fence | None" = None) -> Ended:
+    def run(self, line: str, log: Path, *, seconds: float, fence: Fence | None = None) -> Ended:
         """Run a command line, at most `seconds`; what it has left running is ended with it.
 
-        `fence` returns the argv of one in its sandbox. Raises what that raises.
+        `fence` puts it into its sandbox. Raises what that raises.
         """
-        argv = shell_argv(line) if fence is None else fence(shell_argv(line))
+        argv = shell_argv(line) if fence is None else fence.around(shell_argv(line))
         self._own_processes.in_sandbox = fence is not None
         begun = time.monotonic()
-        anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        anew = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         output = os.open(log, anew, 0o600)
         try:
-            begin = start_shell if fence is None else start_fenced
-            pid = begin(argv, stdin=None, output=output)
+            if fence is None:
+                pid = start_shell(argv, stdin=None, output=output)
+            else:
+                pid = self._start_fenced(argv, output, fence)
         finally:
             os.close(output)
         return self.follow(pid, begun, seconds=seconds)
+
+    def _start_fenced(self, argv: Sequence[str], output: int, fence: Fence) -> int:
+        environ = caller_environment(os.environ)
+        gate = None if fence.gate is None else fence.gate(self._own_processes)
+        if gate is not None:
+            environ |= {os.fsdecode(name): os.fsdecode(it) for name, it in gate.variables.items()}
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return start_fenced(argv, environ, (nothing, output, output))
+        finally:
+            os.close(nothing)
+            if gate is not None:
+                gate.begun()
 
     def follow(self, pid: int, begun: float, *, seconds: float) -> Ended:
         """Wait for a shell, at most `seconds` from `begun`; end what it has left running.
@@ -105,34 +129,9 @@ class Runner:
             self._own_processes.remember()
 
 
-Fence = Callable[[Sequence[str]], Sequence[str]]
-"""Returns the argv that runs another one in a sandbox."""
-
-
 def shell_argv(line: str) -> tuple[str, ...]:
     """Return the argv that runs a command line."""
     return (SHELL, "-c", line)
-
-
-def start_fenced(argv: Sequence[str], *, stdin: int | None, output: int) -> int:
-    """Start a shell in its sandbox, likewise: with the kernel's keyrings closed to it alone."""
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        os.setpgid(0, 0)
-        source = os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin
-        for number, descriptor in enumerate((source, output, output)):
-            os.dup2(descriptor, number)
-        for signum in (*REQUESTS, signal.SIGPIPE):
-            signal.signal(signum, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        close_keyrings()
-        os.execve(argv[0], list(argv), caller_environment(os.environ))
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(NOT_STARTED)
 
 
 def start_shell(argv: Sequence[str], *, stdin: int | None, output: int) -> int:

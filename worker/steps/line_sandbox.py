@@ -1,18 +1,24 @@
 """The sandbox of a command line of the repository: a check, or the setup of a clone.
 
-Owns where it works, as the step knows that, and that the module of the sandbox is imported where
-one was asked for alone.
+Owns where it works, as the step knows that, what it may ask of the network, and what its log says
+of hosts that it was refused. The modules of a proxy are imported where one was asked for alone.
 """
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from sow import env_vars
+from sow.blanking import LOST, open_output, write_all
 from sow.config.checks import CheckCommand
 from sow.environment import caller_environment
-from sow.paths import Workspace
+from sow.errors import ExecutorError
+from sow.files import discard_tree
+from sow.paths import AttemptPaths, Workspace
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
 from sow.sandbox.seat import repository_around, seat_in_clone, seat_in_root
@@ -20,37 +26,93 @@ from sow.schema.executor_type import NetworkUse
 from worker.steps.command_line import Fence
 from worker.steps.judged import ClonePlace
 
-Seat = Callable[[], Wanted]
-"""Returns what is seen where a command line runs: in this process's folder."""
+if TYPE_CHECKING:
+    from worker.supervisor.gate import Gate
+    from worker.supervisor.own_processes import OwnProcesses
+
+
+class Seat(NamedTuple):
+    """Where a command line runs: in this process's folder."""
+
+    workspace: Workspace
+    seen: Callable[[], Wanted]
+    """Returns what is seen there."""
 
 
 def seat_of(root: str, clone: ClonePlace | None) -> Seat:
     """Return the seat of a check in the task's clone, or in the root of the workspace."""
     workspace = Workspace(Path(root))
     if clone is None:
-        return lambda: seat_in_root(workspace, Path.cwd())
+        return Seat(workspace, lambda: seat_in_root(workspace, Path.cwd()))
     return seat_in_task_clone(workspace, Path(clone.path))
 
 
 def seat_in_task_clone(workspace: Workspace, clone: Path) -> Seat:
     """Return the seat of a command line in the clone of a task."""
-    return lambda: seat_in_clone(workspace, clone, Path.cwd(), borrows=False)
+    return Seat(workspace, lambda: seat_in_clone(workspace, clone, Path.cwd(), borrows=False))
 
 
 def seat_in_throw_away(root: Path) -> Seat:
     """Return the seat of a command line in a throw-away clone, which has the main objects."""
     workspace = Workspace(root)
-    return lambda: seat_in_clone(workspace, repository_around(Path.cwd()), Path.cwd(), borrows=True)
+
+    def seen() -> Wanted:
+        return seat_in_clone(workspace, repository_around(Path.cwd()), Path.cwd(), borrows=True)
+
+    return Seat(workspace, seen)
 
 
-def fence_of_line(command: CheckCommand, seat: Seat) -> Fence | None:
-    """Return what puts a command line into its sandbox; None where it has none."""
+def fence_of_line(
+    command: CheckCommand, seat: Seat, paths: AttemptPaths, log: Path
+) -> Fence | None:
+    """Return what puts a command line into its sandbox; None where it has none.
+
+    `paths` are its attempt's, `log` is where its output goes.
+    """
     if not command.is_sandboxed:
         return None
+    hosts = command.allowed_hosts
+    has_network = command.network is not NetworkUse.LOOPBACK
 
-    def fence(argv: Sequence[str]) -> Sequence[str]:
-        has_network = command.network is not NetworkUse.LOOPBACK
-        wanted = replace(seat(), has_network=has_network)
+    def around(argv: Sequence[str]) -> Sequence[str]:
+        wanted = replace(seat.seen(), has_network=has_network, hosts=hosts)
+        if hosts:
+            from sow.sandbox.by_proxy import through_door  # for few command lines
+
+            argv = through_door(argv)
         return fenced_argv(command.name, wanted, argv, caller_environment(os.environ))
 
-    return fence
+    return Fence(around, partial(_gate_of, command, seat, paths, log) if hosts else None)
+
+
+def _gate_of(
+    command: CheckCommand, seat: Seat, paths: AttemptPaths, log: Path, own: "OwnProcesses"
+) -> "Gate":
+    """Open the way of a command line to its hosts. Raises SandboxUnavailable, ExecutorError."""
+    # Few command lines have any.
+    from sow.sandbox.by_proxy import proxy_argv
+    from worker.supervisor.gate import Gate, NoProxy, pack_proxy
+
+    place = paths.proxy_of(command.name)
+    discard_tree(place)  # of the same command line, before: a merge may be checked again
+    argv = proxy_argv(command.name, seat.workspace, place, caller_environment(os.environ))
+    fields = [os.fsencode(field) for field in pack_proxy(command.allowed_hosts, argv)]
+    attempt = os.environ.get(env_vars.ATTEMPT_ID, "")
+    try:
+        return Gate(str(place), attempt, fields, own, partial(_note_refused, str(log)))
+    except NoProxy as error:
+        words, _, remedy = error.words.partition("\n")
+        raise ExecutorError(words, hint=remedy) from error
+
+
+def _note_refused(log: str, word: bytes) -> None:
+    """Say in a command line's log which host it was refused, or that its proxy has ended."""
+    line = b"sow: it asked for " + word + b", which `network: allow` does not name\n"
+    if word == LOST:
+        line = b"sow: the proxy of `network: allow` has ended: no host can be reached any more\n"
+    try:
+        descriptor = open_output(log)
+    except OSError:
+        return
+    write_all(descriptor, line)
+    os.close(descriptor)

@@ -1,14 +1,15 @@
 """The forwarder: a process that carries bytes between a sandbox's loopback and the attempt's proxy.
 
-A supervisor forks it before an agent with `network: allow`. Through its door it gets a socket that
-listens inside of the sandbox, and answers with the variables that name the proxy. From then on it
-accepts connections there and carries their bytes to the proxy, which alone decides where they go.
-It also reads the proxy's log, and notes once each host that was refused.
+A supervisor forks it before an agent with `network: allow`, and a step before such a command line.
+Through its door it gets a socket that listens inside of the sandbox, and answers with the variables
+that name the proxy. From then on it accepts connections there and carries their bytes to the proxy,
+which alone decides where they go. It also reads the proxy's log, and notes once each host that was
+refused.
 
 It has nothing of the agent's but bytes, which it does not look at. The kernel kills it with its
-supervisor. SIGTERM has it read the rest of the log and leave: what was refused before the agent's
+parent. SIGTERM has it read the rest of the log and leave: what was refused before the agent's
 end is known. Where the proxy ends first, it notes that and leaves too, so that connections fail at
-once. Owns the process and its promise. Only supervisors of such agents import it.
+once. Owns the process and its promise. Only who has such an agent or command line imports it.
 """
 
 import _socket as socket
@@ -23,7 +24,7 @@ from worker.supervisor.agent_process import wake_on_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from typing import NoReturn
 
 RECORD = "/refused"
@@ -213,16 +214,19 @@ def keep_only(*descriptors: int) -> None:
 def become_forwarder(
     door: socket.socket,
     log: int,
-    lock: int,
+    locks: "Sequence[int]",
     port: int,
     variables: bytes,
     note: "Callable[[bytes], None]",
     stay_with: "Callable[[], None]",
 ) -> "NoReturn":
-    """Be the forwarder, and end with it. `stay_with` has the system end us with our supervisor."""
+    """Be the forwarder, and end with it. `stay_with` has the system end us with our parent.
+
+    `locks` are descriptors that it keeps.
+    """
     code = 1
     try:
-        keep_only(door.fileno(), log, lock)
+        keep_only(door.fileno(), log, *locks)
         stay_with()
         wake = wake_on_request()
         listener = listener_through(door, variables, wake)

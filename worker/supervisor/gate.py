@@ -1,15 +1,17 @@
-"""What a supervisor does for an agent with `network: allow`: a proxy, and the one way to it.
+"""The way of an agent, or a command line, with `network: allow`: a proxy, and what leads to it.
 
 The proxy is tinyproxy, in a sandbox of its own, for it reads what the agent sends: it sees the
 system, its folder and the network. It listens on this machine's loopback and asks for a password
 that only this attempt has, so nobody else uses it. The forwarder carries bytes to it from the
-loopback of the agent's sandbox, which leads nowhere else. Both are children of the supervisor and
-belong to the agent's tree: they end with it, and the kernel kills them with the supervisor.
+loopback of the agent's sandbox, which leads nowhere else. Both are children of the supervisor, or
+of the step that runs a command line, and belong to its tree: they end with it, and the kernel kills
+them with their parent.
 
 Where the proxy does not start, the agent does not either.
 
 Owns the form of these orders (a text each: how many hosts, hosts, argv), and the steps. Only
-supervisors of such agents import it, and the worker, which packs the orders.
+supervisors of such agents import it, steps with such command lines, and the worker, which packs the
+orders.
 """
 
 import _socket as socket
@@ -29,20 +31,21 @@ from sow.sandbox.proxy_settings import (
 )
 from worker.supervisor.agent_process import REQUESTS, Agent, EndAsked
 from worker.supervisor.exit_file import say, write_new
-from worker.supervisor.forwarder import become_forwarder, note_refused
+from worker.supervisor.fenced_start import start_fenced
+from worker.supervisor.forwarder import become_forwarder
 from worker.supervisor.tree_ending import LEFTOVER_GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from worker.supervisor.own_processes import OwnProcesses
 else:
     import _signal as signal
 
 FOLDER = "/proxy"
-"""The proxy's own, in the attempt's."""
+"""That of an agent's proxy, in the attempt's."""
 CAUSE = "sandbox_failed"
 """The cause of a start without a proxy (`sow.schema.causes`)."""
 PASSWORD_BYTES = 24
@@ -79,13 +82,26 @@ class Gate:
     """The way of one agent to the hosts that it may ask."""
 
     def __init__(
-        self, folder: str, attempt: str, fields: "Sequence[bytes]", own: "OwnProcesses", lock: int
+        self,
+        place: str,
+        attempt: str,
+        fields: "Sequence[bytes]",
+        own: "OwnProcesses",
+        note: "Callable[[bytes], None]",
+        locks: "Sequence[int]" = (),
     ) -> None:
-        """Start the proxy and the forwarder. Raises NoProxy, EndAsked, OSError."""
+        """Start the proxy and the forwarder. Raises NoProxy, EndAsked, OSError.
+
+        `place` is the proxy's folder, which is made, `note` is the forwarder's, and is told of
+        refused hosts; `locks` are descriptors that the forwarder keeps open.
+        """
         end = 1 + int(fields[0])
         hosts = [os.fsdecode(host) for host in fields[1:end]]
-        self._folder, self._attempt, self._own, self._lock = folder, attempt, own, lock
-        self._place = folder + FOLDER
+        self._attempt, self._own, self._locks = attempt, own, locks
+        self._note = note
+        self._place = place
+        self.pids: list[int] = []
+        """The proxy's, and the forwarder's."""
         password = os.urandom(PASSWORD_BYTES).hex()
         os.mkdir(self._place, 0o700)  # noqa: PTH102
         write_new(f"{self._place}/{FILTER}", filter_text(hosts).encode())
@@ -128,6 +144,7 @@ class Gate:
             finally:
                 with_port.close()
             if not how:
+                self.pids.append(agent.pid)
                 return log, port
             os.close(log)
             end_tree(agent, self._own, LEFTOVER_GRACES)
@@ -137,41 +154,30 @@ class Gate:
         raise NoProxy(how)
 
     def _fork_forwarder(self, door: socket.socket, log: int, port: int, data: bytes) -> None:
-        supervisor = os.getpid()
-
-        def note(word: bytes) -> None:
-            note_refused(self._folder, self._attempt, word)
+        parent = os.getpid()
 
         def stay_with() -> None:
             self._own.tree.end_with_parent()
-            if os.getppid() != supervisor:
+            if os.getppid() != parent:
                 os._exit(1)
 
-        if os.fork() == 0:
-            become_forwarder(door, log, self._lock, port, data, note, stay_with)
+        pid = os.fork()
+        if pid == 0:
+            become_forwarder(door, log, self._locks, port, data, self._note, stay_with)
+        self.pids.append(pid)
 
     def _spawn(self, argv: "Sequence[bytes]") -> tuple[int, Agent]:
         log, writing = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        environ = {b"PATH": PATH, env_vars.ATTEMPT_ID.encode(): self._attempt.encode()}
         try:
-            pid = os.posix_spawn(
-                argv[0],
-                [*argv],
-                {b"PATH": PATH, env_vars.ATTEMPT_ID.encode(): self._attempt.encode()},
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, writing, 1),
-                    (os.POSIX_SPAWN_DUP2, writing, 2),
-                ],
-                setsigmask=(),
-                setsigdef=(*REQUESTS, signal.SIGPIPE),
-                setpgroup=0,
-            )
+            return log, Agent(start_fenced(argv, environ, (nothing, writing, writing)))
         except OSError:
             os.close(log)
             raise
         finally:
+            os.close(nothing)
             os.close(writing)
-        return log, Agent(pid)
 
 
 def await_ready(log: int) -> str:

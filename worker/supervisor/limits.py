@@ -3,8 +3,9 @@
 Owns which limits the kernel keeps, in the agent's part of the attempt's control group, and which
 are watched: looked at twice a second, and so exceeded for a moment. The kernel keeps memory and
 processes where the group was given to us with these controllers. CPU time is read from any group.
-Without a group all is summed over the agent's tree. The disk is always watched. No limit of a
-process or a user (setrlimit(2)) is set: docs/decisions.md says why.
+Without a group all is summed over the agent's tree, but for its proxy, which is not in its part of
+a group either. The disk is always watched. No limit of a process or a user (setrlimit(2)) is set:
+docs/decisions.md says why.
 
 A limit ends the attempt, with `limit` and what was seen in `exit.json`. What grows on meanwhile is
 killed at once; an agent that has used up its CPU time is ended kindly. Light: the supervisor runs
@@ -18,13 +19,13 @@ from sow.processes.cgroup_limits import AgentGroup
 from worker.supervisor.agent_process import Agent
 from worker.supervisor.disk_use import DiskUse
 from worker.supervisor.exit_file import say
-from worker.supervisor.own_processes import OwnProcesses
+from worker.supervisor.own_processes import OwnProcesses, lineage
 from worker.supervisor.tree_ending import GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sow.processes.tree_use import Use
     from worker.supervisor.agent_process import Start
@@ -62,6 +63,8 @@ class Limits:
         self._kept: set[str] = set()
         """The limits that the kernel keeps."""
         self._spent_before = spent_by_children()
+        self._left_out: dict[int, str] = {}
+        """What runs beside the agent for it and does not count: since when, by pid."""
         self._due = 0.0
         self.pause = LOOK_SECONDS
         """How long to wait for a signal until the next look."""
@@ -103,6 +106,14 @@ class Limits:
                 say(f"cannot enter the agent's control group: {error.strerror}")
                 self._group = None
         return self._group
+
+    def leave_out(self, pids: "Sequence[int]") -> None:
+        """Have children of ours, and what they start, not count.
+
+        A group of the agent's does not have them; without one they are found in our tree.
+        """
+        found = self._own.look().targets
+        self._left_out = {pid: found[pid].start_ticks for pid in pids if pid in found}
 
     def are_reached(self) -> bool:
         """Look, if a look is due; return whether a limit is reached."""
@@ -169,8 +180,16 @@ class Limits:
         elif CPU in watched and spent > self._most[CPU]:
             self._reach(CPU, spent)
 
-    def _targets(self) -> "Mapping[int, object]":
-        return self._own.look().targets
+    def _targets(self) -> "Collection[int]":
+        targets = self._own.look().targets
+        if not self._left_out:
+            return targets
+        left_out = {
+            pid
+            for pid, start in self._left_out.items()
+            if pid in targets and targets[pid].start_ticks == start
+        }
+        return [pid for pid in targets if not left_out & lineage(pid, targets)]
 
     def _reach(self, name: str, seen: float = 0.0) -> None:
         self.reached, self.seen = name, seen

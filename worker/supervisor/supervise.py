@@ -178,6 +178,8 @@ def supervise(
         gate = gate_of(folder, attempt, orders, own, lock, started_at, keeper)
     except CannotBegin:
         return
+    if gate is not None and limits is not None:
+        limits.leave_out(gate.pids)
     environ = orders.environ if keeper is None else keeper.environ
     environ = environ if gate is None else {**environ, **gate.variables}
     outputs = () if keeper is None else keeper.relay.writing
@@ -291,11 +293,14 @@ def gate_of(
     if not orders.proxy:
         return None
     # Few agents have any.
-    from worker.supervisor import gate
+    from worker.supervisor import forwarder, gate
+
+    def note(word: bytes) -> None:
+        forwarder.note_refused(folder, attempt, word)
 
     record: dict[str, object] = {}
     try:
-        return gate.Gate(folder, attempt, orders.proxy, own, lock)
+        return gate.Gate(folder + gate.FOLDER, attempt, orders.proxy, own, note, (lock,))
     except EndAsked:
         record["by_request"] = True
     except gate.NoProxy as error:

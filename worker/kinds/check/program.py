@@ -101,7 +101,7 @@ def run_command(
     """
     print(f"runs {command.name}: {command.run}", flush=True)
     log = paths.check_log(command.name)
-    fence = fence_of_line(command, seat)
+    fence = fence_of_line(command, seat, paths, log)
     ended = runner.run(command.run, log, seconds=command.timeout_seconds, fence=fence)
     passed = ended.code == 0
     return CommandResult(
