@@ -5,6 +5,7 @@ held (the kernel frees it at death), and the doorbell that wakes workers.
 """
 
 import os
+import time
 from _signal import SIGTERM, SIGUSR1  # type: ignore[import-not-found]  # `signal` takes long
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,6 +25,9 @@ from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
+LEAVE_SECONDS = 3.0
+"""How long a worker of an older sow is waited for at most; it leaves within two, or drains."""
+LOOK_SECONDS = 0.02
 
 END_AGENTS = SIGUSR1
 """Asks a worker to leave and to end its agents first, as two of the usual signals do: of those,
@@ -151,6 +155,24 @@ def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(worker.process.pid, SIGTERM)
     return [worker.id for worker in asked]
+
+
+def has_older(database: Database) -> bool:
+    """Whether a worker of an older sow is on record. No new one comes: it refuses the file."""
+    return database.row("select 1 from worker where format < ? limit 1", (FORMAT,)) is not None
+
+
+def let_older_leave(database: Database, workspace: Workspace) -> None:
+    """Have the workers of an older sow leave, where nobody has asked them so far.
+
+    They are waited for, so that they take no job that is queued next: it may need what they do
+    not know, such as a sandbox. One that drains takes none either, and is left to itself.
+    """
+    if not has_older(database):
+        return
+    asked, deadline = dismiss_older(database, workspace), time.monotonic() + LEAVE_SECONDS
+    while any(is_alive(workspace, each) for each in asked) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
 
 
 def _may_ask(database: Database, worker: WorkerRecord) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from calls.desk import SESSION, Desk, a_dead_process
 from msgspec import UNSET
@@ -272,16 +273,31 @@ def two_commits(desk: Desk) -> None:
 COMMITS = "pragma application_id"
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["first turn", "not"])
+def older_worker(desk: Desk) -> None:
+    """Have a worker of the first form on record; it marks no task that is still pending."""
+    desk.task()
+    desk.staff()
+    process = msgspec.json.encode(a_dead_process()).decode()
+    desk.database.run("update worker set format = 1, process = ?", (process,))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "is_first"),
+    [(Desk.task, True), (two_commits, False), (older_worker, False)],
+    ids=["first turn", "not", "beside an older worker"],
+)
 def test_a_worker_is_rung_before_the_disk_is_waited_for_and_the_call_waits_for_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_first: bool
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[[Desk], object],
+    is_first: bool,
 ) -> None:
     """The worker waits for the disk itself before an agent begins; that makes both durable.
 
     The first turn of a task is marked after the disk was waited for: no loss of power leaves a
     mark without a job.
     """
-    desk.task() if is_first else two_commits(desk)
+    prepare(desk)
     seen: list[tuple[bool, JobState, TaskStatus]] = []
     bell = Bell(desk.workspace.workers / f"w1{workers.BELL_SUFFIX}")
     commits = desk.database.value(COMMITS)

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -23,11 +24,14 @@ from journeys.staff import (
     await_supervisor,
     nothing_is_taken,
     start_worker,
+    write_program,
 )
 from standins import read_runs
 
 from sow import __version__
+from sow.ids import WorkerId
 from sow.jobs.queue_form import FORMAT
+from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 
 
@@ -138,6 +142,50 @@ def test_a_worker_of_the_first_form_gives_way_to_one_of_this(site: Site, autosta
     out, _ = caller.communicate(timeout=240)
     assert (caller.returncode, out.split()[:2]) == (0, ["010", "needs_review"]), out
     assert len(read_runs(site.root)) == 2
+
+
+HESITATING = """
+    import sys, time
+    from pathlib import Path
+
+    from sow.jobs import doorbell, jobs, workers
+    from sow.jobs.database import open_existing_queue
+    from sow.schema.job import JobState
+
+    ring = workers.wake
+
+    def hesitate(workspace):
+        ring(workspace)
+        database = open_existing_queue(workspace)
+        while doorbell.is_held(Path({lock!r})):
+            job = jobs.get_job(database, {job})
+            if job.state.is_final or jobs.last_attempt(database, job.id) is not None:
+                break
+            time.sleep(0.01)
+        database.close()
+
+    workers.wake = hesitate
+
+    from sow.cli.root import run
+
+    sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_worker_of_the_first_form_takes_no_job_whose_task_is_to_be_marked(site: Site) -> None:
+    """The call is held right after it has rung: the older worker has all the time to take the job.
+    It knows no task without a session, and would fail the job for good."""
+    first = install_first_sow(site.base / "first")
+    site.configure({"worker": {"idle_exit": "1s"}})
+    site.project("010")
+    old = start_worker(site, "worker", program=first)
+    lock = str(Workspace(site.root).worker_lock(WorkerId(old.name)))
+    call = write_program(site, "hesitating.py", HESITATING.format(lock=lock, job=1))
+    spawn = [sys.executable, "-P", str(call), "agent", "spawn", "implementer", "010", "--detach"]
+    subprocess.run(spawn, cwd=site.root, env=site.environment(), check=True)
+    assert old.wait() == 0, old.log_text
+    assert await_end(site, "010").cause is Cause.REPORTED, old.log_text
+    assert len(read_runs(site.root)) == 1
 
 
 def test_a_worker_of_the_first_form_is_asked_once(site: Site) -> None:

@@ -20,7 +20,7 @@ from sow.clock import format_duration
 from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
 from sow.ids import JobId, ProjectId, TaskId
-from sow.jobs import jobs
+from sow.jobs import jobs, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.jobs.unrecorded_agents import StrayLooks
@@ -116,8 +116,10 @@ def place_in_order(
     """Place the requests of a call, and yield what became of each, in their order.
 
     Those that can be are placed in groups, which take each step together. The first groups are
-    small, so that the first agents start as early as that of a single request.
+    small, so that the first agents start as early as that of a single request. Workers of an
+    older sow leave first: they would take the jobs, and do not know all that these ask for.
     """
+    workers.let_older_leave(database, caller.workspace)
 
     def alone(request: Request) -> Placed | SowError:
         try:

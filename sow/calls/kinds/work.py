@@ -7,6 +7,7 @@ process lives to make: recovery undoes a `preparing` job or completes it.
 One step less is there for the first turn of a pending task, alone: its job is put on record and
 into the queue by one commit, under the task's lock, and the task is marked after that, while a
 worker claims the job. The worker marks a task itself that is still pending when it comes to it.
+One of an older sow cannot: as long as one is on record, each step is taken for itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -180,6 +181,8 @@ def _place_first_turn(
     draft = mark.draft if mark is not None else None
     if mark is None or draft is None or not _is_first_turn(resolved, resolved.task):
         return None
+    if workers.has_older(database):
+        return None  # it marks no task, and fails the job of one without a session
     with locked_task(caller.workspace, resolved.task.id) as locked:
         if not _is_first_turn(resolved, locked.task):
             return None  # another call may be first: that is found as the job is inserted
