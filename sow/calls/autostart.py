@@ -19,7 +19,7 @@ from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import own_process, worker_environment
 from sow.errors import ConfigurationError, QueueError
-from sow.files.flock import open_lock_file, try_lock
+from sow.files.flock import lock_within, open_lock_file
 from sow.ids import JobId
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database
@@ -31,6 +31,8 @@ MOST_STARTS = 3
 """How often one call starts a worker that dies before it takes the job."""
 START_SECONDS = 10.0
 """How long a worker may take to come to life."""
+RETRY_SECONDS = 0.5
+"""How long after a worker has died at its start the next one is started: the reason may pass."""
 LOOK_SECONDS = 0.02
 
 
@@ -54,23 +56,34 @@ class Staffing(Struct):
     starts: int = field(default=0)
 
     def ensure(self) -> None:
-        """Start a worker in the background if none lives. Raises NoWorker, QueueError."""
-        if self._is_staffed():
-            return
-        if not self.config.worker.autostart:
-            raise NoWorker
-        if self.starts >= MOST_STARTS:
-            log = self._newest_log()
-            where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
-            raise QueueError(
-                f"the job is queued, but its worker has died {MOST_STARTS} times",
-                hint=f"{where}\nThe job starts when a worker runs: `sow worker`.",
-            )
-        with _one_at_a_time(self.caller.workspace) as ours:
-            if ours and not self._is_staffed():
+        """Return once a worker works; start one in the background if none lives.
+
+        The call may go away at once and nobody look again. So a worker that dies at its start is
+        followed by another, and the start of another call is waited for. A worker that is still
+        coming to life after START_SECONDS is left to itself. Raises NoWorker, QueueError.
+        """
+        while not self._is_staffed():
+            if not self.config.worker.autostart:
+                raise NoWorker
+            if self.starts >= MOST_STARTS:
+                raise self._gives_up()
+            with _one_at_a_time(self.caller.workspace):
+                if self._is_staffed():
+                    return
                 self.starts += 1
                 caller = without_executors_own(self.caller, self.database)
-                start_in_background(caller, self._is_staffed)
+                if start_in_background(caller, self._is_staffed):
+                    return
+            if self.starts < MOST_STARTS:
+                time.sleep(RETRY_SECONDS)
+
+    def _gives_up(self) -> QueueError:
+        log = self._newest_log()
+        where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
+        return QueueError(
+            f"the job is queued, but its worker has died {MOST_STARTS} times",
+            hint=f"{where}\nThe job starts when a worker runs: `sow worker`.",
+        )
 
     def _is_staffed(self) -> bool:
         """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
@@ -109,8 +122,11 @@ def _executors_own(database: Database, job_id: JobId) -> frozenset[str]:
 
 
 @contextmanager
-def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
-    """Say whether this call may start a worker: not while another one does."""
+def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
+    """Wait while another call starts a worker: until that one works, has died, or takes too long.
+
+    A call that is stopped in the middle keeps the others no longer than START_SECONDS.
+    """
     lock = workspace.workers / ".start"
     try:
         fd = open_lock_file(lock)
@@ -120,19 +136,20 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[bool]:
             hint="Check the folder and the disk's free space, then run the same command again.",
         ) from error
     try:
-        yield try_lock(fd)
+        lock_within(fd, START_SECONDS, every=LOOK_SECONDS)
+        yield
     finally:
         os.close(fd)
 
 
-def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> bool:
     """Start a worker that outlives us; returns when it works, has died, or takes too long.
 
-    It inherits no variable that describes the caller; where the caller's
-    configuration is not in its usual place, the worker is told where.
+    False where it has died. It inherits no variable that describes the caller; where the
+    caller's configuration is not in its usual place, the worker is told where.
     """
     try:
-        _start_in_background(caller, is_staffed)
+        return _start_in_background(caller, is_staffed)
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started now: {error.strerror}",
@@ -142,7 +159,7 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
         ) from error
 
 
-def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None:
+def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> bool:
     import subprocess  # most calls find a worker
 
     named = caller.environ.get(env_vars.CONFIG)
@@ -164,6 +181,7 @@ def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> None
     try:
         while not is_staffed() and time.monotonic() < deadline:
             if select.select([alive], [], [], LOOK_SECONDS)[0]:
-                break  # nobody holds the other end any more
+                return is_staffed()  # nobody holds the other end any more
+        return True
     finally:
         os.close(alive)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.autostart import Staffing
 from sow.calls.caller import Caller, find_caller
 from sow.errors import QueueError
 from sow.ids import ProjectId, TaskId
@@ -27,12 +27,13 @@ def touch_batch(caller: Caller, task: Task) -> None:
     database = open_existing_queue(caller.workspace)
     if database is None:
         return
-    with closing(database), suppress(NoWorker):
+    with closing(database):
         project_id, status = ProjectId(read_project(caller.workspace).id), task.status
         forgives = caller.job_id is None and status is TaskStatus.NEEDS_REVIEW
         if batch_news.touch(database, project_id, TaskId(task.id), status.value, forgives=forgives):
             workers.wake(caller.workspace)
-            Staffing(caller, caller.load_configuration(), database).ensure()
+            with suppress(QueueError):
+                Staffing(caller, caller.load_configuration(), database).ensure()
 
 
 def touch_all_batches(caller: Caller) -> None:
@@ -40,7 +41,7 @@ def touch_all_batches(caller: Caller) -> None:
 
     What keeps a worker from starting is not the caller's failure.
     """
-    with suppress(QueueError, NoWorker):
+    with suppress(QueueError):
         database = open_existing_queue(caller.workspace)
         if database is None:
             return

@@ -6,11 +6,12 @@ no queue was ever made, and one look into it where no job is held.
 
 from contextlib import closing
 
-from sow.calls.autostart import NoWorker, Staffing
+from sow.calls.autostart import Staffing
 from sow.calls.caller import Caller
 from sow.calls.held_jobs import release_ready
 from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
+from sow.errors import QueueError
 from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 
@@ -31,8 +32,8 @@ def release_and_say() -> None:
 
 
 def ensure_worker(caller: Caller, database: Database) -> None:
-    """See to a worker for what is queued; say on stderr where none may be started."""
+    """See to a worker for what is queued; say on stderr where none is there, nor can be started."""
     try:
         Staffing(caller, caller.load_configuration(), database).ensure()
-    except NoWorker as error:
+    except QueueError as error:
         click.echo(f"Note: {error.message}. {error.hint}", err=True)

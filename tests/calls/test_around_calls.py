@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 from calls.desk import WORKER, Desk, a_dead_process
+from journeys.site import wait_until
 
+from sow.calls import autostart
 from sow.calls.autostart import (
     MOST_STARTS,
     NoWorker,
@@ -24,7 +27,7 @@ from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
 from sow.ids import TaskId, WorkerId
-from sow.jobs import jobs, waiters
+from sow.jobs import jobs, waiters, workers
 from sow.processes import process_facts
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
@@ -143,15 +146,49 @@ def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) 
     assert str(desk.workspace.workers / "w2-b.log") in refusal.value.hint
 
 
-def test_while_another_call_starts_a_worker_none_is_started(desk: Desk) -> None:
+def test_while_another_call_starts_a_worker_it_is_waited_for_and_none_is_started(
+    desk: Desk,
+) -> None:
+    """The call may go away next: it would leave a job behind that nobody runs."""
     desk.configure(CONFIG)
     desk.workspace.workers.mkdir(parents=True, exist_ok=True)
-    fd = os.open(desk.workspace.workers / ".start", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = desk.workspace.workers / ".start"
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
-    care = staffing(desk)
-    care.ensure()
+    care, staffed = staffing(desk), list[bool]()
+
+    def ensure() -> None:
+        care.ensure()
+        staffed.append(bool(workers.staff(desk.database, desk.workspace)))
+
+    call = threading.Thread(target=ensure)
+    call.start()
+    wait_until(lambda: len(descriptors_of(lock)) == 2 or not call.is_alive())
+    desk.staff()
     os.close(fd)
-    assert care.starts == 0
+    call.join()
+    assert (staffed, care.starts) == ([True], 0)
+
+
+def descriptors_of(path: Path) -> list[Path]:
+    """Return this process's descriptors of a file."""
+    entries = list(Path("/proc/self/fd").iterdir())
+    return [entry for entry in entries if os.path.lexists(entry) and entry.readlink() == path]
+
+
+def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is for a call that looks once: it says what has become of the workers."""
+    desk.configure(CONFIG)
+    care = staffing(desk)
+    (desk.base / "config.yaml").write_text("not: [valid")
+    monkeypatch.setattr(autostart, "RETRY_SECONDS", 0.0)
+    with pytest.raises(QueueError, match=f"its worker has died {MOST_STARTS} times"):
+        care.ensure()
+    logs = [log.read_text() for log in desk.workspace.workers.glob("w*.log")]
+    assert len(logs) == MOST_STARTS
+    assert all("config.yaml" in log for log in logs)
 
 
 def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
