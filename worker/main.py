@@ -45,6 +45,7 @@ from worker.registration import (
     leave_fence,
     register,
     release_alive_lock,
+    say_leaving,
     strike_off,
     take_name,
 )
@@ -208,7 +209,12 @@ class WorkerProcess:
         return self.housekeeping.look_round()
 
     def _may_take(self, may_run: bool, has_failed: bool) -> bool:
-        """Whether a job may be taken now. What has failed in a batch may stop its next one."""
+        """Whether a job may be taken now. What has failed in a batch may stop its next one.
+
+        A worker that leaves takes none, though its own last ring wakes its claim.
+        """
+        if self.departure.is_decided:
+            return False
         if has_failed:
             self.housekeeping.drive_batches()
         return self.reserve.allows_another(may_run=may_run)
@@ -217,6 +223,8 @@ class WorkerProcess:
         self.departure.without_queue(error)
 
     def _leave(self) -> None:
+        if self.departure.signals and self.departure.changed is None:
+            say_leaving(self.context)
         self.ring()
         for _, thread in self.consumer.worker_threads:
             thread.join(timeout=LEAVE_SECONDS)

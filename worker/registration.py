@@ -77,6 +77,15 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
     logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
 
 
+def say_leaving(context: WorkerContext) -> None:
+    """Put on record that we take no more jobs, so that a call starts another worker meanwhile.
+
+    Draining may take long. Where this fails, calls count on us until we are gone.
+    """
+    with suppress(QueueError):
+        workers.say_leaving(context.database, context.worker_id)
+
+
 def strike_off(context: WorkerContext) -> None:
     """Leave the record. Where that fails, whoever finds our lock free strikes us off."""
     with suppress(QueueError):

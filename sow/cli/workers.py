@@ -97,7 +97,7 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
         )
     alive = [worker for worker in chosen if workers.is_alive(workspace, worker.id)]
     for worker in alive:
-        _signal(worker, workers.END_AGENTS if end_agents else signal.SIGTERM)
+        _ask(database, worker, workers.END_AGENTS if end_agents else signal.SIGTERM)
     _await_leave(workspace, alive)
     if as_json:
         echo_json_lines({"worker": worker.id, "pid": worker.process.pid} for worker in alive)
@@ -108,13 +108,16 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
             click.echo("No worker runs.")
 
 
-def _signal(worker: WorkerRecord, signum: signal.Signals) -> None:
+def _ask(database: Database | None, worker: WorkerRecord, signum: signal.Signals) -> None:
+    """Have a worker leave; it is on record first, so that no call counts on it any more."""
     if process_facts.life_of(worker.process) is not Life.ALIVE:
         raise QueueError(
             f"worker {worker.id} runs where it cannot be signalled from here"
             f" (pid {worker.process.pid})",
             hint="Stop it where it was started: in its container, or on its host.",
         )
+    if database is not None:
+        workers.say_leaving(database, worker.id)
     os.kill(worker.process.pid, signum)
 
 

@@ -29,6 +29,13 @@ LEAVE_SECONDS = 3.0
 """How long a worker of an older sow is waited for at most; it leaves within two, or drains."""
 LOOK_SECONDS = 0.02
 
+STAYS = """
+    worker where format >= ?
+        and not exists (select 1 from control where name = 'worker ' || worker.id)
+    order by started_at, id
+"""
+"""The workers that were not asked to leave: a row of `control` says of each other one that it
+was, or that it leaves by itself."""
 END_AGENTS = SIGUSR1
 """Asks a worker to leave and to end its agents first, as two of the usual signals do: of those,
 the first may have made it leave before the second arrives."""
@@ -54,6 +61,12 @@ def short_of(database: Database, workspace: Workspace) -> str:
     if database.row("select 1 from worker where short_of <> '' limit 1") is None:
         return ""
     return shortage_of([each for each in registered(database) if is_alive(workspace, each.id)])
+
+
+def say_leaving(database: Database, worker_id: WorkerId) -> None:
+    """Put on record that a worker leaves. It takes no more jobs, but may drain for long."""
+    sql = "insert or ignore into control (name, value) values (?, 'leaves')"
+    database.run(sql, (f"worker {worker_id}",))
 
 
 def unregister(database: Database, worker_id: WorkerId) -> None:
@@ -133,12 +146,12 @@ def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | No
 
 
 def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
-    """Return the workers that live and serve this very file, in the form that it has now.
+    """Return the workers that live and take jobs of this very file, in the form that it has now.
 
-    One that serves a file which was removed is not on record here, and one of
-    an older sow is about to leave (`dismiss_older`).
+    One that serves a file which was removed is not on record here; one of an older sow is
+    about to leave (`dismiss_older`), and so is one that was told to, however long it drains.
     """
-    ours = (worker for worker in registered(database) if worker.format >= FORMAT)
+    ours = records.every(database, WorkerRecord, STAYS, FORMAT)
     return [worker for worker in ours if is_alive(workspace, worker.id)]
 
 

@@ -191,6 +191,18 @@ def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
     assert all("config.yaml" in log for log in logs)
 
 
+def test_a_worker_that_leaves_is_no_staff(desk: Desk) -> None:
+    """It may drain for long, and takes no job meanwhile. Its name is free once it is gone."""
+    desk.staff()
+    workers.say_leaving(desk.database, WORKER)
+    workers.say_leaving(desk.database, WORKER)
+    assert workers.staff(desk.database, desk.workspace) == []
+    with pytest.raises(NoWorker):
+        staffing(desk).ensure()
+    workers.unregister(desk.database, WORKER)
+    assert desk.database.noted(f"worker {WORKER}") is None
+
+
 def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
     desk.configure(CONFIG)
     (desk.workspace.workers / ".start").mkdir(parents=True)

@@ -1,13 +1,15 @@
 """Workers that calls start: as many as needed, cut loose, gone when idle (§5)."""
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from journeys.callers import await_end, await_runs, exists, gate, good, open_gate
+from journeys.callers import await_end, await_runs, exists, gate, good, open_gate, queue
 from journeys.site import DEADLINE_SECONDS, Site, wait_until
 from journeys.staff import nothing_is_taken, start_worker, write_program
 from standins import read_runs
@@ -117,6 +119,39 @@ def test_a_job_that_arrives_while_the_worker_leaves_is_run_by_its_successor(site
     wait_until(lambda: "left" in leaver.read_text(), "the first worker has left")
     assert len(started_workers(site)) == 2
     assert len(read_runs(site.root)) == 1
+
+
+def test_a_job_that_arrives_while_a_worker_drains_is_run_by_another(site: Site) -> None:
+    """One that was told to leave waits for its agents, and takes no other job meanwhile."""
+    site.configure({"worker": {"autostart": False}})
+    site.project("010", "020")
+    site.script([good(gate("go"))], "010")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    draining = start_worker(site, "--drain")
+    await_runs(site)
+    site.configure({"worker": {"autostart": True}})
+    draining.signal(signal.SIGTERM)
+    draining.wait_for("draining: waiting for 1 agents")
+    site.sow("agent", "spawn", "implementer", "020", "--detach")
+    assert await_end(site, "020").state is JobState.DONE
+    assert draining.process.poll() is None
+    open_gate(site, "go")
+    assert await_end(site, "010").state is JobState.DONE
+    assert draining.wait() == 0
+
+
+def test_no_call_counts_on_a_worker_that_is_being_stopped(site: Site) -> None:
+    """It was told to stop, and has not noticed so far: here it is held in the middle."""
+    site.project("010")
+    stopped = start_worker(site)
+    stopped.freeze(site)
+    site.start("worker", "stop", stopped.name)
+    with closing(queue(site)) as database:
+        wait_until(lambda: not workers.staff(database, Workspace(site.root)), "it is to leave")
+    site.sow("agent", "spawn", "implementer", "010", "--detach")
+    assert await_end(site, "010").state is JobState.DONE
+    stopped.signal(signal.SIGCONT)
+    assert stopped.wait() == 0
 
 
 def test_a_worker_that_leaves_at_once_never_leaves_a_job_behind(site: Site) -> None:
