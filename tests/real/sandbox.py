@@ -160,10 +160,14 @@ def wait_until(condition: Any, what: str, *, seconds: float = PATIENCE) -> Any:
 
 
 def read_lines(file: Path) -> list[Json]:
-    """Return the objects of a file of JSON lines; none where there is no file."""
+    """Return the objects of a file of JSON lines; none where there is no file.
+
+    A last line without its end is left out: it is just being written.
+    """
     if not file.exists():
         return []
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    data = file.read_bytes()
+    return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
 
 
 def _write_witness(script: Path, log: Path, true_sow: Path) -> None:

@@ -71,6 +71,7 @@ def answers_so_far(sandbox: Sandbox) -> list[Json]:
     for result in tool_results(asked[-1]) if asked else []:
         content = result["content"]
         text = content if isinstance(content, str) else content[0]["text"]
+        assert text.startswith("{"), f"no answer of sow: {text}"
         found.append(json.loads(text))
     return found
 
@@ -83,8 +84,10 @@ def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     config = ("--mcp-config", str(write_config(sandbox)), "--strict-mcp-config")
     words = ("claude", "-p", *config, "--allowedTools", "mcp__sow")
     leader = sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}.")
-    wait_until(lambda: len(answers_so_far(sandbox)) >= 3, "the wait whose time is up")
-    (sandbox.home / "go").touch()
+    try:
+        wait_until(lambda: len(answers_so_far(sandbox)) >= 3, "the wait whose time is up")
+    finally:
+        (sandbox.home / "go").touch()  # whatever has failed, nobody waits for it any longer
     done = end_of(leader)
     assert done.returncode == 0, done.stdout + done.stderr
     status, queued, early, spawned, sent_back, verdict, resumed, accepted, completed, after = (
