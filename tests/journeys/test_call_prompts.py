@@ -69,6 +69,7 @@ def test_a_spawns_words_come_after_the_tasks_own(site: Site) -> None:
     assert run.prompt.index("Execute task 010") < run.prompt.index("Use RS256.")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("way", ["stdin", "file"])
 def test_a_prompt_of_1_mb(reviewed: Site, way: str) -> None:
     """It reaches agent and log whole; the same call is known by it."""
@@ -95,32 +96,30 @@ def test_a_long_prompt_is_compared_whole(reviewed: Site) -> None:
     assert reviewed.sow(*RESUME, "-", stdin=words).out.startswith("outcome of job 2")
 
 
-@pytest.mark.parametrize(
-    ("words", "stdin", "message"),
-    [
-        ((), None, "needs one prompt"),
-        (("Go on.", "--file", "answer.md"), None, "needs one prompt"),
-        (("",), None, "the prompt is empty"),
-        ((" \n\t",), None, "the prompt is empty"),
-        (("-",), "", "the prompt is empty"),
-        (("-",), "\n\n", "the prompt is empty"),
-        (("--file", "empty.md"), None, "the prompt is empty"),
-        (("--file", "nowhere.md"), None, "nowhere.md"),
-        (("--file", "."), None, "directory"),
-        (("--file", "latin.md"), None, "the prompt is not UTF-8"),
-    ],
+NO_PROMPTS: tuple[tuple[tuple[str, ...], str | None, str], ...] = (
+    ((), None, "needs one prompt"),
+    (("Go on.", "--file", "answer.md"), None, "needs one prompt"),
+    (("",), None, "the prompt is empty"),
+    ((" \n\t",), None, "the prompt is empty"),
+    (("-",), "", "the prompt is empty"),
+    (("-",), "\n\n", "the prompt is empty"),
+    (("--file", "empty.md"), None, "the prompt is empty"),
+    (("--file", "nowhere.md"), None, "nowhere.md"),
+    (("--file", "."), None, "directory"),
+    (("--file", "latin.md"), None, "the prompt is not UTF-8"),
 )
-def test_what_is_no_prompt_is_a_usage_error(
-    reviewed: Site, words: tuple[str, ...], stdin: str | None, message: str
-) -> None:
+
+
+def test_what_is_no_prompt_is_a_usage_error(reviewed: Site) -> None:
     (reviewed.root / "answer.md").write_text("Go on.")
     (reviewed.root / "empty.md").touch()
     (reviewed.root / "latin.md").write_bytes("süß".encode("latin-1"))
     before = log_of(reviewed)
-    refused = reviewed.sow(*RESUME, *words, stdin=stdin, expect=2)
-    assert message in refused.err
-    assert (len(all_jobs(reviewed)), log_of(reviewed)) == (1, before)
-    assert reviewed.task("010")["status"] == "needs_review"
+    for words, stdin, message in NO_PROMPTS:
+        refused = reviewed.sow(*RESUME, *words, stdin=stdin, expect=2)
+        assert message in refused.err, words
+        assert (len(all_jobs(reviewed)), log_of(reviewed)) == (1, before), words
+        assert reviewed.task("010")["status"] == "needs_review", words
 
 
 def test_standard_input_that_is_not_utf_8_is_refused(reviewed: Site) -> None:

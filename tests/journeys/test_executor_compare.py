@@ -1,6 +1,7 @@
 """`sow executor compare`: two stand-ins do the same tasks in clones of HEAD."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import yaml
 from journeys.batch_site import accept
 from journeys.gitsite import commit, make_repository
 from journeys.json_contract import hold
-from journeys.site import Site
+from journeys.site import Result, Site
 
 YOLO = {"yolo_mode": True}
 TASKS = [
@@ -37,14 +38,20 @@ def site(site: Site) -> Iterator[Site]:
 
 
 def compared(site: Site, *words: str, expect: int = 0) -> list[dict[str, Any]]:
+    """Compare the two, and return the records."""
+    ended = compare(site, *words, "--json", expect=expect)
+    hold("executor compare", ended.json_lines)
+    return list(ended.json_lines)
+
+
+def compare(site: Site, *words: str, expect: int = 0) -> Result:
     """Compare the two; nothing of the user's checkout is another one afterwards."""
     before = checksums(site.root)
     file = str(site.base / "tasks.yaml")
     both = ("--executors", "claude-code,cursor")
-    ended = site.sow("executor", "compare", file, *both, *words, "--yes", "--json", expect=expect)
-    hold("executor compare", ended.json_lines)
+    ended = site.sow("executor", "compare", file, *both, *words, "--yes", expect=expect)
     assert checksums(site.root) == before
-    return list(ended.json_lines)
+    return ended
 
 
 def checksums(root: Path) -> dict[str, str]:
@@ -52,7 +59,15 @@ def checksums(root: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_each_does_all_tasks_in_the_order_of_their_dependencies(site: Site) -> None:
+def settle_checks(site: Site) -> None:
+    checks = {"unit": "grep -q claude file", "default": ["unit"]}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump({"checks": checks}))
+
+
+def test_each_does_all_tasks_in_their_order_and_no_check_that_is_not_trusted_runs(
+    site: Site,
+) -> None:
+    settle_checks(site)
     site.script([WRITES], task="010")
     site.script([[{"shell": "grep -q . file"}, REPORT]], task="020")
     commit(site)
@@ -66,22 +81,13 @@ def test_each_does_all_tasks_in_the_order_of_their_dependencies(site: Site) -> N
     assert {row["status"] for row in rows} == {"needs_review"}
     assert {row["check_passed"] for row in rows} == {None}
     assert all(row["used"]["run_count"] == 1 for row in rows)
-    table = site.sow(
-        *("executor", "compare", str(site.base / "tasks.yaml"), "--executors", "cursor", "--yes")
-    ).out.splitlines()
-    assert table[0].split()[:3] == ["EXECUTOR", "TASK", "NAME"]
-    assert table[2].startswith("cursor    020   Write more  needs_review  -")
 
 
 def test_checks_that_are_trusted_judge_the_work_and_send_it_back(site: Site) -> None:
     (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS[:1]))
-    checks = {"unit": "grep -q claude file", "default": ["unit"]}
-    settings = {"checks": checks}
-    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    settle_checks(site)
     site.script([WRITES], task="010")
     commit(site)
-    untrusted = compared(site)
-    assert {row["check_passed"] for row in untrusted} == {None}
     site.sow("trust", "--yes")
     good, bad = compared(site, "--max-iterations", "1", expect=1)
     assert (good["status"], good["check_passed"], good["iteration"]) == ("completed", True, 1)
@@ -93,8 +99,12 @@ def test_the_reviewer_is_the_user_s_own(site: Site) -> None:
     (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS[:1]))
     site.script([WRITES, accept("010")], task="010")
     commit(site)
-    rows = compared(site, "--review")
-    assert [(row["status"], row["verdict"]) for row in rows] == [("completed", "accepted")] * 2
+    table = [re.split("  +", line) for line in compare(site, "--review").out.splitlines()]
+    assert table[0][:6] == ["EXECUTOR", "TASK", "NAME", "STATUS", "CHECK", "REVIEW"]
+    assert [row[:6] for row in table[1:]] == [
+        [executor, "010", "Write it", "completed", "-", "accepted"]
+        for executor in ("claude-code", "cursor")
+    ]
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_runs(site: Site) -> None:

@@ -14,6 +14,9 @@ import pytest
 from repository.markdown import REPOSITORY
 
 SECONDS = 600
+AT = {"SOURCE_DATE_EPOCH": "1767225600"}
+"""What `make dist` takes from the commit."""
+BUILD = (sys.executable, "-P", "-m", "hatchling", "build")
 
 
 class Built(NamedTuple):
@@ -40,14 +43,21 @@ def run(*argv: object, cwd: Path, **env: str) -> str:
 
 def build(tree: Path, target: Path, **env: str) -> Built:
     """Build both from a tree, without the network: what a build needs is among our tools."""
-    run(sys.executable, "-P", "-m", "hatchling", "build", "-d", target, cwd=tree, **env)
+    run(*BUILD, "-d", target, cwd=tree, **env)
     (wheel,), (sdist,) = target.glob("*.whl"), target.glob("*.tar.gz")
     return Built(wheel, sdist)
 
 
+def build_wheel(tree: Path, target: Path) -> Path:
+    """Build the wheel alone."""
+    run(*BUILD, "-t", "wheel", "-d", target, cwd=tree)
+    (wheel,) = target.glob("*.whl")
+    return wheel
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(REPOSITORY, tmp_path_factory.mktemp("dist"))
+    return build(REPOSITORY, tmp_path_factory.mktemp("dist"), **AT)
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from release.conftest import Built, build, run
+from release.conftest import AT, Built, build, build_wheel, run
 from repository.markdown import REPOSITORY
 
 from sow.cli.version import SHORT
 
 pytestmark = pytest.mark.slow
-AT = {"SOURCE_DATE_EPOCH": "1767225600"}
-"""What `make dist` takes from the commit."""
 
 
 def digest(file: Path) -> str:
@@ -41,27 +39,26 @@ def copied(tmp_path: Path) -> Path:
     return tree
 
 
-def test_two_builds_are_the_same_byte_for_byte(copied: Path, tmp_path: Path) -> None:
-    first = build(REPOSITORY, tmp_path / "first", **AT)
+def test_two_builds_are_the_same_byte_for_byte(built: Built, copied: Path, tmp_path: Path) -> None:
     elsewhere = {**AT, "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
     second = build(copied, tmp_path / "second", **elsewhere)
-    assert digest(first.wheel) == digest(second.wheel)
-    assert digest(first.sdist) == digest(second.sdist)
+    assert digest(built.wheel) == digest(second.wheel)
+    assert digest(built.sdist) == digest(second.sdist)
 
 
-def test_the_sdist_makes_the_same_wheel(tmp_path: Path) -> None:
-    built = build(REPOSITORY, tmp_path / "built", **AT)
+@pytest.mark.one_of("sdists that make themselves again")
+def test_the_sdist_makes_the_same_wheel(built: Built, tmp_path: Path) -> None:
     tree = unpacked(built, tmp_path)
     again = build(tree, tmp_path / "again", **AT)
     assert digest(again.wheel) == digest(built.wheel)
     assert digest(again.sdist) == digest(built.sdist)
 
 
+@pytest.mark.one_of("sdists that make themselves again")
 def test_make_dist_of_an_sdist_makes_it_again_though_it_lies_in_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    built = build(REPOSITORY, tmp_path / "built", **AT)
     tree = unpacked(built, tmp_path)
     commit_all(tmp_path)
     run("make", "dist", f"BIN={Path(sys.executable).parent}", "FOR_WORK=Makefile", cwd=tree)
@@ -126,7 +123,7 @@ def test_a_tree_without_git_is_built_without_a_commit(built: Built, tmp_path: Pa
     commit_all(tmp_path)
     tree = unpacked(built, tmp_path)
     (tree / "sow/COMMIT").unlink()
-    assert commit_in(build(tree, tmp_path / "dist").wheel) is None
+    assert commit_in(build_wheel(tree, tmp_path / "dist")) is None
 
 
 def test_an_sdist_names_the_commit_it_was_made_of_wherever_it_is_kept(
@@ -136,9 +133,9 @@ def test_an_sdist_names_the_commit_it_was_made_of_wherever_it_is_kept(
     tree = unpacked(built, tmp_path)
     brought = (tree / "sow/COMMIT").read_text()
     own = commit_all(tree)
-    assert commit_in(build(tree, tmp_path / "dist").wheel) == brought
+    assert commit_in(build_wheel(tree, tmp_path / "dist")) == brought
     (tree / "sow/COMMIT").unlink()
-    named = commit_in(build(tree, tmp_path / "anew").wheel)
+    named = commit_in(build_wheel(tree, tmp_path / "anew"))
     assert named == f"{own}, changed since\n"
 
 
