@@ -21,17 +21,17 @@ unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 # The storms take minutes: CI runs each with one seed, which the commit draws; `proof` runs all
 # seeds, and a worker in a container, where an engine answers.
 ifeq ($(CI),true)
-LEAVE_OUT := -m "not docker and not browser and not gh and not sshd"
+LEAVE_OUT := -m "not docker and not browser and not gh and not sshd and not groups"
 # A machine of CI may be slower than usual: what fails there is tried once more, and the
 # summary names it (docs/decisions.md, "A second try, in CI alone").
 ON_CI := --draw --hypothesis-profile ci -raR --reruns 1 --reruns-delay 2
 else
-LEAVE_OUT := -m "not storm and not docker and not browser and not gh and not sshd"
+LEAVE_OUT := -m "not storm and not docker and not browser and not gh and not sshd and not groups"
 ON_CI :=
 endif
 
 # What is quick reaches every package all the same (tests/repository/test_quick_tests.py).
-QUICK := --quick -m "not storm and not real and not slow and not docker and not browser and not gh and not sshd" --ignore tests/journeys
+QUICK := --quick -m "not storm and not real and not slow and not docker and not browser and not gh and not sshd and not groups" --ignore tests/journeys
 
 # A script's first line cannot name an interpreter whose path holds a space,
 # so the `sow` in .venv/bin would not start.
@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-versions test-browser check format executor bench proof dist system-packages clean
+.PHONY: help run test test-quick test-of test-versions test-browser test-groups check format executor bench proof dist system-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ executor: $(FOR_WORK) ## Begin an executor for a CLI that sow does not know: mak
 
 test-browser: $(FOR_WORK) ## Look at the report's page in Chromium (apt-get install chromium), without a network.
 	$(BIN)/pytest -m browser tests/browser
+
+test-groups: $(FOR_WORK) ## Try limits that the kernel keeps, in a virtual machine (apt-get install qemu-system-x86 busybox-static).
+	CI=true $(BIN)/pytest -m groups tests/machine
 
 bench: $(FOR_BENCH) ## Measure; print a table and write it to bench/results.
 	.bench/bin/python -m bench $(BENCH_OPTIONS)

@@ -42,6 +42,7 @@ TESTS = (
     "tests/situation/test_run_the_first.py",
     "tests/fuzz",
     "tests/containers",
+    "tests/machine",
 )
 PYTEST = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider")
 AT_ONCE = ("-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal")

@@ -138,8 +138,9 @@ def _head(place: Place, results: Results) -> str:
     return (
         "# Proof\n\n"
         "`make proof` has written this page: it runs every storm of kills with all of its seeds,"
-        " the loss\nof power, the fuzz, and a worker in a container where an engine answers. What"
-        " they promise\nstands in [architecture.md](architecture.md).\n\n"
+        " the loss\nof power, the fuzz, a worker in a container where an engine answers, and limits"
+        " in a virtual machine\nwhere there can be one. What they promise stands in"
+        " [architecture.md](architecture.md).\n\n"
         f"Made on {place.date} of {commit}, with Python {place.python} on {place.cores} cores"
         f" ({place.system}):\n{len(results.tests)} tests in {minutes:.0f} minutes,"
         f" {kills:,} kills in {jobs:,} jobs. {held}\n\n"

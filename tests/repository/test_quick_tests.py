@@ -8,7 +8,7 @@ import pytest
 from repository.sources import ROOT, SOURCES, imports_of, text_of, tree_in
 from repository.test_makefile import make
 
-LEFT_OUT = ("storm", "real", "slow", "docker", "browser", "gh", "sshd")
+LEFT_OUT = ("storm", "real", "slow", "docker", "browser", "gh", "sshd", "groups")
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 PACKAGES = sorted({".".join(name.split(".")[:2]) for name in SOURCES if name.count(".") > 1})
 
