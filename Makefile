@@ -41,7 +41,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-versions test-browser test-groups check format executor bench proof dist system-packages clean
+.PHONY: help run test test-quick test-of test-real test-versions test-browser test-groups check format executor bench proof dist system-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ endif
 
 test-of: $(FOR_WORK) ## Run what belongs to files: make test-of sow/calls/wait.py worker/launch.py.
 	@tests=$$($(BIN)/python tests/tests_of.py $(PATHS)) && set -x && $(BIN)/pytest -n $(JOBS) $(LEAVE_OUT) $$tests
+
+# Two at a time: each agent that starts keeps a processor busy for seconds.
+test-real: $(FOR_WORK) ## Run every case with the real agent CLIs: an hour and more; CLI=opencode those of one.
+	@$(IN_MEMORY) $(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder $(if $(CLI),-k $(CLI)) tests/real
 
 check: $(FOR_WORK) ## Check format, lint, types and the import contract.
 	$(BIN)/ruff format --check .

@@ -14,7 +14,7 @@ import pytest
 from handing_out import OneReport, turn_of
 from hypothesis import HealthCheck, settings
 from own_queue import give_secret
-from proving import commit, few_of, one_of_each
+from proving import Case, commit, drawn_cases, few_of, function_of
 
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("anywhere"), max_examples=10)
@@ -38,7 +38,8 @@ spent two thirds of the time on looking."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--draw", action="store_true", help="run one test of each mark `one_of`")
+    draws = "run one test of each mark `one_of`, and a few cases of each mark `few`"
+    parser.addoption("--draw", action="store_true", help=draws)
     few = f"run {MOST_CASES} cases of a test at most, and report each once"
     parser.addoption("--quick", action="store_true", help=few)
 
@@ -57,25 +58,16 @@ def pytest_collection_modifyitems(
 
 
 def draw(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave all but one of those that belong together to a run at a desk, or to a proof."""
-    groups: dict[str, dict[str, list[str]]] = {}
-    for item in items:
-        choice = choice_of(item)
-        groups.setdefault(group_of(item), {}).setdefault(choice, []).append(item.nodeid)
-    always = groups.pop("", {})
-    chosen = one_of_each(groups, drawn_by=commit())
-    kept = [
-        always,
-        *({name: found[name] for name in found if name in chosen} for found in groups.values()),
-    ]
-    leave(config, items, {nodeid for found in kept for ids in found.values() for nodeid in ids})
+    """Leave to a run at a desk, or to a proof, what this commit does not draw."""
+    cases = [Case(item.nodeid, group_of(item), choice_of(item), most_of(item)) for item in items]
+    leave(config, items, drawn_cases(cases, drawn_by=commit()))
 
 
 def draw_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave all but a few cases of each function to the whole run."""
     functions: dict[str, list[str]] = {}
     for item in items:
-        functions.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
+        functions.setdefault(function_of(item.nodeid), []).append(item.nodeid)
     few = (few_of(cases, MOST_CASES, drawn_by=commit()) for cases in functions.values())
     leave(config, items, {nodeid for cases in few for nodeid in cases})
 
@@ -96,13 +88,19 @@ def group_of(item: pytest.Item) -> str:
     mark = item.get_closest_marker("one_of")
     if mark is None:
         return ""
-    return mark.args[0] if mark.args else item.nodeid.partition("[")[0]
+    return mark.args[0] if mark.args else function_of(item.nodeid)
 
 
 def choice_of(item: pytest.Item) -> str:
     """Return what a test is drawn as: itself, or all that share the second word of their mark."""
     mark = item.get_closest_marker("one_of")
     return ": ".join(mark.args) if mark is not None and len(mark.args) > 1 else item.nodeid
+
+
+def most_of(item: pytest.Item) -> int | None:
+    """Return how many cases of a test's function are drawn; None where all are."""
+    mark = item.get_closest_marker("few")
+    return int(mark.args[0]) if mark is not None else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,10 +39,14 @@ LONG = tuple(
         "journeys/test_task_import",
         "journeys/test_overnight_page",
         "journeys/test_start",
+        "journeys/test_executor_compare",
+        "acp/test_acp_run",
+        "doctor/test_doctor_repository",
+        "executors/test_new_executor_page",
     )
 )
-"""What has a test of 15 s and more. It begins before other tests that go by themselves, or one
-processor would be left with it at the end."""
+"""What has a test of 15 s and more, or is a file of 30 s and more. It begins before other tests, or
+one processor would be left with it at the end."""
 REAL = "tests/real/"
 REAL_AT_ONCE = 2
 """How many real agents are at work at most: each loads a processor for seconds when it starts."""

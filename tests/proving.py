@@ -5,18 +5,18 @@ of death from `drawn`, is as long as `rounds` says, and hands in what it has com
 the report is made from these files (`proof/report.py`). Without the variable the commit draws one
 seed or point, rounds are fewer, and nothing is kept.
 
-What CI alone cuts short, and `make test` at a desk runs whole, bears the mark `one_of`, and
-`conftest.py` draws from what bears it.
+What CI alone cuts short, and `make test` at a desk runs whole, bears the mark `one_of` or `few`,
+and `conftest.py` draws from what bears it.
 """
 
 import json
 import os
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 FOLDER = os.environ.get("SOW_PROOF")
 """Read once: a test's own environment has nothing of the user's."""
@@ -50,6 +50,42 @@ def few_of(names: Collection[str], most: int, *, drawn_by: str) -> list[str]:
     if len(names) <= most:
         return [*names]
     return sorted(names, key=lambda name: sha256(f"{drawn_by} {name}".encode()).digest())[:most]
+
+
+class Case(NamedTuple):
+    """A test, and how CI draws it."""
+
+    name: str
+    group: str = ""
+    """Of all that share it one choice is drawn; what has none is always run."""
+    choice: str = ""
+    most: int | None = None
+    """How many cases of its function are drawn, instead of what its group says."""
+
+
+def drawn_cases(cases: Iterable[Case], *, drawn_by: str) -> set[str]:
+    """Return the names of the tests that a commit has CI run."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    functions: dict[tuple[str, int], list[str]] = {}
+    names: set[str] = set()
+    for case in cases:
+        if case.most is not None:
+            functions.setdefault((function_of(case.name), case.most), []).append(case.name)
+        elif case.group:
+            groups.setdefault(case.group, {}).setdefault(case.choice, []).append(case.name)
+        else:
+            names.add(case.name)
+    chosen = one_of_each(groups, drawn_by=drawn_by)
+    for choices in groups.values():
+        names.update(name for choice in choices.keys() & chosen for name in choices[choice])
+    for (_, most), every in functions.items():
+        names.update(few_of(every, most, drawn_by=drawn_by))
+    return names
+
+
+def function_of(name: str) -> str:
+    """Return the name of a test without its case."""
+    return name.partition("[")[0]
 
 
 def place_of(drawn_by: str, count: int) -> int:

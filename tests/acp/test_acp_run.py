@@ -122,6 +122,7 @@ def test_what_is_refused_is_told_and_the_turn_goes_on(client: Client) -> None:
     assert ended.of_kind("tool_result")[0]["is_error"] is True
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("stop", ["end_turn", "cancelled"])
 def test_an_agent_whose_turn_a_refusal_has_ended_is_asked_to_go_on(
     client: Client, stop: str

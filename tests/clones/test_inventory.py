@@ -42,6 +42,7 @@ def merge(home):
     plain(home.top, "merge", "-q", "--no-edit", bring(home, words=ALONE))
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("form", FORMS)
 def test_work_of_every_form_keeps_the_clone_and_is_named(home, form):
     path = home.place().path

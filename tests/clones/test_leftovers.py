@@ -357,6 +357,7 @@ def test_these_are_all_the_windows(site, make, windows):
     assert steps_of(lambda step: leave(site, step=step)) == windows
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("make", "window"), CASES)
 def test_a_kill_at_any_step_is_followed_by_a_clean_second_try(site, make, window):
     make(site)

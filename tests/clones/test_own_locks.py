@@ -48,6 +48,7 @@ def killed_once(folder: Path, pattern: str, lock: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("what", DEADLY)
 def test_a_move_whose_git_was_killed_with_a_lock_is_made_by_the_next_try(
     site, tmp_path, what, monkeypatch

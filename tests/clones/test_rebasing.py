@@ -111,6 +111,7 @@ def test_further_work_after_another_way(site, way):
     assert (site.top / "file").read_text() == "one\n2 and more\nthree\n"
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("way", MergeWay)
 def test_one_that_depends_on_another_brings_its_own_alone(site, way):
     site.work("file", "one\n2\nthree\n", "020")

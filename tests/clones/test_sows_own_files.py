@@ -57,6 +57,7 @@ def test_its_removal_is_left_out_and_told(site, way):
     assert made[:12] in note
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("way", list(MergeWay))
 @pytest.mark.parametrize("path", [*OWN, ".sow/run/queue.db", ".sow/run/jobs/1/1/exit.json"])
 def test_a_change_of_it_is_left_out_and_told(site, way, path):

@@ -148,6 +148,7 @@ def test_these_are_all_the_windows(site, conflict, windows):
     assert steps_of(lambda step: update(site, step=step)) == windows
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("second", ["update", "leftovers"])
 def test_a_kill_at_any_step_is_completed(site, window, second):
@@ -162,6 +163,7 @@ def test_a_kill_at_any_step_is_completed(site, window, second):
     assert_nothing_is_left(site)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("window", OF_A_CONFLICT)
 def test_a_kill_while_a_conflict_is_laid_into_the_clone_is_completed(site, window):
     mine, theirs = diverge(site, conflict=True)

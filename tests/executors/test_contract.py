@@ -358,6 +358,7 @@ def test_a_command_has_sessions_where_it_asks_for_one() -> None:
     }
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("type_", "dialect"),

@@ -35,6 +35,7 @@ def begin(bench: Bench, executor: Executor) -> Session | None:
     return executor.create_session(bench.run_command)
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.config.type}: {fault.title}")
 def test_verdict(fault: Fault, bench: Bench) -> None:
     write_script(bench.root, [list(fault.steps)])

@@ -92,6 +92,7 @@ def folded(seen: Observation, events: Iterable[Event]) -> Observation:
     return seen
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @settings(max_examples=3 * settings.default.max_examples, deadline=None)
 @given(lines=st.lists(LINE, max_size=12))
@@ -101,6 +102,7 @@ def test_many_lines_tell_what_each_of_them_tells(name: str, lines: list[bytes]) 
     assert list(executor.read(data)) == by_line(executor, data)
 
 
+@pytest.mark.few(4)
 @pytest.mark.slow
 @settings(max_examples=5 * settings.default.max_examples, deadline=None)
 @given(lines=st.lists(LINE, max_size=12), before=st.lists(LINE, max_size=4))

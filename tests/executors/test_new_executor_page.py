@@ -15,7 +15,10 @@ import pytest
 from own_queue import give_secret
 from repository.markdown import REPOSITORY
 
-pytestmark = pytest.mark.slow  # it runs make, workers and pytest in a copy of the tree
+pytestmark = [
+    pytest.mark.slow,  # it runs make, workers and pytest in a copy of the tree
+    pytest.mark.one_of("additions to a copy of the tree", "an executor by its page"),
+]
 
 PAGE = REPOSITORY / "docs/new-executor.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -4,9 +4,9 @@ import os
 
 from proving import commit, place_of
 
-CASES = 200
+CASES = 100
 """So many in a row are run without `SOW_FUZZ`; the whole fuzz is 5,000 and more."""
-ROWS = 25
+ROWS = 50
 """The commit draws one of so many rows."""
 WANTED = int(os.environ.get("SOW_FUZZ") or 0)
 

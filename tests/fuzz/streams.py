@@ -1,6 +1,7 @@
 """Runs every command with its standard streams open, closed, full and unread; prints exit codes.
 
-Called as a program: `streams.py FOLDER STATE...`, with the states of STREAMS that are wanted.
+Called as a program: `streams.py FOLDER PARTS STATE...`, with the states of STREAMS that are wanted,
+and which of the PARTS of all commands: `01` is all of them.
 Prints one object a command: its words and, by the state of the streams, the exit code or the fault.
 """
 
@@ -92,10 +93,14 @@ ARGUMENTS = {
     ("completion",): ("bash",),
 }
 """Arguments with which a command has something to do; the others need none."""
+PARTS = "01"
+"""Every second command is of the same part."""
+ALWAYS = (("config", "edit"), ("nonsense",), ("task", "show", "999"))
+"""What is refused, or fails."""
 
 
-def main(folder: Path, *states: str) -> None:
-    """Run them all, in each of these states of the streams."""
+def main(folder: Path, parts: str, *states: str) -> None:
+    """Run those of these parts, in each of these states of the streams."""
     for module in walk_packages(sow.cli.__path__, "sow.cli."):
         import_module(module.name)
     import yaml  # noqa: F401
@@ -103,8 +108,9 @@ def main(folder: Path, *states: str) -> None:
     import worker.main  # noqa: F401 - warmed up like the rest
 
     template = make_template(folder)
-    words = {command.words for command in all_commands()} - set(EXCLUDED)
-    for argv in sorted({*words, ("task", "show", "999"), ("nonsense",)}):
+    words = sorted({command.words for command in all_commands()} - set(EXCLUDED))
+    wanted = {argv for part in parts for argv in words[int(part) :: len(PARTS)]}
+    for argv in sorted({*wanted, *ALWAYS}):
         ran = {name: run(argv, STREAMS[name], template, folder) for name in states}
         print(json.dumps({"argv": argv, "ran": ran}), flush=True)
 

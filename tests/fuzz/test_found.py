@@ -53,6 +53,7 @@ def sow(
     return done.returncode, printed
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("verb", ["show", "explain", "cancel", "logs"])
 @pytest.mark.parametrize("number", ["99999999999999999999", "9" * 5000])
 def test_a_job_number_that_fits_into_no_record(arena: Path, verb: str, number: str) -> None:
@@ -90,6 +91,7 @@ def test_a_setting_that_fits_into_no_record(arena: Path, place: str) -> None:
     assert (code, "expected an integer <= 1000000" in errors) == (3, True)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("place", ["workers", "jobs", "waiters"])
 def test_a_file_where_a_folder_of_the_queue_should_be(arena: Path, place: str) -> None:
     damage(arena / ".sow/run" / place, "text")
@@ -133,6 +135,7 @@ def test_a_configuration_whose_path_is_no_utf8(arena: Path) -> None:
     assert sow(arena, "config", "init", env=env)[0] == 0
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize(
     ("place", "words", "code"),
@@ -164,6 +167,7 @@ def test_a_log_that_is_none(arena: Path, kind: str) -> None:
     assert (code, "log.md" in errors) == (4, True)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", sorted(MAKERS))
 def test_a_lock_of_a_worker_that_is_none(arena: Path, kind: str) -> None:
     damage(arena / ".sow/run/workers/w1-dead.lock", kind)

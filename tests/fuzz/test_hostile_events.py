@@ -136,6 +136,7 @@ def assert_counts(value: Any) -> None:
         assert 0 <= value <= MOST_TOKENS
 
 
+@pytest.mark.few(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_no_value_in_an_event_does_harm(name: str) -> None:

@@ -130,6 +130,7 @@ def test_the_copy_is_never_written_over(older: Workspace) -> None:
     assert form(older.run / f"{kept.name}-2") == FIRST_FORMAT
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", one_in(4, range(len(list(statements(2))) + 1)))
 def test_killed_in_the_middle_the_next_one_does_it(older: Workspace, statement: int) -> None:

@@ -89,6 +89,7 @@ def blanking_of(name: str) -> str:
     return f"the agent has printed or reported the value of {name}; [{name}] stands in its place"
 
 
+@pytest.mark.one_of
 def test_no_value_is_kept_or_shown_and_each_is_told_once(site: Site, sandbox: str) -> None:
     begin(site, TALKATIVE, sandbox=sandbox)
     shown = texts(
@@ -159,6 +160,7 @@ echo ended
 """
 
 
+@pytest.mark.one_of
 def test_what_is_reported_inside_while_no_worker_lives_is_told_too(
     site: Site, sandbox: str
 ) -> None:
@@ -279,6 +281,7 @@ sow task set status needs_review
 """
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("use", "sandbox"),
     [("never", "none"), ("always", "none"), ("always", "bwrap")],

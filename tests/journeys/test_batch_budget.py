@@ -36,6 +36,7 @@ def test_a_batch_stops_at_its_budget_and_goes_on_with_a_raised_one(site: Site) -
     assert site.task("020")["status"] == "needs_review"
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "raising",
     [("batch", "resume", "night"), ("batch", "run", "--name", "night", "--wait", "1ms")],
@@ -100,6 +101,7 @@ while any(used >= share for used, share in queue.execute(running, (task,))):
 the share is used up is in the middle when it is ended."""
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("turns", [10, 0.5], ids=["several turns", "less than one turn"])
 def test_agents_at_once_are_over_the_budget_by_one_turn_each(site: Site, turns: float) -> None:
     tasks = ("010", "020", "030", "040")

@@ -197,6 +197,7 @@ def ending(site: Site) -> None:
     wait_until(lambda: site.task("010")["status"] == "needs_review", "the report")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("option", ["--wait", "--detach"])
 def test_a_resume_waits_for_that_end_no_longer_than_the_call_may(site: Site, option: str) -> None:
     """Else the shell of an orchestrator kills it, and its words are lost without a word."""

@@ -195,6 +195,7 @@ def test_there_is_nothing_to_cancel(site: Site, before: str) -> None:
     )
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "words",
     [
@@ -288,6 +289,7 @@ def test_the_same_cancel_again_says_that_it_is_cancelled_and_that_is_owed_no_mor
     assert site.sow(*SPAWN, "010", "--detach").out == "010 queued (job 2)\n"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "words",
     [

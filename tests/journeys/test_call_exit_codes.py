@@ -36,6 +36,7 @@ def test_0_whatever_the_agents_own_exit_code(site: Site) -> None:
     site.sow(*SPAWN, expect=0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("steps", "words"),
     [

@@ -89,6 +89,7 @@ def test_a_slot_that_is_not_lent_stays_taken(site: Site) -> None:
     assert overlapping(read_runs(site.root)) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "words",
     [
@@ -174,6 +175,7 @@ def test_the_agent_of_another_repositorys_job_is_nobodys_child_here(site: Site) 
     assert all_jobs(site)[0].parent is None
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "words", [("agent", "cancel"), ("agent", "cancel", "010"), ("job", "cancel", "1")]
 )

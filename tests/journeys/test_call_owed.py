@@ -46,6 +46,7 @@ def unread(caller: subprocess.Popen[str]) -> None:
     assert caller.wait(timeout=240) == 130
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("leave", [killed, terminated, unread])
 def test_the_same_call_prints_the_outcome_once(site: Site, leave: object) -> None:
     """… the same call then prints it (`outcome of job J, which ended T …`), no run."""

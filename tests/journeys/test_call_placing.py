@@ -118,6 +118,7 @@ def test_killed_while_its_session_is_made_a_worker_undoes_it(site: Site) -> None
     assert site.sow(*SPAWN).out.startswith("010 needs_review")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("words", [OTHER_ROLE, RESUME])
 def test_killed_before_it_took_the_task(site: Site, words: tuple[str, ...]) -> None:
     """A session was chosen, and an answer is in the log; the task is as it was."""
@@ -208,6 +209,7 @@ def test_killed_before_the_mark_of_a_first_turn_it_can_be_cancelled(site: Site) 
     assert site.sow(*SPAWN).out.startswith("010 needs_review")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("words", [OTHER_ROLE, RESUME])
 def test_killed_before_it_queued_the_job_the_same_call_goes_on_with_it(
     site: Site, words: tuple[str, ...]
@@ -262,6 +264,7 @@ def test_a_detached_call_that_is_killed_is_owed_nothing(site: Site) -> None:
     assert "task 010 is needs_review" in site.sow(*OTHER_ROLE, expect=4).err
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_while_its_session_is_made_it_leaves_nothing(
     site: Site, signum: signal.Signals
@@ -276,6 +279,7 @@ def test_interrupted_while_its_session_is_made_it_leaves_nothing(
     assert site.sow(*SPAWN).out.startswith("010 needs_review")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_before_it_queued_the_job_it_loses_nothing(
     site: Site, signum: signal.Signals

@@ -21,6 +21,7 @@ SPAWN = ("agent", "spawn", "implementer", "010")
 DETACHING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("signum", DETACHING)
 def test_a_signal_detaches_and_the_job_goes_on(site: Site, signum: signal.Signals) -> None:
     """INT, TERM, HUP detach (exit 130), printing how to re-attach and how to cancel."""
@@ -55,6 +56,7 @@ def test_several_signals_at_once_are_one(site: Site) -> None:
     await_end(site, "010")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("signum", DETACHING)
 def test_a_signal_detaches_agent_wait_too(site: Site, signum: signal.Signals) -> None:
     site.project("010")
@@ -85,6 +87,7 @@ def test_an_interrupt_from_the_terminal_reaches_neither_worker_nor_agent(site: S
     assert run.exit == 0
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("redirect", [">&-", "2>/dev/full", "<&- >&- 2>&-"])
 def test_a_caller_to_whom_nobody_listens_waits_all_the_same(site: Site, redirect: str) -> None:
     site.project("010")
@@ -112,6 +115,7 @@ def test_several_tasks_are_all_named(site: Site) -> None:
     assert len(site.sow("agent", "wait", "010", "020").out.splitlines()) == 2
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("words", "environ"),
     [

@@ -9,6 +9,7 @@ SPAWN = ("agent", "spawn", "implementer", "010")
 RESUME = ("agent", "resume", "010", "Go on.")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("status", ["needs_review", "paused", "failed"])
 def test_a_started_session_is_resumed_and_not_spawned_again(site: Site, status: str) -> None:
     """`paused, needs_review, failed`: spawn only if no session ever started; resume yes."""
@@ -39,6 +40,7 @@ def test_fresh_starts_a_new_session_and_the_old_id_goes_to_the_log(site: Site) -
     assert task["iteration"] == 1
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("status", ["completed", "abandoned"])
 def test_a_terminal_status_names_reopen_for_both_verbs(site: Site, status: str) -> None:
     """`completed, abandoned`: spawn no, names `sow task reopen`; resume no."""

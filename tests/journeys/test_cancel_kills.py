@@ -115,6 +115,7 @@ def left_by(state: JobState) -> str:
 WAITING = [JobState.PREPARING, JobState.QUEUED, JobState.BACKOFF, JobState.PARKED]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("state", WAITING)
 @pytest.mark.parametrize("point", drawn(AFTER_THE_JOB, AFTER_THE_TASK))
 def test_a_worker_gives_back_what_a_killed_cancel_did_not(
@@ -138,6 +139,7 @@ def owing(site: Site) -> list[Any]:
         return jobs.owing(database)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.BACKOFF])
 def test_the_same_cancel_again_goes_on(site: Site, state: JobState) -> None:
     a_waiting_job(site, state)
@@ -303,6 +305,7 @@ def test_a_cancel_between_claim_and_start_is_heeded(site: Site, point: str) -> N
 SETTLING = ["before record_ending", "after record_ending", "before change_task"]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("point", drawn(*SETTLING))
 @pytest.mark.parametrize("retries", [3, 0])
 def test_a_cancel_while_its_job_is_settled_is_heeded(site: Site, point: str, retries: int) -> None:
@@ -355,6 +358,7 @@ def test_a_task_that_is_in_progress_again_is_never_recorded_as_done(site: Site) 
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("point", ["after record_ending", "before change_task"])
 def test_a_report_that_comes_while_the_job_is_settled_ends_it(site: Site, point: str) -> None:
     """The agent had crashed; nobody runs it again on a task that is reported."""

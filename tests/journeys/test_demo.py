@@ -1,5 +1,6 @@
 """`sow demo`, as a new user runs it: an empty home, no agent CLI."""
 
+import pytest
 from journeys.json_contract import hold
 from journeys.site import Site
 
@@ -7,6 +8,7 @@ DONE = [("010", 2), ("020", 1), ("030", 1)]
 """Each task and its iterations: the first one's work was sent back once."""
 
 
+@pytest.mark.one_of("demos")
 def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
     folder = site.base / "kept"
     ended = site.sow("demo", "--keep", str(folder))
@@ -17,6 +19,7 @@ def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
     assert "not empty" in site.sow("demo", "--keep", str(folder), expect=2).err
 
 
+@pytest.mark.one_of("demos")
 def test_programs_get_the_tasks_and_people_the_story(site: Site) -> None:
     ended = site.sow("demo", "--json")
     hold("demo", ended.json_lines)

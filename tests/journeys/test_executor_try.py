@@ -82,6 +82,7 @@ def reason(record: Mapping[str, Any], promise: str) -> str:
     return str(found)
 
 
+@pytest.mark.one_of("trials of a good CLI")
 def test_a_cli_that_keeps_its_promises(site: Site) -> None:
     site.project()
     before = sorted(site.root.rglob("*"))
@@ -95,6 +96,7 @@ def test_a_cli_that_keeps_its_promises(site: Site) -> None:
     assert sorted(site.root.rglob("*")) == before  # the user's own repository
 
 
+@pytest.mark.one_of("trials of a good CLI")
 def test_the_page_shows_what_a_trial_prints(site: Site) -> None:
     (shown, *_) = steps(blocks(read("docs/howto/executors.md"), "console")[0])
     assert shown.command == "sow executor try claude-code"
@@ -109,6 +111,7 @@ def without_figures(line: str) -> str:
     return re.sub(r" \(\d+ s\)$|(?<=held; ).*", "", line)
 
 
+@pytest.mark.one_of("trials of a CLI that breaks a promise")
 def test_one_that_begins_another_conversation_and_oversteps_its_rights(site: Site) -> None:
     kept = site.base / "kept"
     steps = ({"aside": f"{FREE} phase add trial-forbidden"}, BEGUN, PAUSED)
@@ -124,6 +127,7 @@ def test_one_that_begins_another_conversation_and_oversteps_its_rights(site: Sit
     assert not site.sow("worker", "list", "--json", cwd=kept).json_lines
 
 
+@pytest.mark.one_of("trials of a CLI that breaks a promise")
 def test_one_that_is_not_logged_in(site: Site) -> None:
     playing(site, [{"not_logged_in": True}], second=[{"not_logged_in": True}])
     record = tried(site, "claude-code", expect=1)
@@ -134,6 +138,7 @@ def test_one_that_is_not_logged_in(site: Site) -> None:
     assert record["ok"] is False
 
 
+@pytest.mark.one_of("trials of a CLI that breaks a promise")
 def test_one_whose_sessions_end_with_a_run(site: Site) -> None:
     """Its output tells of no tool either, so that nothing shows what it has tried."""
     playing(site, GOOD[0], program="windsurf")

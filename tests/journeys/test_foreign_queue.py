@@ -67,6 +67,7 @@ def lay_trap(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(folder, "commit", "-qm", "A project")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("arrives", ["with the clone", "by a pull over an own queue"])
 def test_what_next_prints_runs_nothing_of_a_foreign_queue(
     site: Site, monkeypatch: pytest.MonkeyPatch, arrives: str

@@ -5,6 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pytest
 import yaml
 from journeys.callers import await_runs, gate, good, open_gate, report
 from journeys.gitsite import commit, make_repository
@@ -114,6 +115,7 @@ def hints_of(result: Result) -> list[str]:
     return [hint.replace("FILE", "code.txt") for hint in HINT.findall(result.out + result.err)]
 
 
+@pytest.mark.one_of("hints that are followed")
 def test_every_hint_works_where_nothing_runs(site: Site, tmp_path: Path) -> None:
     site.configure({"worker": {"idle_exit": "1s"}})
     site.project("010", "020", "030", "040", "050", "060", "070")
@@ -130,6 +132,7 @@ def test_every_hint_works_where_nothing_runs(site: Site, tmp_path: Path) -> None
     assert refused_of(site, hints, tmp_path / "kept") == {}
 
 
+@pytest.mark.one_of("hints that are followed")
 def test_every_hint_works_of_tasks_that_are_done_apart(site: Site, tmp_path: Path) -> None:
     site.configure({"worker": {"idle_exit": "1s"}})
     make_repository(site)
@@ -152,6 +155,7 @@ def test_every_hint_works_of_tasks_that_are_done_apart(site: Site, tmp_path: Pat
     assert refused_of(site, hints, tmp_path / "kept") == {}
 
 
+@pytest.mark.one_of("hints that are followed")
 def test_every_hint_works_while_an_agent_runs(site: Site) -> None:
     site.project("010", "020")
     site.sow("task", "set", "020", "depends_on", "010")

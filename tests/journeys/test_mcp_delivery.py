@@ -116,6 +116,7 @@ def test_an_outcome_that_was_read_is_owed_to_nobody(site: Site) -> None:
     server.wait()
 
 
+@pytest.mark.one_of("outcomes of which a client has not heard")
 def test_a_call_that_is_cancelled_before_its_answer_was_written_is_owed_its_outcome(
     site: Site,
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_call_that_has_to_leave_before_its_job_is_queued_is_owed_nothing(
     server.communicate()
 
 
+@pytest.mark.one_of("outcomes of which a client has not heard")
 def test_a_call_that_is_cancelled_as_its_answer_comes_is_owed_its_outcome_again(
     site: Site,
 ) -> None:
@@ -174,7 +176,7 @@ def test_a_call_that_is_cancelled_as_its_answer_comes_is_owed_its_outcome_again(
     server.wait()
 
 
-@pytest.mark.one_of
+@pytest.mark.one_of("outcomes of which a client has not heard")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_a_server_that_goes_before_its_answer_was_written_owes_the_outcome(
     site: Site, how: signal.Signals | None
@@ -216,6 +218,7 @@ def test_what_other_commands_tell_a_client_lies_in_an_escrow_too(site: Site) -> 
     assert is_owed(site)
 
 
+@pytest.mark.one_of("outcomes of which a client has not heard")
 def test_a_server_that_is_told_to_leave_finishes_what_it_owes_again(site: Site) -> None:
     server = server_that_has_told(site)
     heard_until(server, {SPAWN, *FILLERS})

@@ -50,6 +50,7 @@ def test_there_is_one_of_every_earlier_form() -> None:
     assert {f"format-{number}.tar.gz" for number in range(1, FORMAT)} <= made
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("number", range(1, FORMAT))
 def test_all_jobs_of_an_earlier_form_are_finished(site: Site, number: int) -> None:
     site.configure({"worker": QUICK})

@@ -203,6 +203,7 @@ def test_a_file_put_into_the_place_of_ours_costs_nothing(site: Site) -> None:
     assert "your own file was put back" in printed + site.worker_logs()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("told_to_leave", [False, True])
 def test_a_worker_in_front_ends_with_what_has_become_of_its_queue(
     site: Site, told_to_leave: bool
@@ -234,6 +235,7 @@ def test_a_worker_in_front_ends_with_what_has_become_of_its_queue(
     wait_until(lambda: not exists(run.pid), "the agent ends")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("lose", [remove_all, replace_file])
 def test_a_new_job_does_not_wait_for_the_worker_of_a_lost_queue(
     site: Site, lose: Callable[[Site], None]
@@ -316,6 +318,7 @@ def test_a_file_that_was_put_in_the_place_of_ours_is_put_aside(dead: Site) -> No
     assert [job.task_id for job in all_jobs(dead)] == ["000", "010"]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("keep", ["the file", "nothing"])
 def test_a_file_that_was_written_over_is_told_from_what_it_was(dead: Site, keep: str) -> None:
     overwrite_file(dead)
@@ -383,6 +386,7 @@ def test_a_damaged_file_is_named_with_all_that_belongs_to_it(
     works(dead)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("how", ["removed", "cut off"])
 def test_without_its_log_the_file_is_an_older_one_that_works(dead: Site, how: str) -> None:
     """What the log held is lost, and a number of a job that is not on record any more is not

@@ -103,6 +103,7 @@ def test_a_worker_and_a_caller_leave_a_file_that_a_newer_sow_has_taken_over(site
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("autostart", [True, False])
 def test_a_worker_of_the_first_form_gives_way_to_one_of_this(site: Site, autostart: bool) -> None:
     """The newer call brings the file up to date, asks the older worker to leave, and sees to

@@ -54,6 +54,7 @@ def test_a_resume_in_another_session_ends_and_a_person_decides(site: Site) -> No
     assert site.task("010")["session_id"] != before["session_id"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cli", ["codex", "opencode", "gemini", "qwen", "copilot"])
 def test_one_that_crashes_without_a_word_is_begun_again_once(site: Site, cli: str) -> None:
     """Codex has told of a session by then, and tells of another one the next time. Copilot has

@@ -36,6 +36,7 @@ def begin(site: Site, backend: str) -> tuple[WorkerRun, int]:
     return worker, await_supervisor(site, 1)
 
 
+@pytest.mark.one_of
 def test_one_that_was_stopped_is_continued(site: Site, backend: str) -> None:
     worker, supervisor = begin(site, backend)
     os.kill(supervisor, signal.SIGSTOP)
@@ -47,6 +48,7 @@ def test_one_that_was_stopped_is_continued(site: Site, backend: str) -> None:
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 def test_a_job_whose_supervisor_was_stopped_can_be_cancelled(site: Site, backend: str) -> None:
     _, supervisor = begin(site, backend)
     os.kill(supervisor, signal.SIGSTOP)
@@ -57,6 +59,7 @@ def test_a_job_whose_supervisor_was_stopped_can_be_cancelled(site: Site, backend
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 def test_a_new_worker_adopts_an_agent_whose_supervisor_was_stopped(
     site: Site, backend: str
 ) -> None:

@@ -26,6 +26,7 @@ from standins import read_runs
 from sow.schema.job import JobState
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("removed", ["run", "run/queue.db"])
 def test_no_task_is_admitted_while_an_agent_that_is_not_on_record_carries_it(
     site: Site, removed: str
@@ -82,6 +83,7 @@ def remove(path: Path) -> None:
         each.unlink()
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("way", ["written over it", "in the place of the removed file"])
 def test_a_queue_put_back_from_a_copy_starts_no_second_agent(site: Site, way: str) -> None:
     """In the copy the job is queued, as in the file without its log; its agent runs."""

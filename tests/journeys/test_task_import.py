@@ -70,6 +70,7 @@ def test_layers_are_imported_spawned_once_and_run_in_order(site: Site) -> None:
     )
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("tasks", [0, 20, 45])
 def test_an_import_that_is_killed_at_any_moment_is_whole_or_nothing(site: Site, tasks: int) -> None:
     begin(site, COMPLETES)

@@ -117,6 +117,7 @@ def test_the_next_worker_sees_it_too(site: Site) -> None:
     nothing_is_taken(site)
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("point", ["before release", "after release"])
 def test_a_worker_that_dies_as_it_releases_a_job_leaves_it_to_the_next(
     site: Site, point: str

@@ -38,6 +38,7 @@ def only_enqueues(site: Site, database: Database) -> SowHuey:
     return make_huey(run, database=database, workspace=Workspace(site.root))
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     "enqueue",
     [

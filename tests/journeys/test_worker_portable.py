@@ -209,6 +209,7 @@ def test_an_agent_that_runs_too_long_is_ended_with_its_whole_tree(portable: Site
     assert not exists(child_of(portable))
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize(
     ("first", "second"), [("linux", "portable"), ("portable", "linux")], ids=["to", "from"]
 )

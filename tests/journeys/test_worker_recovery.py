@@ -265,6 +265,7 @@ def test_a_worker_whose_lock_file_is_gone_leaves_its_agents_to_another(by_hand: 
     assert len(read_runs(by_hand.root)) == 1
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("seed", range(2))
 def test_workers_killed_at_any_moment_lose_no_job_and_run_none_twice_at_once(
     site: Site, seed: int

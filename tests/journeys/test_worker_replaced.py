@@ -30,6 +30,7 @@ ANOTHER_VERSION = """
 YOLO = {"agents": {"executors": {"claude-code": {"settings": {"yolo_mode": True}}}}}
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("successor_first", [False, True])
 def test_agents_go_on_while_their_worker_is_upgraded(site: Site, successor_first: bool) -> None:
     """§6: "the worker can die, be upgraded and come back: it adopts what still runs"."""

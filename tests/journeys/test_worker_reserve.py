@@ -37,6 +37,7 @@ def of_room(site: Site) -> list[str]:
     return [kind for kind in kinds if kind in ("short", "roomy")]
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("function", sorted(SETTINGS))
 def test_nothing_is_taken_and_what_runs_goes_on(site: Site, function: str) -> None:
     site.configure({"worker": {**QUICK, SETTINGS[function]: "700MB"}})

@@ -78,6 +78,7 @@ HELD_UP = """
 queue up after 0.3 s."""
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("function", ["_write_files", "_record_attempt"])
 def test_a_queue_that_is_locked_between_claim_and_record_costs_nothing(
     site: Site, function: str

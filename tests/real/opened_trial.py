@@ -42,18 +42,26 @@ def opened_trial(
         yield found
 
 
+ALIKE, ALONE = "natives", "natives by themselves"
+"""From which CI draws: what all CLIs are asked alike, and what one of them is asked alone."""
+
+
 def by_each(part: str) -> pytest.MarkDecorator:
-    """Run a test with each CLI by its own executor, and with each agent over ACP."""
-    cases = [*_native_cases(NATIVES), *_acp_cases(part, AGENTS)]
+    """Run a test with each CLI by its own executor, and with each agent over ACP.
+
+    Of either CI draws one and one part.
+    """
+    cases = [*_native_cases(ALIKE, part, NATIVES), *_acp_cases(part, AGENTS)]
     return pytest.mark.parametrize("trial", cases, indirect=True)
 
 
-def by_native(*names: str) -> pytest.MarkDecorator:
+def by_native(part: str, *names: str) -> pytest.MarkDecorator:
     """Run a test with these CLIs, or with all but Claude Code, each by its own executor.
 
-    CI draws one of them, with all its tests.
+    Of the tests with all of them CI draws one CLI and one part, and so it does of the others.
     """
-    return pytest.mark.parametrize("trial", _native_cases(names or NATIVES), indirect=True)
+    cases = _native_cases(ALONE if names else ALIKE, part, names or NATIVES)
+    return pytest.mark.parametrize("trial", cases, indirect=True)
 
 
 def by_acp(part: str, names: Iterable[str] = AGENTS) -> pytest.MarkDecorator:
@@ -61,9 +69,9 @@ def by_acp(part: str, names: Iterable[str] = AGENTS) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("trial", _acp_cases(part, names), indirect=True)
 
 
-def _native_cases(names: Iterable[str]) -> list[object]:
+def _native_cases(group: str, part: str, names: Iterable[str]) -> list[object]:
     return [
-        pytest.param(EVERY[name], id=name, marks=pytest.mark.one_of("natives", name))
+        pytest.param(EVERY[name], id=name, marks=pytest.mark.one_of(group, f"{name}, {part}"))
         for name in names
     ]
 

@@ -17,8 +17,8 @@ Which test shows what, here or where it is named:
 | what holds of an executor of their own alone | `test_real_natives.py` |
 | what holds over ACP alone | `test_real_acp.py` |
 
-Of one agent over ACP CI draws one part, which `by_each` names; of one CLI with an executor of its
-own it draws all tests.
+Of one agent over ACP CI draws one part, which `by_each` names, and of one CLI with an executor of
+its own one part as well.
 """
 
 import json
@@ -91,7 +91,7 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     wait_until(lambda: not trial.left(), "an empty place")
 
 
-@by_each("work")
+@by_each("words")
 def test_the_words_of_a_prompt_reach_the_model_as_they_are(trial: Trial) -> None:
     (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
     preset = preset_of(trial)

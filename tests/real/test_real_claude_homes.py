@@ -10,7 +10,7 @@ from natives import CLAUDE
 from opened_trial import opened_trial, reports
 from sandbox import end_of
 
-pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "claude")]
+pytestmark = [pytest.mark.real, pytest.mark.one_of("natives by themselves", "claude, homes")]
 
 EIGHT = tuple(f"0{number}0" for number in range(1, 9))
 MEMORY = "A line of the user's memory."

@@ -39,6 +39,7 @@ def find_claude(journey: Journey, claude_folder: Path) -> int | None:
     return None
 
 
+@pytest.mark.one_of("real costs")
 def test_a_spawn_and_its_resume_are_counted_once(journey: Journey) -> None:
     """Its totals of the resume hold those of the spawn."""
     assert journey.spawn().returncode == 0
@@ -51,6 +52,7 @@ def test_a_spawn_and_its_resume_are_counted_once(journey: Journey) -> None:
         assert (job["runs_without_cost"], job["runs_cut_off"], job["estimated_usd"]) == (0, 0, 0)
 
 
+@pytest.mark.one_of("real costs")
 def test_a_killed_run_is_counted_by_its_messages_and_its_resume_alone(
     journey: Journey, claude_folder: Path
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_killed_run_is_counted_by_its_messages_and_its_resume_alone(
     assert resumed["cost_usd"] > 0
 
 
+@pytest.mark.one_of("real costs")
 def test_its_own_budget_ends_it_and_a_raised_one_goes_on(journey: Journey) -> None:
     done = journey.spawn("--budget", "usd=0.0002", "--json")
     ended = json.loads(done.stdout)

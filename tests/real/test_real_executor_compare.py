@@ -9,7 +9,7 @@ from native_trial import Trial
 from natives import CLAUDE, NATIVES
 from opened_trial import opened_trial
 
-pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "two compared")]
+pytestmark = [pytest.mark.real, pytest.mark.one_of("natives by themselves", "two compared")]
 
 BOTH = (CLAUDE, NATIVES["codex"])
 AUTHOR = {"agent": "implementer", "name": "Write it"}

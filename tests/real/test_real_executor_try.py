@@ -26,7 +26,7 @@ MODEL = {"Go on with the trial": RESUMED, "Remember the word": FIRST, "": SECOND
 """What the model says, by a text of the conversation; by nothing for the second task."""
 
 
-@by_native(*EVERY)
+@by_native("tried", *EVERY)
 def test_every_promise_is_kept(trial: Trial) -> None:
     trial.tell(of=MODEL)
     done = trial.sow("executor", "try", trial.executor, "--yes", "--json")

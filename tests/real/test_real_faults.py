@@ -108,7 +108,7 @@ def test_a_killed_agent_is_resumed_with_its_conversation(
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
 
 
-@pytest.mark.one_of
+@pytest.mark.one_of("real sessions that are lost or taken")
 @pytest.mark.parametrize("kept_lines", [None, 0, 2], ids=["no file", "empty", "no message"])
 def test_an_agent_killed_before_claude_had_kept_its_conversation_begins_another(
     journey: Journey, claude_folder: Path, kept_lines: int | None
@@ -177,6 +177,7 @@ def test_a_cancelled_agent_leaves_nothing_and_can_be_resumed(
     assert journey.task()["status"] == "needs_review"
 
 
+@pytest.mark.one_of("real sessions that are lost or taken")
 def test_a_session_that_claude_has_lost_is_never_begun_anew_in_silence(journey: Journey) -> None:
     assert journey.spawn().returncode == 0
     for transcript in journey.sandbox.home.glob(".claude/projects/*/*.jsonl"):
@@ -209,6 +210,7 @@ def test_a_service_that_cannot_be_reached_is_tried_again(journey: Journey) -> No
     assert verbs(journey) == [("spawn", "api_error"), ("resume", "api_error")]
 
 
+@pytest.mark.one_of("real sessions that are lost or taken")
 def test_a_session_that_the_cli_has_already_is_resumed(journey: Journey) -> None:
     """Begun by a run of which sow saw nothing: the id of a spawn is in use."""
     (journey.sandbox.repository / ".sow/config.yaml").write_text("worker: {autostart: false}\n")
@@ -225,6 +227,7 @@ def test_a_session_that_the_cli_has_already_is_resumed(journey: Journey) -> None
     assert "Read the README." in json.dumps(journey.sandbox.requests()[-1]["messages"])
 
 
+@pytest.mark.one_of("real sessions that are lost or taken")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the CLI refuses only root")
 def test_root_without_the_sandbox_flag_and_then_a_session_that_never_began(
     journey: Journey, claude_folder: Path
@@ -283,6 +286,7 @@ def test_an_agent_killed_with_its_worker_and_supervisor_goes_on_in_its_conversat
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
 
 
+@pytest.mark.one_of("real agents that seem to hang")
 def test_an_agent_that_waits_for_its_background_task_is_not_taken_for_hung(
     journey: Journey,
 ) -> None:
@@ -302,6 +306,7 @@ def test_an_agent_that_waits_for_its_background_task_is_not_taken_for_hung(
     assert '"background_tasks_changed"' in read(journey, output)
 
 
+@pytest.mark.one_of("real agents that seem to hang")
 def test_a_background_task_that_never_ends_does_not_keep_its_agent(journey: Journey) -> None:
     """Claude Code would wait for it for ever (measured: more than 200 s); the agent is done.
 
@@ -315,6 +320,7 @@ def test_a_background_task_that_never_ends_does_not_keep_its_agent(journey: Jour
     assert HANG not in journey.sandbox.namespace.inhabitants().values()
 
 
+@pytest.mark.one_of("real agents that seem to hang")
 def test_an_agent_that_hangs_in_a_command_is_ended_and_resumed_once(journey: Journey) -> None:
     """Claude Code that waits is never quite idle: its event loop must not pass for work."""
     journey.configure(settings={"allowed_tools": ["Bash"]}, stall_timeout="10s")

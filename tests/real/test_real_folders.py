@@ -92,6 +92,7 @@ def place(sandbox: Sandbox) -> Place:
     return Place(sandbox, clone, task)
 
 
+@pytest.mark.one_of("rules of real checkouts")
 def test_the_rules_of_a_trusted_checkout_hold_in_its_clone(place: Place) -> None:
     place.trust()
     bare = replace(place.request(), checkout=None)
@@ -100,10 +101,12 @@ def test_the_rules_of_a_trusted_checkout_hold_in_its_clone(place: Place) -> None
     assert (place.clone / "allowed-by-the-team").exists()
 
 
+@pytest.mark.one_of("rules of real checkouts")
 def test_the_rules_of_an_untrusted_checkout_hold_nowhere(place: Place) -> None:
     assert place.run(place.request(), ALLOWED) == [False]
 
 
+@pytest.mark.one_of("rules of real checkouts")
 def test_rules_that_the_clone_gives_itself_do_not_count(place: Place) -> None:
     place.trust()
     own = {"permissions": {"allow": ["Bash(npm test:*)", "Bash(perl:*)"]}}
@@ -112,6 +115,7 @@ def test_rules_that_the_clone_gives_itself_do_not_count(place: Place) -> None:
     assert place.run(place.request(), "perl -e 1", ALLOWED) == [False, True]
 
 
+@pytest.mark.one_of("real agents in a clone")
 @pytest.mark.parametrize("yolo", [False, True], ids=["rules", "yolo"])
 def test_the_tasks_folder_is_read_and_not_written(place: Place, yolo: bool) -> None:
     task = place.task
@@ -145,6 +149,7 @@ def act(name: str) -> str:
     return f"touch acted-{name}; echo sk-dummy"
 
 
+@pytest.mark.one_of("real agents in a clone")
 def test_nothing_in_the_clone_acts_in_an_isolated_run(place: Place) -> None:
     hook = [{"hooks": [{"type": "command", "command": act("hook")}]}]
     settings = {

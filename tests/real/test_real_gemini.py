@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 from native_trial import TASK, Trial
 from natives import NATIVES
-from opened_trial import opened_trial, reports
+from opened_trial import ALONE, opened_trial, reports
 from sandbox import PATIENCE, Json, end_of
 from test_real_natives_eight import keep_sessions
 
 from sow.environment import worker_environment
 from sow.git.run import git_environment
 
-pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "gemini")]
+pytestmark = [pytest.mark.real]
+OF_WORDS, OF_RULES, OF_HOMES = (
+    pytest.mark.one_of(ALONE, f"gemini, {part}") for part in ("words", "own rules", "homes")
+)
+"""Of which part a test is: CI draws one of them all."""
 
 WORDS = "/own and @NAME, a@NAME too: @NAM !{touch ran} @{NAME} {{args}}\n\n  two\tlines $& \\@x"
 """What it would expand, run, or take for something else."""
@@ -58,6 +62,7 @@ def answers(trial: Trial) -> dict[str, Json]:
     }
 
 
+@OF_WORDS
 def test_words_reach_the_model_as_they_are_in_a_home_of_its_own(trial: Trial) -> None:
     trial.tell(*reports("paused"))
     assert trial.spawn().returncode == 0
@@ -75,6 +80,7 @@ def test_words_reach_the_model_as_they_are_in_a_home_of_its_own(trial: Trial) ->
     assert long.strip() in said_last(trial)
 
 
+@OF_WORDS
 def test_in_a_shared_home_an_at_sign_gets_a_backslash(trial: Trial) -> None:
     trial.configure(home="shared")
     trial.tell(*reports("paused"))
@@ -87,6 +93,7 @@ def test_in_a_shared_home_an_at_sign_gets_a_backslash(trial: Trial) -> None:
     assert (trial.home / ".gemini/tmp").is_dir()
 
 
+@OF_RULES
 def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> None:
     outside = trial.home / "outside.txt"
     is_allowed = {
@@ -126,6 +133,7 @@ def test_it_reports_in_lists_and_writes_in_its_folder_alone(trial: Trial) -> Non
     ).replace("denied by policy", "")
 
 
+@OF_RULES
 @pytest.mark.parametrize("repository_name", ["repository", "one, two"])
 def test_in_a_clone_it_reads_its_task_and_may_not_write_it(trial: Trial) -> None:
     """A comma in an argument would be the end of a path, and leave it no right to report."""
@@ -148,6 +156,7 @@ def test_in_a_clone_it_reads_its_task_and_may_not_write_it(trial: Trial) -> None
     assert any("made.txt" in tree for tree in trees)  # its work has come back
 
 
+@OF_RULES
 def test_what_a_role_may_not_do_is_refused_whatever_the_user_allows(trial: Trial) -> None:
     own = trial.home / ".gemini/policies/own.toml"
     own.parent.mkdir()
@@ -161,6 +170,7 @@ def test_what_a_role_may_not_do_is_refused_whatever_the_user_allows(trial: Trial
     assert allowed == ["touch made"]
 
 
+@OF_HOMES
 def test_a_shared_home_is_gone_on_with_after_a_failed_request(trial: Trial) -> None:
     """The id is taken from its first moment on, and can be resumed only later."""
     trial.configure(home="shared", retries=2)
@@ -169,6 +179,7 @@ def test_a_shared_home_is_gone_on_with_after_a_failed_request(trial: Trial) -> N
     assert spawned.returncode == 0, spawned.stdout + spawned.stderr
 
 
+@OF_RULES
 @pytest.mark.parametrize("repository_name", ["one, two"])
 def test_a_comma_in_a_path_takes_no_right_from_it(trial: Trial) -> None:
     own = trial.home / ".gemini/policies/own.toml"
@@ -183,6 +194,7 @@ def test_a_comma_in_a_path_takes_no_right_from_it(trial: Trial) -> None:
     assert [each for each in commands if answered[each]["status"] == "success"] == ["touch made"]
 
 
+@OF_HOMES
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_session_that_another_run_finds_half_written_is_kept_if_asked_for(
     trial: Trial, keeps: bool
@@ -207,6 +219,7 @@ def test_a_session_that_another_run_finds_half_written_is_kept_if_asked_for(
     assert trial.task()["session_id"] == session
 
 
+@OF_HOMES
 def test_two_at_once_with_homes_of_their_own(trial: Trial) -> None:
     assert trial.sow("task", "add", "Too", "--agent", "implementer", "--id", "020").returncode == 0
     trial.tell(then={"run": "sow task set status needs_review"})
@@ -219,6 +232,7 @@ def test_two_at_once_with_homes_of_their_own(trial: Trial) -> None:
     assert not (trial.home / ".gemini/tmp").exists()
 
 
+@OF_WORDS
 def test_the_users_settings_of_git_hold_for_sow_below_an_agent(trial: Trial) -> None:
     (trial.home / ".gitconfig").write_text("[own]\n\tsetting = kept\n", encoding="utf-8")
     trial.configure(settings={"yolo_mode": True})
@@ -234,6 +248,7 @@ def test_the_users_settings_of_git_hold_for_sow_below_an_agent(trial: Trial) -> 
         assert shown.stdout == "kept\n"
 
 
+@OF_HOMES
 def test_the_doctor_leaves_nothing_in_its_folder(trial: Trial) -> None:
     before = sorted((trial.home / ".gemini").rglob("*"))
     report = trial.sow("doctor").stdout

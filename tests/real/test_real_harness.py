@@ -22,6 +22,7 @@ def events(output: str) -> list[Json]:
     return [json.loads(line) for line in output.splitlines()]
 
 
+@pytest.mark.one_of("the ground below real agents")
 def test_a_spawn_runs_the_commands_that_the_model_asks_for(sandbox: Sandbox) -> None:
     task_id = str(random.randrange(1000, 10000))
     sandbox.behave(commands=["touch seen-{task_id}", "ls"])
@@ -39,6 +40,7 @@ def test_a_spawn_runs_the_commands_that_the_model_asks_for(sandbox: Sandbox) -> 
     assert sandbox.failures() == []
 
 
+@pytest.mark.one_of("the ground below real agents")
 def test_a_resume_sends_the_earlier_conversation(sandbox: Sandbox) -> None:
     session = str(uuid.uuid4())
     sandbox.behave(commands=["echo {task_id}"])
@@ -54,12 +56,14 @@ def test_a_resume_sends_the_earlier_conversation(sandbox: Sandbox) -> None:
     assert sandbox.failures() == []
 
 
+@pytest.mark.one_of("the ground below real agents")
 def test_the_model_on_the_command_line_reaches_the_request(sandbox: Sandbox) -> None:
     sandbox.behave(commands=[])
     sandbox.run(*CLAUDE, "--model", "claude-of-the-test", stdin=prompt_for("010"))
     assert {request["model"] for request in sandbox.requests()} == {"claude-of-the-test"}
 
 
+@pytest.mark.one_of("the ground below real agents")
 def test_nothing_survives_the_sandbox(sandbox: Sandbox) -> None:
     sandbox.behave(commands=[HANG])
     process = sandbox.start(*CLAUDE, "--allowedTools", "Bash", stdin=prompt_for("010"))

@@ -82,6 +82,7 @@ def lead(sandbox: Sandbox) -> str:
     return done.stdout
 
 
+@pytest.mark.one_of("real projects and nights")
 def test_the_wheel_runs_the_demo_and_start_leads_a_project(installed_sandbox: Sandbox) -> None:
     sandbox = installed_sandbox
     assert list(sandbox.home.iterdir()) == []

@@ -16,6 +16,7 @@ opencode, qwen and copilot alike (`by_native`):
 | no secret is left in a home, a record or a log; a home goes with its task | `test_no_secret_…` |
 
 What is a trap in one alone is below, or in `test_real_gemini.py` and `test_real_opencode.py`.
+`by_native` says which part of all this CI draws.
 """
 
 import json
@@ -33,7 +34,7 @@ from sandbox import end_of
 pytestmark = [pytest.mark.real]
 
 
-@by_native()
+@by_native("rules")
 def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> None:
     outside = trial.home / "outside.txt"
     trial.tell({"run": f"touch {outside}"}, {"run": "sow worker stop"}, *reports("needs_review"))
@@ -43,7 +44,7 @@ def test_what_its_role_may_not_do_is_refused_and_it_goes_on(trial: Trial) -> Non
     assert not outside.exists()
 
 
-@by_native("qwen")
+@by_native("limit", "qwen")
 def test_a_limit_that_is_told_on_standard_error_alone_is_told_as_one(trial: Trial) -> None:
     trial.tell(then={"status": 429, "headers": {"retry-after": "1"}})
     trial.configure(api_timeout="60s")
@@ -55,7 +56,7 @@ def test_a_limit_that_is_told_on_standard_error_alone_is_told_as_one(trial: Tria
     assert trial.left() == {}
 
 
-@by_native()
+@by_native("rules")
 def test_two_at_once_in_one_checkout(trial: Trial) -> None:
     added = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
     assert added.returncode == 0, added.stderr
@@ -77,7 +78,7 @@ def widen(trial: Trial) -> None:
         trial.environ = {**trial.environ, "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "1000000"}
 
 
-@by_native()
+@by_native("long prompts")
 def test_a_prompt_of_a_megabyte_reaches_the_model(trial: Trial) -> None:
     widen(trial)
     trial.tell(*reports("paused"))
@@ -103,7 +104,7 @@ TOO_LONG = {
 """What those say that look at the length of a prompt before they send it."""
 
 
-@by_native()
+@by_native("long prompts")
 def test_a_prompt_that_is_too_long_is_told_as_that_and_the_next_one_is_taken(trial: Trial) -> None:
     trial.tell(*reports("paused"))
     assert trial.spawn().returncode == 0
@@ -143,7 +144,7 @@ LOGINS = {
 }
 
 
-@by_native()
+@by_native("sessions")
 def test_a_session_that_its_cli_has_lost_is_not_begun_anew_in_silence(trial: Trial) -> None:
     trial.configure(home="per-session")
     trial.tell(*reports("paused"))
@@ -166,7 +167,7 @@ def succeeds(trial: Trial, *words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@by_native()
+@by_native("sessions")
 def test_no_secret_is_left_of_a_session_and_its_home_goes_with_its_task(trial: Trial) -> None:
     login = trial.home / LOGINS[trial.native.name]
     login.parent.mkdir(parents=True, exist_ok=True)
@@ -204,7 +205,7 @@ def creates(path: Path) -> dict[str, Any]:
     return {"call": "create", "with": {"path": str(path), "file_text": "made"}}
 
 
-@by_native("copilot")
+@by_native("own rules", "copilot")
 def test_its_rules_hold_for_files_and_for_each_of_several_commands(trial: Trial) -> None:
     made, elsewhere = trial.repository / "made", trial.home / "made"
     hook, touched = trial.repository / ".git/hooks/pre-commit", trial.repository / "touched"
@@ -222,7 +223,7 @@ def test_its_rules_hold_for_files_and_for_each_of_several_commands(trial: Trial)
     assert "first" not in log
 
 
-@by_native("copilot")
+@by_native("homes", "copilot")
 def test_two_at_once_have_homes_of_their_own_and_one_login(trial: Trial) -> None:
     login = trial.home / ".copilot/config.json"
     login.parent.mkdir()
@@ -258,7 +259,7 @@ WORDS = (
 )
 
 
-@by_native("qwen")
+@by_native("words", "qwen")
 @pytest.mark.parametrize("home", ["per-session", "shared"])
 def test_no_word_of_a_prompt_is_carried_out(trial: Trial, home: str) -> None:
     (trial.repository / "NAME").write_text("what stands in the file", encoding="utf-8")
@@ -279,7 +280,7 @@ def test_no_word_of_a_prompt_is_carried_out(trial: Trial, home: str) -> None:
         assert "What my own command says" not in text
 
 
-@by_native("qwen")
+@by_native("homes", "qwen")
 def test_two_at_once_have_a_folder_each(trial: Trial) -> None:
     trial.configure(home="per-session")
     done = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", "020")
@@ -297,7 +298,7 @@ def test_two_at_once_have_a_folder_each(trial: Trial) -> None:
     assert used == {"settings.json"}
 
 
-@by_native("qwen")
+@by_native("own rules", "qwen")
 def test_its_rules_hold_for_each_command_of_a_list(trial: Trial) -> None:
     trial.configure(settings={"allowed_tools": ["run_shell_command(touch)"]})
     trial.tell(
@@ -319,7 +320,7 @@ def test_its_rules_hold_for_each_command_of_a_list(trial: Trial) -> None:
     ]
 
 
-@by_native("qwen")
+@by_native("own rules", "qwen")
 def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Trial) -> None:
     trial.configure(settings={"yolo_mode": True})
     trial.tell(
@@ -331,7 +332,7 @@ def test_a_command_that_its_role_must_not_use_is_refused_in_yolo_mode(trial: Tri
     assert [denial["tool_name"] for denial in last["permission_denials"]] == ["run_shell_command"]
 
 
-@by_native("qwen")
+@by_native("own rules", "qwen")
 def test_its_tools_write_in_its_folder_alone(trial: Trial) -> None:
     inside, outside = trial.repository / "sub/made", trial.home / "made"
     hook = trial.repository / ".git/hooks/pre-commit"

@@ -11,7 +11,7 @@ from native_trial import Trial
 from natives import CLAUDE, NATIVES
 from opened_trial import opened_trial
 
-pytestmark = [pytest.mark.real, pytest.mark.one_of("natives", "all at once")]
+pytestmark = [pytest.mark.real, pytest.mark.one_of("natives by themselves", "all at once")]
 
 ROLES = {
     "implementer": "codex",

@@ -14,7 +14,7 @@ from natives import NATIVES
 from opened_trial import reports
 from sandbox import Json, end_of
 
-pytestmark = [pytest.mark.real, pytest.mark.one_of("eight natives at once")]
+pytestmark = [pytest.mark.real, pytest.mark.one_of("natives by themselves")]
 
 ASKING = ("010", "020", "030", "040")
 """The tasks whose agents pause with a question, and are resumed with its answer."""

@@ -24,6 +24,7 @@ def terminal(journey: Journey, request: pytest.FixtureRequest) -> Iterator[Termi
         yield opened
 
 
+@pytest.mark.one_of
 def test_the_conversation_goes_on_and_its_report_stands(
     journey: Journey, terminal: Terminal
 ) -> None:

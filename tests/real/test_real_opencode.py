@@ -37,7 +37,7 @@ def answers_of_tools(trial: Trial) -> list[str]:
     return [str(each["content"]) for each in messages if each["role"] == "tool"]
 
 
-@by_native("opencode")
+@by_native("homes", "opencode")
 @pytest.mark.parametrize("home", ["shared", "per-session"])
 def test_the_first_two_at_once_in_a_new_home_both_succeed(trial: Trial, home: str) -> None:
     added = trial.sow("task", "add", "Try it too", "--agent", "implementer", "--id", OTHER)
@@ -59,7 +59,7 @@ def test_the_first_two_at_once_in_a_new_home_both_succeed(trial: Trial, home: st
     assert (trial.home / ".local/share" / STORE).exists() is (home == "shared")
 
 
-@by_native("opencode")
+@by_native("money", "opencode")
 def test_what_each_answer_costs_is_known(trial: Trial) -> None:
     trial.tell(*reports("paused", log="One"))
     assert trial.spawn().returncode == 0
@@ -75,7 +75,7 @@ def test_what_each_answer_costs_is_known(trial: Trial) -> None:
     assert "unknown" not in cost.stdout
 
 
-@by_native("opencode")
+@by_native("money", "opencode")
 def test_a_budget_of_money_ends_it(trial: Trial) -> None:
     trial.tell(*[{"run": "sow task show"}] * 20, *reports("needs_review"))
     spawned = trial.spawn("--budget", "usd=0.002")
@@ -85,7 +85,7 @@ def test_a_budget_of_money_ends_it(trial: Trial) -> None:
     assert trial.left() == {}
 
 
-@by_native("opencode")
+@by_native("own rules", "opencode")
 def test_the_users_own_permissions_neither_add_nor_take_away(trial: Trial) -> None:
     bash = {"*": "ask", "date": "allow", "sow agent log *": "deny"}
     permit(
@@ -118,7 +118,7 @@ def test_the_users_own_permissions_neither_add_nor_take_away(trial: Trial) -> No
     assert "webfetch" not in tools
 
 
-@by_native("opencode")
+@by_native("clone", "opencode")
 def test_what_it_leaves_in_a_clone_stops_neither_merge_nor_removal(trial: Trial) -> None:
     made = {"run": "echo made > made.txt"}
     trial.configure(settings={"yolo_mode": True})
@@ -134,7 +134,7 @@ def test_what_it_leaves_in_a_clone_stops_neither_merge_nor_removal(trial: Trial)
     assert (trial.repository / "made.txt").read_text("utf-8") == "made\n"
 
 
-@by_native("opencode")
+@by_native("command lines", "opencode")
 @pytest.mark.parametrize(
     "case",
     [case for case in CASES if case.config.type is ExecutorType.OPENCODE],

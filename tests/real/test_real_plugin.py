@@ -53,6 +53,7 @@ def test_claude_code_s_own_validation_accepts_it(sandbox: Sandbox, folder: objec
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.one_of("the real plugin")
 def test_a_command_reaches_the_model_with_what_sow_prints(journey: Journey) -> None:
     sandbox = journey.sandbox
     install(sandbox)
@@ -75,6 +76,7 @@ def test_a_command_reaches_the_model_with_what_sow_prints(journey: Journey) -> N
     assert HEADING not in after
 
 
+@pytest.mark.one_of("the real plugin")
 def test_for_a_project_it_is_loaded_once_the_folder_is_trusted(journey: Journey) -> None:
     """What `sow install claude --project` says of a folder that nobody trusts yet."""
     sandbox = journey.sandbox
@@ -99,6 +101,7 @@ def test_for_a_project_it_is_loaded_once_the_folder_is_trusted(journey: Journey)
     assert "sow" not in known
 
 
+@pytest.mark.one_of("the real plugin")
 def test_start_spawns_waits_and_reviews_with_the_rules_of_the_plugin_alone(
     journey: Journey,
 ) -> None:
@@ -116,6 +119,7 @@ def test_start_spawns_waits_and_reviews_with_the_rules_of_the_plugin_alone(
     assert sandbox.failures() == []
 
 
+@pytest.mark.one_of("the real plugin")
 def test_an_agent_is_refused_what_its_user_may_run_and_has_no_plugin(journey: Journey) -> None:
     """The user's own settings allow it to every session; its CLI refuses it, and sow is not run."""
     sandbox = journey.sandbox
@@ -140,6 +144,7 @@ def test_an_agent_is_refused_what_its_user_may_run_and_has_no_plugin(journey: Jo
     assert HEADING not in sent
 
 
+@pytest.mark.one_of("the real plugin")
 def test_the_next_turn_is_told_what_waits(journey: Journey) -> None:
     """A session that goes on: between two of its turns an agent's task comes to want an answer."""
     sandbox, task_id = journey.sandbox, journey.task_id

@@ -5,6 +5,7 @@ import json
 import pytest
 from native_trial import Trial
 from natives import NATIVES
+from opened_trial import ALONE
 
 from sow.environment import agent_environment
 
@@ -18,7 +19,7 @@ CASES = [
     pytest.param(native, sandbox, id=f"{name}-{sandbox}", marks=pytest.mark.one_of(group, choice))
     for name, native in NATIVES.items()
     for sandbox, group, choice in (
-        ("none", "natives", name),
+        ("none", ALONE, f"{name}, secrets"),
         ("bwrap", "natives in a sandbox", f"{name}, root"),
     )
 ]

@@ -14,6 +14,7 @@ from typing import Self
 
 import psutil
 from journeys.site import wait_until
+from proving import rounds
 from refs.ref_site import RefSite
 from refs.remotes import Remote
 
@@ -26,7 +27,7 @@ KILLED = 0.6
 """How many of the commands are killed, if they do not end before."""
 HOW = ("alone", "with a git", "beside a git")
 """How a command is killed: while no git of its runs, together with that, or not."""
-OF_EACH = 5
+OF_EACH = rounds(5, 3)
 """The storm goes on until so many were killed in each way."""
 BOTH = ("README.md", "docs/style.md")
 """Two files of a remote that say the same in each of its commits."""

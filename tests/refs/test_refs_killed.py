@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow  # process after process
 PROGRAM = Path(__file__).with_name("refs_killed.py")
 
 
+@pytest.mark.one_of
 @pytest.mark.parametrize("verb", ["add", "update"])
 def test_it_may_be_killed_at_any_write(site: RefSite, remote: Remote, verb: str) -> None:
     if verb == "update":

@@ -15,7 +15,7 @@ from small_process import done_in_small_process
 
 pytestmark = pytest.mark.storm
 
-KILLS, ENDS = rounds(40, 16), rounds(30, 12)
+KILLS, ENDS = rounds(40, 9), rounds(30, 6)
 
 
 @pytest.mark.parametrize("seed", drawn(7, 19, 31, 53))

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from repository.sources import ROOT
 
-pytestmark = pytest.mark.slow  # it runs pytest on a copy of the tree
+pytestmark = [
+    pytest.mark.slow,  # it runs pytest on a copy of the tree
+    pytest.mark.one_of("additions to a copy of the tree", "a kind"),
+]
 
 LAST_WORD = 'is merged into the project\'s branch; no agent has a part in it."""\n'
 LAST_ROW = """            well_ended="merged",

@@ -2,7 +2,7 @@
 
 import re
 
-from proving import few_of, one_of_each, place_of
+from proving import Case, drawn_cases, few_of, one_of_each, place_of
 from repository.sources import ROOT
 from repository.test_makefile import make
 
@@ -34,6 +34,20 @@ def test_of_many_cases_commits_draw_a_few_in_turn_whatever_their_order() -> None
     assert {name for drawn in seen for name in drawn} == {*cases}
     assert seen == [{*few_of(cases[::-1], 6, drawn_by=commit)} for commit in commits]
     assert few_of(cases[:6], 6, drawn_by="") == cases[:6]
+
+
+def test_ci_runs_one_choice_of_a_group_a_few_cases_and_all_that_is_in_none() -> None:
+    cases = [
+        Case("always"),
+        *(Case(f"{cli}: {number}", "real", cli) for cli in "abc" for number in (1, 2)),
+        *(Case(f"it[{number}]", most=2) for number in range(5)),
+    ]
+    runs = [drawn_cases(cases, drawn_by=f"{commit:040x}") for commit in range(60)]
+    for names in runs:
+        (cli,) = {name[0] for name in names if ": " in name}
+        assert {f"{cli}: 1", f"{cli}: 2", "always"} <= names
+        assert sum(name.startswith("it[") for name in names) == 2
+    assert set().union(*runs) == {case.name for case in cases}
 
 
 def test_ci_alone_draws_and_the_proof_narrows_nothing() -> None:

@@ -146,6 +146,7 @@ def test_every_refusal_of_these_commands_is_a_case_or_has_a_reason_not_to_be() -
     assert all_errors() == classes | LEFT_OUT.keys()
 
 
+@pytest.mark.few(7)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "case"), [(name, case) for name, cases in CASES.items() for case in cases]

@@ -39,6 +39,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return make_place(tmp_path_factory.mktemp("guards") / "repo")
 
 
+@pytest.mark.few(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "event"), tuple(events()), ids=lambda found: getattr(found, "name", str(found))

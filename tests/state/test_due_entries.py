@@ -84,7 +84,7 @@ def statuses_logged(folder) -> list[LogEntry]:
     return [entry for entry in read_entries(folder / LOG_FILE) if entry.event == "status"]
 
 
-@pytest.mark.one_of
+@pytest.mark.one_of("changes that are killed at each step")
 @pytest.mark.slow
 @pytest.mark.parametrize("following", NEXT)
 def test_a_change_of_status_is_logged_once_wherever_its_command_is_killed(workspace, following):
@@ -113,6 +113,7 @@ def test_a_change_of_status_is_logged_once_wherever_its_command_is_killed(worksp
     assert late >= 2
 
 
+@pytest.mark.one_of("changes that are killed at each step")
 @pytest.mark.slow
 def test_a_report_that_is_killed_anywhere_is_carried_out_once(workspace):
     """It comes again with the same id, and a person may have set the field meanwhile."""
@@ -157,7 +158,7 @@ PROJECTS = {
 }
 
 
-@pytest.mark.one_of
+@pytest.mark.one_of("changes that are killed at each step")
 @pytest.mark.slow
 @pytest.mark.parametrize("what", PROJECTS)
 def test_a_change_of_the_project_is_logged_once_wherever_its_command_is_killed(workspace, what):

@@ -126,6 +126,7 @@ def environment(place: Place) -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "HOME": str(place.home), "LANG": "C.UTF-8"}
 
 
+@pytest.mark.few(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name.replace("/", "|"))
 def test_nothing_runs_and_nothing_outside_is_written(form: Form, place: Place) -> None:

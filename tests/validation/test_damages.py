@@ -53,6 +53,7 @@ def damaged(name: str, trees, tmp_path: Path, skip: int = 0) -> tuple[Workspace,
     raise AssertionError(f"no tree has what it takes for {name}")
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_it_is_named_with_its_line_and_what_is_mended_is_mended_for_good(
     name: str, trees, tmp_path: Path

@@ -80,6 +80,7 @@ def test_a_second_page_of_issues_is_looked_through(site: GithubSite) -> None:
     assert len(pages) >= 2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("login", "association", "is_taken"),
     [
@@ -217,6 +218,7 @@ def test_two_checkouts_that_publish_at_once_open_one_issue_for_each_unit(
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("change", "is_closed"),
     [

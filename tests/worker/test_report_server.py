@@ -207,6 +207,7 @@ def test_a_kept_report_whose_process_is_killed_is_begun_once_more(taker: Taker) 
     assert logged(taker) == ["once"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "data",
     [

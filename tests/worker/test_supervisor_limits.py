@@ -121,6 +121,7 @@ def test_memory_is_that_of_all_its_processes(limited: Limited) -> None:
     limited.nothing_is_left()
 
 
+@pytest.mark.few(2)
 def test_memory_that_several_share_counts_once(limited: Limited) -> None:
     """Forks of one process; the portable back end cannot tell."""
     if limited.way == "portable":
@@ -135,6 +136,7 @@ def test_memory_that_several_share_counts_once(limited: Limited) -> None:
     assert (record["code"], record.get("limit")) == (0, None)
 
 
+@pytest.mark.few(2)
 def test_processor_time_is_that_of_those_that_have_ended_too(limited: Limited) -> None:
     spend = f'{sys.executable} -c "sum(range(3 * 10**6))"'
     record = limited.run(f"while :; do {spend}; done", cpu=0.6)
@@ -143,6 +145,7 @@ def test_processor_time_is_that_of_those_that_have_ended_too(limited: Limited) -
     limited.nothing_is_left()
 
 
+@pytest.mark.few(2)
 def test_processor_time_ends_an_agent_kindly(limited: Limited) -> None:
     script = "trap 'echo interrupted; exit 5' INT; while :; do :; done"
     record = limited.run(script, cpu=0.3)
@@ -181,6 +184,7 @@ def test_the_disk_is_counted_in_its_folders(limited: Limited) -> None:
 ALL: Mapping[str, float] = {"memory": 1000 * MB, "cpu": 60.0, "processes": 50, "disk": 100 * MB}
 
 
+@pytest.mark.few(2)
 def test_an_agent_within_its_limits_ends_by_itself(limited: Limited) -> None:
     script = f"echo x >{limited.clone}/file; {sys.executable} -c 'import time; time.sleep(1.5)'"
     record = limited.run(f"{script}; exit 3", **ALL)
