@@ -37,6 +37,9 @@ def tool(name: str, **arguments: Any) -> str:
     return f"!mcp__sow__{name} {json.dumps(arguments)}"
 
 
+WAITING = {"MCP_CONNECTION_NONBLOCKING": "false"}
+"""Has Claude Code wait for its servers: else its first request may offer none of their tools on a
+busy machine (measured with 2.1.330)."""
 TASK = "{task_id}"
 ORDERS = (
     tool("status"),
@@ -83,7 +86,7 @@ def test_it_spawns_waits_and_reviews_by_tools_alone(journey: Journey) -> None:
     sandbox.behave(commands=('sh "$HOME/work.sh" {task_id}',), leader=LEADER, orders=ORDERS)
     config = ("--mcp-config", str(write_config(sandbox)), "--strict-mcp-config")
     words = ("claude", "-p", *config, "--allowedTools", "mcp__sow")
-    leader = sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}.")
+    leader = sandbox.start(*words, stdin=f"{LEADER}. Do task {task_id}.", environ=WAITING)
     try:
         wait_until(lambda: len(answers_so_far(sandbox)) >= 3, "the wait whose time is up")
     finally:
