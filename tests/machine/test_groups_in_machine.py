@@ -1,7 +1,8 @@
 """The tests that need control groups with controllers, in a virtual machine that has them.
 
-Containers, and CI, have none: their controllers are of version 1, or not theirs. `make test-groups`
-runs this, and so does `make proof`, whose page says where there can be no such machine.
+Containers, and CI, have none: their controllers are of version 1, or not theirs. An ordinary user
+gets them from systemd alone. `make test-groups` runs this, and so does `make proof`, whose page
+says where there can be no such machine.
 """
 
 from pathlib import Path
@@ -16,6 +17,10 @@ from proof.report import read_results
 
 pytestmark = pytest.mark.groups
 
+SYSTEMD = (
+    *("/lib/systemd/systemd", "/usr/bin/systemd-run", "/usr/bin/dbus-daemon"),
+    "/lib/systemd/system/user@.service",
+)
 LIMITS = 10
 """How many tests of limits there are at least."""
 
@@ -50,3 +55,10 @@ def test_limits_hold_for_root_and_for_a_user_who_was_given_a_group(
 ) -> None:
     share = machine.run("given_groups", tmp_path)
     assert passed_as("root", share) == passed_as("user", share) >= LIMITS
+
+
+def test_limits_hold_for_workers_that_systemd_starts(machine: Machine, tmp_path: Path) -> None:
+    if missing := [path for path in SYSTEMD if not Path(path).exists()]:
+        leave_out(f"no systemd with users' services here: {', '.join(missing)}")
+    share = machine.run("under_systemd", tmp_path)
+    assert passed_as("session", share)
