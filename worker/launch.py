@@ -44,7 +44,7 @@ from worker.fork_servers import ForkServers
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.kinds import worker_kind
 from worker.kinds.base import Prepared
-from worker.moving import Move, move_by_error, move_by_limit, move_on, put_session_back
+from worker.next_executor import Move, move_by_error, move_by_limit, move_on, put_session_back
 from worker.postponing import (
     hold,
     put_off,

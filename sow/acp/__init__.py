@@ -4,5 +4,5 @@ A supervisor starts it as the agent, and it starts the agent's own program: it a
 program's standard input, so a worker may die and another one adopt the run. Standard library only,
 for one of these waits beside each agent. Knows nothing of tasks, jobs or configuration: what it is
 to do stands in its orders, the prompt comes on standard input, and what happens it tells in lines
-of JSON on standard output (`telling`), which `sow.executors.acp` reads.
+of JSON on standard output (`event_writer`), which `sow.executors.acp` reads.
 """

@@ -14,9 +14,9 @@ from typing import Any
 
 from sow.acp.agent_process import AgentProcess
 from sow.acp.conversation import Cancelled, Conversation, Failed
+from sow.acp.event_writer import EventWriter
 from sow.acp.gemini_sessions import remove_empty_copies, wait_for_minute
 from sow.acp.run_orders import Orders, read_orders
-from sow.acp.telling import Teller
 
 MISSING, INTERRUPTED = 127, 128 + signal.SIGINT
 
@@ -30,21 +30,21 @@ def main() -> int:
     if session is not None:
         remove_empty_copies(session, os.environ)
         wait_for_minute(session, os.environ, time.time, time.sleep)
-    teller = Teller()
+    events = EventWriter()
     try:
         agent = AgentProcess(orders.command, orders.folder, orders.record, orders.secrets)
     except OSError as error:
         print(f"{orders.command[0]}: {error.strerror}", file=sys.stderr)
         return MISSING
-    code = converse(orders, agent, teller, prompt)
+    code = converse(orders, agent, events, prompt)
     if session is not None:
         remove_empty_copies(session, os.environ)
     return code
 
 
-def converse(orders: Orders, agent: AgentProcess, teller: Teller, prompt: str) -> int:
+def converse(orders: Orders, agent: AgentProcess, events: EventWriter, prompt: str) -> int:
     """Run a conversation to its end; return the exit code."""
-    conversation = Conversation(orders, agent, teller)
+    conversation = Conversation(orders, agent, events)
 
     def interrupt(_number: int, _frame: Any) -> None:
         conversation.cancel()
@@ -54,10 +54,10 @@ def converse(orders: Orders, agent: AgentProcess, teller: Teller, prompt: str) -
         conversation.run(prompt)
     except Cancelled:
         conversation.end_cancelled()
-        teller.tell_text()
+        events.write_text()
         return INTERRUPTED
     except Failed as failed:
-        teller.tell(
+        events.write(
             "result",
             is_error=True,
             cause=failed.cause or "api_error",

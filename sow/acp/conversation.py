@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from sow.acp import version1 as wire
 from sow.acp.agent_process import AgentProcess
+from sow.acp.event_writer import EventWriter
 from sow.acp.permissions import Decision, decide
 from sow.acp.run_orders import Orders
-from sow.acp.telling import Teller
 
 Json = dict[str, Any]
 
@@ -78,10 +78,10 @@ class Cancelled(Exception):
 class Conversation:
     """A run."""
 
-    def __init__(self, orders: Orders, agent: AgentProcess, teller: Teller) -> None:
+    def __init__(self, orders: Orders, agent: AgentProcess, events: EventWriter) -> None:
         self._orders = orders
         self._agent = agent
-        self._teller = teller
+        self._events = events
         self._settings = wire.Settings()
         self._session = ""
         self._is_cancelled = False
@@ -108,7 +108,7 @@ class Conversation:
         """Carry out the orders. Raises Failed and Cancelled."""
         abilities = self._initialize()
         self._open_session(abilities)
-        self._teller.tell("session", session_id=self._session, agent=abilities.name)
+        self._events.write("session", session_id=self._session, agent=abilities.name)
         self._set_mode()
         self._is_listening = True
         self._take_turn(prompt)
@@ -231,11 +231,11 @@ class Conversation:
             raise Failed(f"the agent's turn failed: {self._last_words or 'without a word'}")
         if reason != wire.END_TURN:
             raise Failed(f"the agent's turn ended with {wire.shown(reason)}", cause="stopped")
-        if not self._teller.has_told_work:
+        if not self._events.has_written_work:
             raise Failed(
                 "the agent's turn ended without a word and without a tool's call", cause="api_error"
             )
-        self._teller.tell("result", session_id=self._session, stop_reason=reason)
+        self._events.write("result", session_id=self._session, stop_reason=reason)
 
     def _turn(self, prompt: str) -> Any:
         """Carry out a turn; return why it ended."""
@@ -244,7 +244,7 @@ class Conversation:
         answer = self._call(wire.PROMPT, wire.prompt(self._session, text), None)
         self._listen_until(time.monotonic() + LATE_SECONDS)
         self._tell_usage(answer)
-        self._teller.tell_text()
+        self._events.write_text()
         return answer.get("stopReason")
 
     def _call(self, method: str, params: Json, seconds: float | None) -> Json:
@@ -298,7 +298,7 @@ class Conversation:
             code = self._agent.wait(LEAVE_SECONDS)
             how = "has closed its output" if code is None else f"has ended with exit code {code}"
             raise Failed(f"the agent {how} in the middle of its work", cause=ENDED) from None
-        self._teller.tell_text(due_only=True)
+        self._events.write_text(due_only=True)
         if message is not None:
             self._see_to(message, is_ending=is_ending)
         return message
@@ -340,11 +340,11 @@ class Conversation:
             if not (notes_with and re.match(notes_with, text)):
                 self._refused = None
             self._last_words = " ".join(text[: wire.MOST_TEXT].split())
-            self._teller.say(text, wire.message_of(update))
+            self._events.add_text(text, wire.message_of(update))
         elif tool is not None:
             self._note_tool(tool)
         elif update.get("sessionUpdate") == "agent_thought_chunk":
-            self._teller.think()
+            self._events.note_thought()
         self._tell_usage(update)
 
     def _note_tool(self, tool: wire.Tool) -> None:
@@ -358,7 +358,7 @@ class Conversation:
         if tool.status in ("completed", "failed"):
             failed, pieces = tool.status == "failed", self._answers.pop(tool.id, "")
             answer = tool.answer or pieces
-            self._teller.tell("tool_result", id=tool.id, text=answer, is_error=failed)
+            self._events.write("tool_result", id=tool.id, text=answer, is_error=failed)
         elif tool.answer and len(self._answers) < MOST_CALLS:
             pieces = self._answers.get(tool.id, "") + tool.answer
             self._answers[tool.id] = pieces[: wire.MOST_TEXT]
@@ -370,7 +370,7 @@ class Conversation:
                 self._told_calls.clear()
             self._told_calls.add(tool.id)
             self._last_words = ""
-            self._teller.tell("tool_use", id=tool.id, tool=tool.name or "tool", text=tool.target)
+            self._events.write("tool_use", id=tool.id, tool=tool.name or "tool", text=tool.target)
 
     def _decide(self, question: Json) -> Json:
         """Return the answer to a request for permission, and tell it."""
@@ -382,13 +382,13 @@ class Conversation:
         self._refused = None if decision.is_allowed else decision
         kind = "permission" if decision.is_allowed else "denial"
         rule, why = decision.rule[: wire.MOST_TEXT], decision.reason[: wire.MOST_TEXT]
-        self._teller.tell(kind, rule=rule, option=decision.option, reason=why)
+        self._events.write(kind, rule=rule, option=decision.option, reason=why)
         return wire.chosen(decision.option)
 
     def _tell_usage(self, update: Json) -> None:
         usage = wire.usage_of(update)
         if usage:
-            self._teller.tell("usage", **usage)
+            self._events.write("usage", **usage)
 
     def _wait_for_end(self, seconds: float) -> int | None:
         return self._agent.wait(seconds)

@@ -16,8 +16,8 @@ from sow.executors.base import Launch
 from sow.paths import Workspace
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
-from sow.sandbox.seat import seat_in_clone, seat_in_root, with_parts
 from sow.sandbox.view import covers
+from sow.sandbox.visible_folders import visible_in_clone, visible_in_root, with_parts
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import NetworkUse, SandboxUse
 from sow.user_folders import BaseFolder, user_folder
@@ -36,19 +36,19 @@ def sandbox_of_agent(
     """Return what an agent is to see; None for an executor without a sandbox.
 
     `clone` is the top of the clone that it works in, `readable` are the folders that it is given to
-    read. `environ` is the user's, by which the login is found. `borrows` is as for `seat_in_clone`.
+    read. `environ` is the user's, by which the login is found. `borrows` is as for `visible_in_clone`.
     """
     if not executor.is_sandboxed:
         return None
     if clone is None:
-        seat = seat_in_root(workspace, launch.cwd)
+        visible = visible_in_root(workspace, launch.cwd)
     else:
-        seat = seat_in_clone(workspace, clone, launch.cwd, borrows=borrows)
+        visible = visible_in_clone(workspace, clone, launch.cwd, borrows=borrows)
     has_network = executor.network is not NetworkUse.LOOPBACK
-    seat = replace(seat, has_network=has_network, hosts=executor.allowed_hosts)
+    visible = replace(visible, has_network=has_network, hosts=executor.allowed_hosts)
     shown = [path for kind in ("mirrored", "shared") for path in _linked(executor, environ, kind)]
     return with_parts(
-        seat,
+        visible,
         readable=tuple(map(str, (*_references(workspace, readable), *shown))),
         writable=() if launch.home is None else (str(launch.home),),
         # A CLI may renew its login: a read-only one would be lost by that.

@@ -2,7 +2,7 @@
 
 Owns what a call looks at: whether the program is installed, and whether another job waits for a
 usage limit of the executor; and what a resume does whose executor is gone from the configuration.
-What is found out later is the worker's (`worker.moving`).
+What is found out later is the worker's (`worker.next_executor`).
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sow.schema.output.projects import ArtifactView
     from sow.schema.project import Artifact, Project
     from sow.state.artifacts import Side
-    from sow.state.output_moving import Also
+    from sow.state.output_move import Also
 
 
 def _side(context: click.Context) -> "Side":
@@ -95,7 +95,7 @@ def move(context: click.Context, path: str, folder: str | None, as_json: bool) -
     from sow.config.artifact_places import check_places
     from sow.config.checks import read_repository
     from sow.state.artifacts import kept_folder, listed, path_inside
-    from sow.state.output_moving import move_output
+    from sow.state.output_move import move_output
     from sow.state.projects import read_project
 
     workspace, side = here(), _side(context)
@@ -117,7 +117,7 @@ def _with_verdict(workspace: "Workspace", project: "Project") -> "Also":
     """Return what keeps a verdict on the whole, and its check: sow's own move is no other work."""
     from msgspec import UNSET
 
-    from sow.state.output_moving import nothing_else
+    from sow.state.output_move import nothing_else
 
     if project.review is UNSET and project.check is UNSET:
         return nothing_else

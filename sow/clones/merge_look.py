@@ -5,6 +5,7 @@ Writes objects alone. A commit that only the clone has is asked about there.
 
 from collections.abc import Callable
 
+from sow.clones.branch_move import refuse_dirty
 from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
 from sow.clones.candidates import Candidate, last_commit
 from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
@@ -12,7 +13,6 @@ from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge
-from sow.clones.moving import refuse_dirty
 from sow.clones.place import Place
 from sow.clones.record import refuse_cloned_elsewhere
 from sow.clones.update import refuse_update

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from sow.clones.branch_move import KIND, BranchMoved, complete_move, move_branch
 from sow.clones.candidates import Candidate, candidates
 from sow.clones.clone_facts import left_out_words, text_of
 from sow.clones.difference import difference
@@ -19,7 +20,6 @@ from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.merge_marks import brought_by
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import ConflictingFile, Merge, TaskCommit, compute_merge
-from sow.clones.moving import KIND, BranchMoved, complete_move, move_branch
 from sow.clones.own_locks import clear_own_locks
 from sow.clones.place import Place
 from sow.clones.removal import Removed, remove_clone

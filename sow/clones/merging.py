@@ -1,6 +1,6 @@
 """A task's commit merged into the project's branch, computed without a working tree.
 
-Computing writes objects and nothing else; `moving` makes the result the
+Computing writes objects and nothing else; `branch_move` makes the result the
 project's. The main repository's own settings hold here, as for a merge by hand.
 """
 

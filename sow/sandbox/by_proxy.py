@@ -15,7 +15,7 @@ from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
 from sow.sandbox.proxy_probe import usable_proxy
 from sow.sandbox.proxy_settings import OPTIONS, PORT
-from sow.sandbox.seat import repository_around
+from sow.sandbox.visible_folders import repository_around
 
 
 def through_door(argv: Sequence[str]) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from sow.sandbox.machine import Wanted, inside_words, view_of_machine
 from sow.sandbox.probe import usable
-from sow.sandbox.seat import checked_seat
 from sow.sandbox.view import bwrap_argv
+from sow.sandbox.visible_folders import checked_folder
 
 
 def fenced_argv(
@@ -22,5 +22,5 @@ def fenced_argv(
     SandboxUnavailable, TooWide.
     """
     program = usable(whose)
-    view = view_of_machine(checked_seat(wanted), environ, as_root=os.geteuid() == 0)
+    view = view_of_machine(checked_folder(wanted), environ, as_root=os.geteuid() == 0)
     return bwrap_argv(program, view, argv, inside_words(environ))

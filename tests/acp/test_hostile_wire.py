@@ -12,7 +12,7 @@ from acp.conftest import Client
 from journeys.site import wait_until
 
 from sow.acp import version1 as wire
-from sow.acp.telling import Teller
+from sow.acp.event_writer import EventWriter
 
 pytestmark = pytest.mark.slow  # each test starts the client and its agent
 
@@ -203,14 +203,14 @@ def test_an_agent_that_leaves_the_asking_mode_behind_its_answer_has_failed(clien
 def test_an_event_that_a_full_disk_has_cut_takes_no_other_one_along() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    teller = Teller(writing)
+    events = EventWriter(writing)
     with suppress(BlockingIOError):
         while True:
             os.write(writing, b"." * 4096)
     os.read(reading, 4096)
-    teller.tell("text", text="x" * 5000)
+    events.write("text", text="x" * 5000)
     os.read(reading, 1 << 20)
-    teller.tell("result", stop_reason="end_turn")
+    events.write("result", stop_reason="end_turn")
     assert os.read(reading, 1 << 16) == b'\n{"type": "result", "stop_reason": "end_turn"}\n'
     os.close(reading)
     os.close(writing)

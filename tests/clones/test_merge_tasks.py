@@ -8,10 +8,10 @@ from clones.merge_site import MergeSite, make_merge_site
 from msgspec import UNSET
 from proving import drawn
 
+from sow.clones.branch_move import KIND, BranchMoved, DirtyFiles
 from sow.clones.candidates import NotMergeable
 from sow.clones.main_checkout import NoProjectBranch
 from sow.clones.merge_tasks import MOST_TRIES, MergeConflict
-from sow.clones.moving import KIND, BranchMoved, DirtyFiles
 from sow.clones.steps import note_path
 from sow.clones.update import update_clone
 from sow.files import StateLocked, locked_folder

@@ -9,9 +9,9 @@ from clones.clone_site import add_clone, make_site, plain
 from clones.killed import killed_at
 from msgspec.structs import replace
 
+from sow.clones.branch_move import BranchMoved, DirtyFiles, IndexInUse, complete_move, move_branch
 from sow.clones.bring_back import bring_back
 from sow.clones.merging import TaskCommit, compute_merge, is_merged
-from sow.clones.moving import BranchMoved, DirtyFiles, IndexInUse, complete_move, move_branch
 from sow.git.git_errors import GitRefused
 from sow.schema.job_terms import MergeWay
 

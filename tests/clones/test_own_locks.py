@@ -8,9 +8,9 @@ import pytest
 from clones.clone_site import make_site, plain
 from clones.test_merging import main_tip, status, wanted
 
+from sow.clones.branch_move import complete_move, move_branch
 from sow.clones.bring_back import bring_back
 from sow.clones.merging import compute_merge
-from sow.clones.moving import complete_move, move_branch
 from sow.clones.own_locks import FOLDER, clear_own_locks, locks_of_branch, own_locks
 from sow.git.git_errors import GitKilled, GitRefused
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from clones.clone_site import name_author, plain
 
-from sow.clones.moving import move_branch
+from sow.clones.branch_move import move_branch
 from sow.errors import StateError
 from sow.git.repository import repository_of
 

@@ -28,7 +28,7 @@ from sow.jobs import leases, notifications
 from sow.jobs.database import Database
 from sow.schema.job import Attempt, Cause, Job, Lease, Verb
 from sow.schema.task import Task
-from worker import housekeeping, launch, moving, notifier, recovery, settle
+from worker import housekeeping, launch, next_executor, notifier, recovery, settle
 from worker.kinds.work import end, kind
 
 POINTS: dict[str, tuple[ModuleType, str]] = {
@@ -42,7 +42,7 @@ POINTS: dict[str, tuple[ModuleType, str]] = {
     "requeue": (leases, "requeue"),
     "put_session_back": (launch, "put_session_back"),
     "move_on": (launch, "move_on"),
-    "note_leaving": (moving, "_note_leaving"),
+    "note_leaving": (next_executor, "_note_leaving"),
     "requeue_moved": (leases, "requeue"),
     "release": (leases, "release"),
     "take_over": (leases, "take_over"),

@@ -25,7 +25,7 @@ from sow.paths import Workspace
 from sow.processes import procfs
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.probe import SandboxUnavailable, usable
-from sow.sandbox.seat import seat_in_clone
+from sow.sandbox.visible_folders import visible_in_clone
 from sow.state.task_log import read_entries
 
 
@@ -174,7 +174,7 @@ def be_hostile(site: Site, clone: Path, environ: dict[str, str]) -> None:
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         os.environ["HOME"] = environ["HOME"]
-        wanted = seat_in_clone(Workspace(site.root), clone, clone, borrows=False)
+        wanted = visible_in_clone(Workspace(site.root), clone, clone, borrows=False)
         script = script_of(ACTIONS).partition("\n")[2]
         argv = fenced_argv("this test", wanted, ["/bin/sh", "-c", script], environ)
         os.closerange(3, 4096)

@@ -10,7 +10,7 @@ import cause_page
 import msgspec
 import pytest
 
-from sow.clones.moving import IndexInUse
+from sow.clones.branch_move import IndexInUse
 from sow.files import NotWritten
 from sow.git.git_errors import GitKilled
 from sow.schema.cause_table import (

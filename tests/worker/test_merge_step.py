@@ -14,8 +14,8 @@ from msgspec import UNSET
 from step_cases import CheckSite
 from watch_cases import WatchSite
 
+from sow.clones.branch_move import IndexInUse
 from sow.clones.main_checkout import main_checkout
-from sow.clones.moving import IndexInUse
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs, leases
 from sow.reports.outcome import exit_code_of, line_of

@@ -25,7 +25,7 @@ from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from worker.kinds.check.program import last_lines
 from worker.steps.command_line import Runner
-from worker.steps.line_sandbox import Seat, fence_of_line
+from worker.steps.line_sandbox import Visible, fence_of_line
 from worker.steps.result_file import failure_result, leave_result
 from worker.supervisor.keyrings import close_keyrings, is_fence
 
@@ -84,11 +84,11 @@ def result_of(error: SowError | OSError | MemoryError) -> StepResult:
 
 
 def set_up(
-    settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None, seat: Seat
+    settings: CloneSettings, paths: AttemptPaths, root: Path, packages: str | None, visible: Visible
 ) -> None:
     """Run `clones.setup` in the clone whose workspace's root is `root`. Raises SowError.
 
-    `seat` says what it sees in its sandbox, if it has one.
+    `visible` says what it sees in its sandbox, if it has one.
 
     It is the repository's, which agents may edit: to `sow` it has no rights, and it gets none of
     the agent's secrets, for its log is not blanked.
@@ -103,7 +103,7 @@ def set_up(
     runner = Runner(str(paths.folder), packages)
     try:
         (command,) = setup_commands(settings)
-        fence = fence_of_line(command, seat, paths, paths.setup_log)
+        fence = fence_of_line(command, visible, paths, paths.setup_log)
         ended = runner.run(line, paths.setup_log, seconds=seconds, fence=fence)
     finally:
         runner.close()

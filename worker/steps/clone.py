@@ -32,7 +32,7 @@ from sow.paths import AttemptPaths, Workspace
 from sow.schema.task import Task
 from sow.state.tasks import read_task
 from worker.steps.becoming import become, set_up
-from worker.steps.line_sandbox import seat_in_task_clone
+from worker.steps.line_sandbox import visible_in_task_clone
 from worker.steps.program_input import ORDERS_LIMIT, CloneOrders
 
 
@@ -61,8 +61,8 @@ def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
         _put_on_record(orders, main, place, made)
         if not made.is_whole:
             if orders.settings.setup is not None:
-                seat = seat_in_task_clone(workspace, place.path)
-                set_up(orders.settings, paths, place.root, orders.packages, seat)
+                visible = visible_in_task_clone(workspace, place.path)
+                set_up(orders.settings, paths, place.root, orders.packages, visible)
             if made.is_new:  # no agent has been in it
                 mark = keep_apart(place, main.repository) if orders.settings.setup else made.mark
                 note_clone(main.repository, mark, ready_clone(place, main.repository))

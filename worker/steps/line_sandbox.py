@@ -21,7 +21,7 @@ from sow.files import discard_tree
 from sow.paths import AttemptPaths, Workspace
 from sow.sandbox.fenced import fenced_argv
 from sow.sandbox.machine import Wanted
-from sow.sandbox.seat import repository_around, seat_in_clone, seat_in_root
+from sow.sandbox.visible_folders import repository_around, visible_in_clone, visible_in_root
 from sow.schema.executor_type import NetworkUse
 from worker.steps.command_line import Fence
 from worker.steps.judged import ClonePlace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from worker.supervisor.own_processes import OwnProcesses
 
 
-class Seat(NamedTuple):
+class Visible(NamedTuple):
     """Where a command line runs: in this process's folder."""
 
     workspace: Workspace
@@ -39,31 +39,31 @@ class Seat(NamedTuple):
     """Returns what is seen there."""
 
 
-def seat_of(root: str, clone: ClonePlace | None) -> Seat:
-    """Return the seat of a check in the task's clone, or in the root of the workspace."""
+def visible_to_check(root: str, clone: ClonePlace | None) -> Visible:
+    """Return where a check runs: the task's clone, or in the root of the workspace."""
     workspace = Workspace(Path(root))
     if clone is None:
-        return Seat(workspace, lambda: seat_in_root(workspace, Path.cwd()))
-    return seat_in_task_clone(workspace, Path(clone.path))
+        return Visible(workspace, lambda: visible_in_root(workspace, Path.cwd()))
+    return visible_in_task_clone(workspace, Path(clone.path))
 
 
-def seat_in_task_clone(workspace: Workspace, clone: Path) -> Seat:
-    """Return the seat of a command line in the clone of a task."""
-    return Seat(workspace, lambda: seat_in_clone(workspace, clone, Path.cwd(), borrows=False))
+def visible_in_task_clone(workspace: Workspace, clone: Path) -> Visible:
+    """Return where a command line runs in the clone of a task."""
+    return Visible(workspace, lambda: visible_in_clone(workspace, clone, Path.cwd(), borrows=False))
 
 
-def seat_in_throw_away(root: Path) -> Seat:
-    """Return the seat of a command line in a throw-away clone, which has the main objects."""
+def visible_in_throw_away(root: Path) -> Visible:
+    """Return where it runs in a throw-away clone, which has the main objects."""
     workspace = Workspace(root)
 
     def seen() -> Wanted:
-        return seat_in_clone(workspace, repository_around(Path.cwd()), Path.cwd(), borrows=True)
+        return visible_in_clone(workspace, repository_around(Path.cwd()), Path.cwd(), borrows=True)
 
-    return Seat(workspace, seen)
+    return Visible(workspace, seen)
 
 
 def fence_of_line(
-    command: CheckCommand, seat: Seat, paths: AttemptPaths, log: Path
+    command: CheckCommand, visible: Visible, paths: AttemptPaths, log: Path
 ) -> Fence | None:
     """Return what puts a command line into its sandbox; None where it has none.
 
@@ -75,18 +75,18 @@ def fence_of_line(
     has_network = command.network is not NetworkUse.LOOPBACK
 
     def around(argv: Sequence[str]) -> Sequence[str]:
-        wanted = replace(seat.seen(), has_network=has_network, hosts=hosts)
+        wanted = replace(visible.seen(), has_network=has_network, hosts=hosts)
         if hosts:
             from sow.sandbox.by_proxy import through_door  # for few command lines
 
             argv = through_door(argv)
         return fenced_argv(command.name, wanted, argv, caller_environment(os.environ))
 
-    return Fence(around, partial(_gate_of, command, seat, paths, log) if hosts else None)
+    return Fence(around, partial(_gate_of, command, visible, paths, log) if hosts else None)
 
 
 def _gate_of(
-    command: CheckCommand, seat: Seat, paths: AttemptPaths, log: Path, own: "OwnProcesses"
+    command: CheckCommand, visible: Visible, paths: AttemptPaths, log: Path, own: "OwnProcesses"
 ) -> "Gate":
     """Open the way of a command line to its hosts. Raises SandboxUnavailable, ExecutorError."""
     # Few command lines have any.
@@ -95,7 +95,7 @@ def _gate_of(
 
     place = paths.proxy_of(command.name)
     discard_tree(place)  # of the same command line, before: a merge may be checked again
-    argv = proxy_argv(command.name, seat.workspace, place, caller_environment(os.environ))
+    argv = proxy_argv(command.name, visible.workspace, place, caller_environment(os.environ))
     fields = [os.fsencode(field) for field in pack_proxy(command.allowed_hosts, argv)]
     attempt = os.environ.get(env_vars.ATTEMPT_ID, "")
     try:

@@ -18,7 +18,7 @@ from sow.files import read_regular, write_atomically
 from sow.paths import AttemptPaths, Workspace
 from sow.state.tasks import read_task
 from worker.steps.becoming import become, set_up
-from worker.steps.line_sandbox import seat_in_throw_away
+from worker.steps.line_sandbox import visible_in_throw_away
 from worker.steps.program_input import ORDERS_LIMIT, ReviewOrders
 
 
@@ -46,8 +46,8 @@ def make_ready(orders: ReviewOrders, paths: AttemptPaths) -> Path:
     mark = own_mark(place)
     if mark is not None and mark.stage != Stage.WHOLE:
         if orders.settings.setup is not None:
-            seat = seat_in_throw_away(workspace.root)
-            set_up(orders.settings, paths, root, orders.packages, seat)
+            visible = visible_in_throw_away(workspace.root)
+            set_up(orders.settings, paths, root, orders.packages, visible)
         finish_clone(place)
     return root
 

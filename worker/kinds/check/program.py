@@ -22,7 +22,12 @@ from sow.schema.task import CheckRecord, CommandResult
 from sow.terminal_text import printable_lines, without_sequences
 from worker.steps.command_line import Ended, Runner
 from worker.steps.judged import checked_out, judged, off_branch
-from worker.steps.line_sandbox import Seat, fence_of_line, seat_in_throw_away, seat_of
+from worker.steps.line_sandbox import (
+    Visible,
+    fence_of_line,
+    visible_in_throw_away,
+    visible_to_check,
+)
 from worker.steps.program_input import BaseOrders, CheckOrders
 
 MOST_LINES = 20
@@ -47,8 +52,8 @@ def run(data: bytes) -> tuple[str, StepResult]:
     if astray:
         results = [CommandResult(name=BRANCH, passed=False, reason=astray)]
     else:
-        seat = seat_of(orders.root or orders.cwd, orders.clone)
-        results = [run_command(runner, command, paths, seat) for command in orders.commands]
+        visible = visible_to_check(orders.root or orders.cwd, orders.clone)
+        results = [run_command(runner, command, paths, visible) for command in orders.commands]
     after = checked_out(Path(orders.cwd), orders.clone)
     record = CheckRecord(
         passed=all(result.passed for result in results),
@@ -85,23 +90,23 @@ def _on_base(orders: CheckOrders, base: BaseOrders) -> StepResult:
     main = main_checkout(Workspace(Path(base.root)), base.settings)
     place = main.place(read_task(main.workspace, base.task))
     with checked_out(main, place, base.commit) as folder, chdir(folder):
-        seat = seat_in_throw_away(Path(base.root))
-        results = [run_command(runner, command, paths, seat) for command in orders.commands]
+        visible = visible_in_throw_away(Path(base.root))
+        results = [run_command(runner, command, paths, visible) for command in orders.commands]
     passed = all(result.passed for result in results)
     cause = Cause.PASSED if passed else Cause.CHECK_FAILED
     return StepResult(cause=cause, reason=words_of(results))
 
 
 def run_command(
-    runner: Runner, command: CheckCommand, paths: AttemptPaths, seat: Seat
+    runner: Runner, command: CheckCommand, paths: AttemptPaths, visible: Visible
 ) -> CommandResult:
     """Run one command line to its end, and return how that was. Its log lies with the attempt.
 
-    `seat` says what it sees in its sandbox, if it has one.
+    `visible` says what it sees in its sandbox, if it has one.
     """
     print(f"runs {command.name}: {command.run}", flush=True)
     log = paths.check_log(command.name)
-    fence = fence_of_line(command, seat, paths, log)
+    fence = fence_of_line(command, visible, paths, log)
     ended = runner.run(command.run, log, seconds=command.timeout_seconds, fence=fence)
     passed = ended.code == 0
     return CommandResult(

@@ -25,7 +25,7 @@ from sow.schema.step_result import StepResult
 from sow.terminal_text import printable_lines
 from worker.kinds.check.program import run_command, words_of
 from worker.steps.command_line import Runner
-from worker.steps.line_sandbox import seat_in_throw_away
+from worker.steps.line_sandbox import visible_in_throw_away
 from worker.steps.program_input import MergeOrders
 
 
@@ -110,6 +110,6 @@ def _judge_of(orders: MergeOrders, main: MainCheckout) -> Callable[[Place, str],
 def _judge(orders: MergeOrders, runner: Runner) -> None:
     paths = AttemptPaths(Path(orders.folder))
     for command in orders.commands:
-        result = run_command(runner, command, paths, seat_in_throw_away(Path(orders.root)))
+        result = run_command(runner, command, paths, visible_in_throw_away(Path(orders.root)))
         if not result.passed:
             raise ResultIsRed(f"on the merge's result, {words_of([result])}")

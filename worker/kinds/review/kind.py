@@ -29,7 +29,7 @@ from worker.job_end import (
 from worker.kinds.base import Prepared, Recording
 from worker.kinds.review.start import prepare_review
 from worker.kinds.review.sweep import end_review_clone
-from worker.moving import log_move
+from worker.next_executor import log_move
 from worker.next_step import AgentKind, spent_by
 from worker.running import Running, read_record
 from worker.sweeping import in_background

@@ -48,7 +48,7 @@ from worker.steps.program_input import ReviewOrders
 from worker.sweeping import in_background
 
 
-class Seat(NamedTuple):
+class ReviewFolder(NamedTuple):
     """Where a reviewer works, and what it is told of the change."""
 
     folder: Path
@@ -80,9 +80,9 @@ def prepare_review(
     task = read_task(context.workspace, TaskId(job.task_id))
     executor = make_executor(job.agents_executor)
     executor.validate_availability(job.path_variable)
-    seat = _seat(context, job, task, executor, paths, is_first=is_first)
+    review = _review_folder(context, job, task, executor, paths, is_first=is_first)
     own = _with_session(context, job, lease, with_own_session(task, job, history), history)
-    plan = plan_review(job, own, history, executor, seat.brief, workspace=context.workspace)
+    plan = plan_review(job, own, history, executor, review.brief, workspace=context.workspace)
     folder = task_folder(context.workspace, task)
     launch = launch_review(
         context.workspace,
@@ -91,8 +91,8 @@ def prepare_review(
         plan,
         executor,
         paths.prompt,
-        cwd=seat.folder,
-        is_apart=seat.is_apart,
+        cwd=review.folder,
+        is_apart=review.is_apart,
         environ=context.environ,
     )
 
@@ -110,7 +110,7 @@ def prepare_review(
         verb=plan.verb,
         argv=launch.argv,
         # The program that makes the clone goes there itself: it may not be there yet.
-        cwd=context.workspace.root if seat.is_apart else launch.cwd,
+        cwd=context.workspace.root if review.is_apart else launch.cwd,
         stdin=launch.stdin,
         environment=environment,
         task=task,
@@ -123,16 +123,16 @@ def prepare_review(
             executor.config,
             launch,
             {**agent_environment(context.environ), **executor_variables(job, context.environ)},
-            clone=seat.top,
+            clone=review.top,
             readable=readable_references(context.workspace, task),
             borrows=True,
         ),
         files={
             **{name: text.encode() for name, text in launch.files.items()},
-            paths.clone_orders.name: msgspec.json.encode(seat.orders),
+            paths.clone_orders.name: msgspec.json.encode(review.orders),
         },
         executor=executor,
-        own_folders=launch.own_folders(seat.top),
+        own_folders=launch.own_folders(review.top),
     )
 
 
@@ -156,7 +156,7 @@ def _with_session(
     return as_session(task, job, session.id, started=False, dialect=session.dialect)
 
 
-def _seat(
+def _review_folder(
     context: WorkerContext,
     job: Job,
     task: Task,
@@ -164,7 +164,7 @@ def _seat(
     paths: AttemptPaths,
     *,
     is_first: bool,
-) -> Seat:
+) -> ReviewFolder:
     """Return where the reviewer works: a throw-away clone, or the root for a task without one.
 
     Raises NotTrusted where a command line of the repository would make the clone
@@ -173,7 +173,7 @@ def _seat(
     brief = brief_of(context.workspace, job, task, executor)
     if brief.commit is None:
         orders = _orders(context, job, paths, CloneSettings(), is_first=is_first)
-        return Seat(context.workspace.root / job.cwd, None, brief, orders)
+        return ReviewFolder(context.workspace.root / job.cwd, None, brief, orders)
     source = read_repository(context.workspace.repository_config)
     settings, _ = clone_settings(source)
     place = review_place(main_checkout(context.workspace, settings).place(task), job.id)
@@ -183,7 +183,7 @@ def _seat(
     in_background(lambda: sweep_reviews_of(context, place.path.parent))
     orders = _orders(context, job, paths, settings, is_first=is_first)
     orders = msgspec.structs.replace(orders, commit=brief.commit, without=tuple(brief.left_out))
-    return Seat(place.root, place.path, brief, orders)
+    return ReviewFolder(place.root, place.path, brief, orders)
 
 
 def _orders(

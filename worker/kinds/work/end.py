@@ -48,7 +48,7 @@ from worker.job_end import (
     tell_of_end,
 )
 from worker.kinds.base import Recording
-from worker.moving import log_move, without_session
+from worker.next_executor import log_move, without_session
 from worker.next_step import spent_by
 from worker.running import Running
 from worker.task_state import (

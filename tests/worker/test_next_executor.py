@@ -25,9 +25,9 @@ from sow.schema.job_terms import (
     ReviewTerms,
 )
 from sow.schema.task import SessionFacts, TaskStatus
-from worker import job_end, launch, moving
+from worker import job_end, launch, next_executor
 from worker.fork_servers import fork_servers
-from worker.moving import move_by_error, move_by_limit, move_on
+from worker.next_executor import move_by_error, move_by_limit, move_on
 from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -91,9 +91,11 @@ def test_an_attempt_that_its_executor_cannot_begin_moves_the_job(site: WatchSite
 
 
 BEFORE_THE_COMMIT: dict[str, Callable[[Patch], None]] = {
-    "before the log": lambda patch: patch.setattr(moving, "log_moves", die),
-    "after the log": lambda patch: patch.setattr(moving, "without_session", die),
-    "before the state": lambda patch: patch.setattr(moving.transitions, "clear_session", die),
+    "before the log": lambda patch: patch.setattr(next_executor, "log_moves", die),
+    "after the log": lambda patch: patch.setattr(next_executor, "without_session", die),
+    "before the state": lambda patch: patch.setattr(
+        next_executor.transitions, "clear_session", die
+    ),
     "after the state": lambda patch: patch.setattr(job_end.leases, "requeue", die),
 }
 
@@ -169,7 +171,7 @@ def test_a_worker_that_dies_on_such_a_move_has_changed_nothing(
     move = move_by_error(site.context, job, (), error)
     assert move is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moving.leases, "requeue", die)
+        patch.setattr(next_executor.leases, "requeue", die)
         with pytest.raises(Killed):
             move_on(site.context, job, lease, move)
     assert site.get(job).executor_name == "claude-code"
@@ -186,8 +188,8 @@ def test_a_worker_that_dies_on_a_hand_over_has_not_lost_the_session(
     site.change_task(session=SessionFacts(executor="claude-code", started=True))
     site.lease(job)
     with pytest.MonkeyPatch.context() as patch:
-        target = moving.leases if moment == "after the state" else moving.transitions
-        patch.setattr(target, "requeue" if target is moving.leases else "clear_session", die)
+        target = next_executor.leases if moment == "after the state" else next_executor.transitions
+        patch.setattr(target, "requeue" if target is next_executor.leases else "clear_session", die)
         with pytest.raises(Killed):
             launch.start(site.context, fork_servers({}), job.id)
     assert (site.task().session_id is UNSET) is (moment == "after the state")
@@ -208,7 +210,7 @@ def test_a_session_is_put_back_where_the_move_is_not_made_after_all(
     site.change_task(session=facts)
     site.lease(job)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moving.leases, "requeue", die)
+        patch.setattr(next_executor.leases, "requeue", die)
         with pytest.raises(Killed):
             launch.start(site.context, fork_servers({}), job.id)
     assert site.task().session is UNSET

@@ -1,4 +1,4 @@
-"""Where a process in a sandbox works: in a clone, or in the root of the workspace itself.
+"""Which folders a process in a sandbox sees: in a clone, or in the root of the workspace itself.
 
 Owns what is hidden and what is there of the main checkout. In a clone the main checkout is hidden
 but for `.sow`, without its `run`. In the root it is writable but for `.sow` and `.git`: whoever
@@ -31,7 +31,7 @@ class TooWide(ConfigurationError):
         )
 
 
-def seat_in_clone(workspace: Workspace, clone: Path, cwd: Path, *, borrows: bool) -> Wanted:
+def visible_in_clone(workspace: Workspace, clone: Path, cwd: Path, *, borrows: bool) -> Wanted:
     """Return what is seen in a clone. Other clones beside it are hidden.
 
     `borrows`: the clone has the objects of the main repository, where no agent could say so.
@@ -45,7 +45,7 @@ def seat_in_clone(workspace: Workspace, clone: Path, cwd: Path, *, borrows: bool
     )
 
 
-def seat_in_root(workspace: Workspace, cwd: Path) -> Wanted:
+def visible_in_root(workspace: Workspace, cwd: Path) -> Wanted:
     """Return what is seen in the root of a workspace, or in another folder that was named."""
     folder = workspace.root if cwd.is_relative_to(workspace.root) else cwd
     top = repository_around(workspace.root)
@@ -57,17 +57,17 @@ def seat_in_root(workspace: Workspace, cwd: Path) -> Wanted:
     )
 
 
-def checked_seat(seat: Wanted) -> Wanted:
-    """Return a seat whose folder may be written. Raises TooWide."""
-    if why := too_wide(seat.folder, os.environ):
-        raise TooWide(seat.folder, why)
-    return seat
+def checked_folder(visible: Wanted) -> Wanted:
+    """Return what is seen, if its folder may be written. Raises TooWide."""
+    if why := too_wide(visible.folder, os.environ):
+        raise TooWide(visible.folder, why)
+    return visible
 
 
-def with_parts(seat: Wanted, **more: tuple[str, ...]) -> Wanted:
-    """Return a seat with more paths in its lists."""
-    lists = {name: (*getattr(seat, name), *paths) for name, paths in more.items()}
-    return msgspec.structs.replace(seat, **lists)
+def with_parts(visible: Wanted, **more: tuple[str, ...]) -> Wanted:
+    """Return what is seen with more paths in its lists."""
+    lists = {name: (*getattr(visible, name), *paths) for name, paths in more.items()}
+    return msgspec.structs.replace(visible, **lists)
 
 
 def objects_of(top: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What happens in a run, told as lines of JSON on standard output, for `sow.executors.acp`.
+"""What happens in a run, written as lines of JSON on standard output, for `sow.executors.acp`.
 
 Owns their form: an object with `type`. Words that come in pieces are put together, so that a
 message is a few lines and not a line for each word. A reader who has gone, or a full disk, is no
@@ -12,31 +12,31 @@ from contextlib import suppress
 from typing import Any
 
 MOST_CHARACTERS = 2_000
-"""Words are told when they are as long as this."""
+"""Words are written when they are as long as this."""
 LONGEST_TEXT = 100_000
 """No line has more of them, in characters: a longer line would be noise to its reader."""
 LONGEST_SECONDS = 1.0
 """Or when their first is as old as this."""
 SIGN_SECONDS = 5.0
-"""How often it is told that the agent thinks."""
+"""How often it is written that the agent thinks."""
 
 
-class Teller:
-    """Tells the events of one run."""
+class EventWriter:
+    """Writes the events of one run."""
 
     def __init__(self, output: int = 1) -> None:
-        self.has_told_work = False
-        """Whether any word of the agent was told, or any call of a tool."""
+        self.has_written_work = False
+        """Whether any word of the agent was written, or any call of a tool."""
         self._output = output
         self._is_cut = False
-        """Whether the line before was told in part, as on a full disk."""
+        """Whether the line before was written in part, as on a full disk."""
         self._text, self._message, self._since = "", "", 0.0
         self._thought_at = 0.0
 
-    def tell(self, kind: str, **fields: Any) -> None:
-        """Tell an event, after the words that came before it."""
-        self.tell_text()
-        self.has_told_work |= kind in ("text", "tool_use")
+    def write(self, kind: str, **fields: Any) -> None:
+        """Write an event, after the words that came before it."""
+        self.write_text()
+        self.has_written_work |= kind in ("text", "tool_use")
         with suppress(OSError):
             line = _line({"type": kind, **fields})
             line = b"\n" + line if self._is_cut else line
@@ -44,30 +44,30 @@ class Teller:
                 line = line[os.write(self._output, line) :]
                 self._is_cut = bool(line)
 
-    def say(self, text: str, message: str = "") -> None:
-        """Take in words of the agent; another `message` is told apart."""
+    def add_text(self, text: str, message: str = "") -> None:
+        """Take in words of the agent; another `message` is written apart."""
         if self._text and message != self._message:
-            self.tell_text()
+            self.write_text()
         if not self._text:
             self._since = time.monotonic()
         self._text, self._message = self._text + text, message
         if len(self._text) >= MOST_CHARACTERS:
-            self.tell_text()
+            self.write_text()
 
-    def think(self) -> None:
-        """Give a sign of life now and then: its thoughts are not told."""
+    def note_thought(self) -> None:
+        """Give a sign of life now and then: its thoughts are not written."""
         if time.monotonic() - self._thought_at >= SIGN_SECONDS:
             self._thought_at = time.monotonic()
-            self.tell("thought")
+            self.write("thought")
 
-    def tell_text(self, *, due_only: bool = False) -> None:
-        """Tell the words that were taken in (`due_only`: if they have waited for long)."""
+    def write_text(self, *, due_only: bool = False) -> None:
+        """Write the words that were taken in (`due_only`: if they have waited for long)."""
         text = self._text
         if not text or (due_only and time.monotonic() - self._since < LONGEST_SECONDS):
             return
         self._text = ""
         for begin in range(0, len(text) if text.strip() else 0, LONGEST_TEXT):
-            self.tell("text", text=text[begin : begin + LONGEST_TEXT])
+            self.write("text", text=text[begin : begin + LONGEST_TEXT])
 
 
 def _line(event: dict[str, Any]) -> bytes:

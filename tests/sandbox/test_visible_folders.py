@@ -7,8 +7,14 @@ import pytest
 
 from sow.paths import Workspace
 from sow.sandbox.machine import Wanted, inside_words, view_of_machine
-from sow.sandbox.seat import TooWide, checked_seat, objects_of, seat_in_clone, seat_in_root
 from sow.sandbox.view import View, is_seen
+from sow.sandbox.visible_folders import (
+    TooWide,
+    checked_folder,
+    objects_of,
+    visible_in_clone,
+    visible_in_root,
+)
 
 
 @pytest.fixture
@@ -30,8 +36,8 @@ def test_in_a_clone_the_main_checkout_is_hidden_but_for_its_state(
     clone = tmp_path / "clones/010"
     (tmp_path / "clones/020").mkdir(parents=True)
     clone.mkdir()
-    seat = seat_in_clone(workspace, clone, clone, borrows=False)
-    view = view_of(seat, tmp_path)
+    visible = visible_in_clone(workspace, clone, clone, borrows=False)
+    view = view_of(visible, tmp_path)
     assert is_seen(view, str(clone))
     assert is_seen(view, str(workspace.sow))
     for hidden in (
@@ -57,8 +63,8 @@ def test_a_clone_that_borrows_has_all_objects_that_it_needs(
     (info / "alternates").write_text(f"# a comment\n{other}\n")
     expected = {str(tmp_path / "home/repo/.git/objects"), str(other)}
     assert set(objects_of(tmp_path / "home/repo")) == expected
-    seat = seat_in_clone(workspace, tmp_path / "clone", tmp_path / "clone", borrows=True)
-    assert expected <= set(seat.readable)
+    visible = visible_in_clone(workspace, tmp_path / "clone", tmp_path / "clone", borrows=True)
+    assert expected <= set(visible.readable)
 
 
 def test_objects_that_borrow_from_each_other_end(tmp_path: Path) -> None:
@@ -79,7 +85,7 @@ def test_the_objects_of_a_linked_tree_are_those_of_its_repository(tmp_path: Path
 
 
 def test_in_the_root_git_and_state_are_read_only(workspace: Workspace, tmp_path: Path) -> None:
-    view = view_of(seat_in_root(workspace, workspace.root), tmp_path)
+    view = view_of(visible_in_root(workspace, workspace.root), tmp_path)
     assert view.writable == (str(workspace.root),)
     assert {str(workspace.sow), str(tmp_path / "home/repo/.git")} <= set(view.readable)
     assert not is_seen(view, str(workspace.run))
@@ -93,20 +99,20 @@ def test_a_folder_that_holds_the_home_or_the_system_is_refused(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     path = os.path.normpath(tmp_path / folder)
     with pytest.raises(TooWide, match="a sandbox cannot make"):
-        checked_seat(Wanted(folder=path, cwd=path))
+        checked_folder(Wanted(folder=path, cwd=path))
 
 
 def test_a_folder_in_the_home_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home/work").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     work = str(tmp_path / "home/work")
-    assert checked_seat(Wanted(folder=work, cwd=work)).folder == work
+    assert checked_folder(Wanted(folder=work, cwd=work)).folder == work
 
 
 def test_keys_of_root_are_hidden_from_root_alone(workspace: Workspace, tmp_path: Path) -> None:
-    seat = seat_in_root(workspace, workspace.root)
-    assert view_of(seat, tmp_path).unreadable == ()
-    assert "/etc/shadow" in view_of(seat, tmp_path, as_root=True).unreadable
+    visible = visible_in_root(workspace, workspace.root)
+    assert view_of(visible, tmp_path).unreadable == ()
+    assert "/etc/shadow" in view_of(visible, tmp_path, as_root=True).unreadable
 
 
 def test_a_home_behind_a_link_is_hidden_where_it_lies(tmp_path: Path) -> None:
