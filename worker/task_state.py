@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from sow.errors import StateError
 from sow.executors.base import Verdict
+from sow.executors.session import type_on_record
 from sow.faults import passing_fault
 from sow.files import NotAFile, NotWritten, locked_folder, move, read_regular
 from sow.ids import TaskId
@@ -157,6 +158,7 @@ def session_fields_of(
         dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
         executor=job.executor_name,
+        type=type_on_record(job.agents_executor),
         cwd=job.cwd,
         started=started or (same and task.session_started),
         dialect=dialect,

@@ -13,6 +13,7 @@ from sow.config.config_errors import InvalidConfiguration
 from sow.config.load import read_executors
 from sow.schema.executor import ExecutorConfig
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 
 
 class ExecutorChanged(InvalidConfiguration):
@@ -35,17 +36,24 @@ def with_own_executor(job: Job, own: Path, root: Path) -> Job:
             remedy="Let `sow worker stop` end it and call again, or name a file outside of the"
             " repository.",
         )
-    executor = own_executor(job.executor, path)
+    executor = own_executor(job.executor, path, anew=_anew(job))
     if executor == job.executor:
         return job
     return replace(job, executor=executor, config_file=str(path))
 
 
-def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
+def _anew(job: Job) -> str:
+    """Return the command that does what a job was to do with the executor that is there now."""
+    if kind_of(job).makes_work:
+        return f"sow agent spawn {job.task_id} --fresh"
+    return f"sow agent review {job.task_id}"
+
+
+def own_executor(recorded: ExecutorConfig, path: Path, *, anew: str) -> ExecutorConfig:
     """Return the executor of that name in a user's file.
 
-    Raises ExecutorChanged, also where it has lost a variable that the call counted on, and
-    InvalidConfiguration where the file cannot be used.
+    `anew` is a command for whoever has changed it. Raises ExecutorChanged, also where it has lost a
+    variable that the call counted on, and InvalidConfiguration where the file cannot be used.
     """
     found = read_executors(path).get(recorded.name)
     key = f"agents.executors.{recorded.name}"
@@ -54,14 +62,14 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
             path=path,
             key="agents.executors",
             reason=f"executor {recorded.name!r} is no longer defined here",
-            remedy="Define it again, or cancel its jobs.",
+            remedy=f"Define it again, or bind the role to another one and begin anew: `{anew}`.",
         )
     if found.type is not recorded.type:
         raise ExecutorChanged(
             path=path,
             key=f"{key}.type",
             reason=f"it is {found.type} now; the job was placed for {recorded.type}",
-            remedy="Put it back, or spawn the task again.",
+            remedy=f"Put it back, or begin anew: `{anew}`.",
         )
     given = {*found.env_names, *found.secret_names}
     if missing := sorted({*recorded.env_names, *recorded.secret_names} - given):
@@ -69,6 +77,6 @@ def own_executor(recorded: ExecutorConfig, path: Path) -> ExecutorConfig:
             path=path,
             key=f"{key}.env",
             reason=f"{', '.join(missing)} is not set here any more",
-            remedy="Put it back, or spawn the task again.",
+            remedy=f"Put it back, or begin anew: `{anew}`.",
         )
     return found

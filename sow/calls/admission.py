@@ -15,6 +15,7 @@ from sow.calls.caller import Caller
 from sow.calls.request import Resolved
 from sow.errors import StateError
 from sow.executors.executor_errors import ResumptionNotSupported, SessionMissing
+from sow.executors.session import is_maker
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
 from sow.ids import ProjectId
@@ -165,7 +166,7 @@ def admit_spawn(
 
 def _always_respawns(task: Task, executor: "Executor") -> bool:
     """Whether nothing is lost by another spawn: no session that anybody could resume."""
-    made_by_another = task.session is not UNSET and task.session.executor != executor.name
+    made_by_another = task.session is not UNSET and not is_maker(task.session, executor.config)
     return not executor.supports_resumption and not made_by_another
 
 

@@ -20,6 +20,7 @@ from sow.errors import ExecutorError, SowError
 from sow.executors.base import Executor
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import make_executor
+from sow.executors.session import type_of_maker
 from sow.jobs.database import Database
 from sow.jobs.usage_limits import limited_until
 from sow.schema.causes import Cause
@@ -27,6 +28,7 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job
 from sow.schema.job_terms import Fallback, LeftExecutor, NextExecutor, with_fallback
+from sow.schema.task import SessionFacts
 
 
 class NoneInstalled(ExecutorError):
@@ -47,6 +49,25 @@ class MakerIsGone(ExecutorError):
             hint=f"Define it again in your configuration. Or begin a new session: `sow agent spawn"
             f" {task} --fresh`. With `agents.fallback_resume: handover` a resume hands the work"
             " over to the executor that the role has now.",
+        )
+
+
+class MakerHasChanged(ExecutorError):
+    """The configuration gives the name of the executor that made a session to one of another type.
+
+    Its CLI cannot know the session: it would begin another conversation, or fail.
+    """
+
+    def __init__(self, name: str, made_by: str, now: str, request: Request) -> None:
+        task = request.task_id
+        key = f"agents.executors.{name}.type"
+        super().__init__(
+            f"executor {name} is of type {now} now; the session of task {task} was made by type"
+            f" {made_by}",
+            hint=f"To go on with the session, set {key}: {made_by} again (`sow config edit`). Or"
+            f" begin a new one: `sow agent spawn {task} --fresh`. With"
+            " `agents.fallback_resume: handover` a resume hands the work over to the executor that"
+            " the role has now.",
         )
 
 
@@ -84,20 +105,30 @@ def choose(
 
 
 def stand_in_for(
-    config: Configuration, request: Request, name: str, role: str
+    config: Configuration, request: Request, session: SessionFacts, role: str
 ) -> tuple[Executor, tuple[str, ...]]:
     """Return what a job's record has for an executor that made a session and is configured no more.
 
-    A worker finds no executor of that name, and hands the session over as if its program were
-    missing. Till then everything can be asked of it: what the others can do counts. Also returns a
-    note. Raises MakerIsGone unless the session may be handed over.
+    A worker finds no executor of that name and type, and hands the session over as if its program
+    were missing. Till then everything can be asked of it: what the others can do counts. Also
+    returns a note. Raises MakerIsGone and MakerHasChanged unless the session may be handed over.
     """
+    name, made_by, own = (
+        session.executor,
+        type_of_maker(session),
+        config.executors.get(session.executor),
+    )
     names = config.bound(role)
-    if not (config.hands_over and names) or request.kind.is_interactive:
-        raise MakerIsGone(name, request)
+    is_known = own is None or made_by in tuple(ExecutorType)
+    if not (config.hands_over and names and is_known) or request.kind.is_interactive:
+        if own is None:
+            raise MakerIsGone(name, request)
+        raise MakerHasChanged(name, str(made_by), own.type, request)
     others = " or ".join(names)
-    note = f"{name} made this session and is no longer configured: {others} takes it over"
-    return make_executor(ExecutorConfig(name=name, type=ExecutorType.CLAUDE)), (note,)
+    how = "is no longer configured" if own is None else f"is of type {own.type} now"
+    note = f"{name} made this session and {how}: {others} takes it over"
+    kind = ExecutorType(made_by) if made_by in tuple(ExecutorType) else ExecutorType.CLAUDE
+    return make_executor(ExecutorConfig(name=name, type=kind, resume=(name,))), (note,)
 
 
 def _obstacle(

@@ -17,7 +17,7 @@ from sow.calls.caller import Caller
 from sow.calls.request import Known, Request, Resolved
 from sow.config.configuration import Configuration
 from sow.errors import StateError, UsageError
-from sow.executors.registry import make_executor
+from sow.executors.registry import is_configured, make_executor, maker_of
 from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs
 from sow.jobs.database import Database
@@ -77,12 +77,12 @@ def _executor_for(
     """Return the bound executor; for a resume, the one that made the session, saying so."""
     if request.begins_session or task.session is UNSET:
         return make_executor(config.binding(agent).executor), ()
-    if task.session.executor not in config.executors:
+    maker = maker_of(config, task.session)
+    if maker is None:
         # Few sessions outlive their executor.
         from sow.calls.choosing import stand_in_for
 
-        return stand_in_for(config, request, task.session.executor, agent)
-    maker = config.executor(task.session.executor)
+        return stand_in_for(config, request, task.session, agent)
     bound = config.bindings.get(agent)
     if maker.name in config.bound(agent):
         return make_executor(maker), ()
@@ -98,14 +98,15 @@ def _others(
     """Return the executors that may take the place of a call's, in their order.
 
     A session that is continued has some only where the user wants it handed over: those that
-    follow the one that made it, then those before it; all of them where that one is gone from the
-    configuration. Raises ExecutorError for an unknown one.
+    follow the one that made it, then those before it; all of them where the configuration has that
+    one no more. Raises ExecutorError for an unknown one.
     """
     names = config.bound(agent)
-    is_one = len(names) < 2 and executor.name in config.executors
+    is_own = is_configured(config, executor.config)
+    is_one = len(names) < 2 and is_own
     if is_one or not (request.begins_session or config.hands_over):
         return ()
-    after = names.index(executor.name) + 1 if executor.name in names else 0
+    after = names.index(executor.name) + 1 if is_own and executor.name in names else 0
     others = (*names[after:], *names[: max(0, after - 1)])
     origin = config.origin("agents", "bindings", agent)
     return tuple(config.executor(name, origin=origin) for name in others)
@@ -125,7 +126,7 @@ def with_free_executor(
     from sow.calls.choosing import choose
 
     own = resolved.executor.config
-    executors = (*([own] if own.name in config.executors else ()), *resolved.others)
+    executors = (*([own] if is_configured(config, own) else ()), *resolved.others)
     choice = choose(caller, database, resolved.agent, executors, hands_over=config.hands_over)
     if resolved.request.continues_session:
         following = tuple(NextExecutor(executor=each) for each in resolved.others)

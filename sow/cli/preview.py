@@ -40,7 +40,7 @@ from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
 from sow.config.origin import SESSION, OriginKind, Setting, Value
 from sow.executors.base import Executor, Launch, Verdict
-from sow.executors.registry import make_executor
+from sow.executors.registry import is_configured, make_executor
 from sow.executors.session import Session, SessionSource
 from sow.ids import AttemptId
 from sow.jobs.database import Database, open_existing_queue
@@ -99,14 +99,10 @@ def show_resolution(caller: Caller, request: Request) -> None:
 def _binding(config: Configuration, resolved: Resolved) -> Binding:
     """Return the role's binding; where a session's own executor runs instead, that one."""
     executor = resolved.executor.config
-    if config.bindings[resolved.agent] == executor.name or _is_gone(config, executor.name):
+    is_bound = config.bindings[resolved.agent] == executor.name
+    if is_bound or not is_configured(config, executor):  # then another one takes the session over
         return config.binding(resolved.agent)
     return Binding(role=resolved.agent, executor=executor, origin=SESSION)
-
-
-def _is_gone(config: Configuration, name: str) -> bool:
-    """Whether the executor that made a session is gone, so that another one takes it over."""
-    return name not in config.executors
 
 
 def show_dry_run(caller: Caller, request: Request, *, as_json: bool, detach: bool = False) -> None:
@@ -156,7 +152,7 @@ def _queue(caller: Caller) -> AbstractContextManager[Database | None]:
 def _of_work(caller: Caller, config: Configuration, job: Job, resolved: Resolved) -> Preview:
     task = _as_if_marked(caller, resolved)
     handover = None
-    if _is_gone(config, job.executor_name):
+    if not is_configured(config, job.agents_executor):
         job, task, handover = _handed_over(job, task)
     executor = make_executor(job.agents_executor)
     folder = task_folder(caller.workspace, task)

@@ -12,13 +12,14 @@ from msgspec import UNSET
 
 from sow.agent_clis.known import AGENT_CLIS
 from sow.executors.programs import resumes
+from sow.executors.session import is_maker
 
 if TYPE_CHECKING:
     from sow.config.configuration import Configuration
     from sow.executors.base import Executor
     from sow.schema.executor import ExecutorConfig
     from sow.schema.executor_type import ExecutorType
-    from sow.schema.task import Task
+    from sow.schema.task import SessionFacts, Task
 
 
 @cache
@@ -46,8 +47,20 @@ def is_installed(config: "ExecutorConfig", path: str | None) -> bool:
 
 def can_resume(config: "Configuration", task: "Task") -> bool:
     """Whether the executor continues a session; true where it is not known, and a call says so."""
-    name = config.bindings.get(task.assigned_agent, "")
     if task.session is not UNSET:
-        name = task.session.executor
-    executor = config.executors.get(name)
+        executor = maker_of(config, task.session)
+    else:
+        executor = config.executors.get(config.bindings.get(task.assigned_agent, ""))
     return executor is None or resumes(executor, AGENT_CLIS[executor.type])
+
+
+def maker_of(config: "Configuration", session: "SessionFacts") -> "ExecutorConfig | None":
+    """Return the executor that made a session; None where the configuration has it no more."""
+    executor = config.executors.get(session.executor)
+    return executor if executor is not None and is_maker(session, executor) else None
+
+
+def is_configured(config: "Configuration", executor: "ExecutorConfig") -> bool:
+    """Whether the configuration has an executor of that name and type."""
+    own = config.executors.get(executor.name)
+    return own is not None and own.type is executor.type

@@ -1,11 +1,20 @@
-"""How the session of an executor comes about, and the session itself.
+"""How the session of an executor comes about, the session itself, and whose it is.
 
 Apart from `base`, for a call that places a job asks for nothing else of how an executor works.
 """
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
+
+from sow.schema.executor_type import ExecutorType, built_in_name
+
+if TYPE_CHECKING:
+    from msgspec import UnsetType
+
+    from sow.schema.executor import ExecutorConfig
+    from sow.schema.task import SessionFacts
 
 
 class SessionSource(StrEnum):
@@ -26,3 +35,24 @@ class Session(Struct, frozen=True):
 
     id: str
     dialect: str | None = None
+
+
+def type_on_record(config: "ExecutorConfig") -> "str | UnsetType":
+    """Return what a session's record says of its executor's type; nothing where the name tells."""
+    return UNSET if built_in_name(config.type) == config.name else config.type.value
+
+
+def is_maker(session: "SessionFacts", config: "ExecutorConfig") -> bool:
+    """Whether an executor has made a session: it has the name and the type of the one that has.
+
+    A name that is no built-in one's, without a type on record, may be of any type.
+    """
+    kind = type_of_maker(session)
+    return session.executor == config.name and kind in (None, config.type)
+
+
+def type_of_maker(session: "SessionFacts") -> "str | None":
+    """Return the type of the executor that has made a session; None where that is not known."""
+    if session.type is not UNSET:
+        return session.type
+    return next((kind for kind in ExecutorType if built_in_name(kind) == session.executor), None)

@@ -243,11 +243,14 @@ class TaskLook:
         config = self._configuration
         if config is None:
             return True
-        from sow.executors.registry import make_executor  # only where a session is to go on
+        # Only where a session is to go on.
+        from sow.executors.registry import make_executor, maker_of
 
         bound = config.bindings.get(task.assigned_agent, "")
-        name = bound if task.session is UNSET else task.session.executor
-        executor = config.executors.get(name)
+        if task.session is UNSET:
+            executor = config.executors.get(bound)
+        else:
+            executor = maker_of(config, task.session)
         if executor is None:
             return config.hands_over and bool(bound)
         return make_executor(executor).supports_resumption

@@ -2,22 +2,25 @@
 
 import pytest
 from calls.desk import SESSION, Desk
+from msgspec import UNSET
 from reports.job_cases import NOW
 
-from sow.calls.choosing import MakerIsGone, NoneInstalled
+from sow.calls.admission import RefusedCall
+from sow.calls.choosing import MakerHasChanged, MakerIsGone, NoneInstalled
 from sow.calls.kinds import place
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import resolve
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
+from sow.executors.registry import can_resume
 from sow.jobs import jobs
 from sow.jobs.usage_limits import limited_until
 from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import AuthorTerms
-from sow.schema.task import TaskStatus
+from sow.schema.task import SessionFacts, TaskStatus
 
 LIST = {"agents": {"bindings": {"implementer": ["claude-code", "second", "third"]}}}
 EXECUTORS = {
@@ -213,6 +216,100 @@ def test_a_session_whose_executor_is_gone_is_not_opened(orphan: Desk) -> None:
     request = Request(verb=Verb.OPEN, task_id=orphan.read().id)  # type: ignore[arg-type]
     with pytest.raises(MakerIsGone):
         resolve(orphan.caller, orphan.config, request)
+
+
+def be_mine(desk: Desk, kind: str, **agents: object) -> None:
+    """Have `mine`, whom the role is bound to, be an executor of a type."""
+    executors = {**EXECUTORS, "mine": {"type": kind}}
+    bindings = {"implementer": "mine"}
+    desk.configure({"agents": {"executors": executors, "bindings": bindings, **agents}})
+
+
+def made(
+    desk: Desk, executor: str = "mine", *, kind: str | None = None, started: bool = True
+) -> None:
+    """Put a session of an executor on record, with its type or without."""
+    facts = SessionFacts(executor=executor, type=kind or UNSET, started=started)
+    desk.change(status=TaskStatus.PAUSED, session_id=SESSION, session=facts)
+
+
+@pytest.mark.parametrize("verb", [Verb.RESUME, Verb.OPEN])
+def test_a_name_that_is_of_another_type_now_begins_no_other_conversation(
+    desk: Desk, verb: Verb
+) -> None:
+    made(desk, kind="codex")
+    be_mine(desk, "claude")
+    request = Request(verb=verb, task_id=desk.read().id)  # type: ignore[arg-type]
+    words = "executor mine is of type claude now; the session of task 010 was made by type codex"
+    with pytest.raises(MakerHasChanged, match=words) as refusal:
+        resolve(desk.caller, desk.config, request)
+    for way in ("agents.executors.mine.type: codex", "010 --fresh", "fallback_resume: handover"):
+        assert way in str(refusal.value.hint)
+    assert can_resume(desk.config, desk.read()), "so that a batch asks, and begins none either"
+
+
+def test_each_way_out_of_a_changed_type_leads_on(desk: Desk) -> None:
+    made(desk, kind="codex")
+    be_mine(desk, "codex")
+    desk.program("codex")
+    assert resolve(desk.caller, desk.config, desk.resume()).executor.config.type == "codex"
+    be_mine(desk, "claude", fallback_resume="handover")
+    placed = put(desk, desk.resume())
+    assert names(desk, placed) == ([], "mine", ["mine"])
+    own, following = placed.job.agents_executor, placed.job.fallback.next[0].executor
+    assert (own.type, following.type) == ("codex", "claude")
+    assert placed.notes == ("mine made this session and is of type claude now: mine takes it over",)
+    desk.end(placed.job.id, TaskStatus.PAUSED)
+    be_mine(desk, "claude")
+    begun = put(desk, desk.spawn(fresh=True))
+    assert begun.job.agents_executor.type == "claude"
+    session = desk.read().session
+    assert session is not UNSET
+    assert (desk.read().session_id == SESSION, session.type) == (False, "claude")
+
+
+def test_a_session_that_never_began_is_not_handed_to_another_type(desk: Desk) -> None:
+    made(desk, kind="codex", started=False)
+    desk.change(status=TaskStatus.FAILED)
+    be_mine(desk, "claude")
+    put(desk, desk.spawn())
+    assert desk.read().session_id != SESSION
+
+
+def test_no_spawn_takes_the_place_of_a_resume_where_the_new_type_has_none(desk: Desk) -> None:
+    made(desk, kind="codex")
+    be_mine(desk, "windsurf")
+    with pytest.raises(RefusedCall, match="because its session has started"):
+        put(desk, desk.spawn())
+
+
+def test_what_type_a_built_in_name_had_need_not_stand_in_the_record(desk: Desk) -> None:
+    made(desk, "codex")
+    desk.configure({"agents": {"executors": {"codex": {"type": "claude"}}}})
+    with pytest.raises(MakerHasChanged):
+        resolve(desk.caller, desk.config, desk.resume())
+    made(desk)
+    be_mine(desk, "claude")
+    assert resolve(desk.caller, desk.config, desk.resume()).executor.name == "mine"
+
+
+def test_what_a_type_made_that_this_sow_does_not_know_is_not_handed_over(desk: Desk) -> None:
+    made(desk, kind="unheard")
+    be_mine(desk, "claude", fallback_resume="handover")
+    with pytest.raises(MakerHasChanged, match="was made by type unheard"):
+        resolve(desk.caller, desk.config, desk.resume())
+
+
+def test_the_type_is_on_record_where_the_name_does_not_tell(desk: Desk) -> None:
+    for name, kind in (("claude-code", UNSET), ("mine", "claude")):
+        be_mine(desk, "claude")
+        environ = {**desk.caller.environ, "SOW_AGENTS_IMPLEMENTER": name}
+        config = type(desk.caller)(desk.workspace, environ, desk.caller.cwd).load_configuration()
+        placed = place(desk.caller, desk.database, config, desk.spawn(fresh=True), None)
+        session = desk.read().session
+        assert session is not UNSET
+        assert (session.executor, session.type) == (name, kind)
+        desk.end(placed.job.id, TaskStatus.PAUSED)
 
 
 def test_fresh_goes_through_the_list_again(desk: Desk) -> None:

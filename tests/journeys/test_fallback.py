@@ -385,6 +385,35 @@ def test_a_resume_is_handed_over_whose_executor_is_no_longer_configured(site: Si
     assert played(site)[-1] == ("cursor-agent", "resume")
 
 
+def test_a_name_that_means_another_cli_now_begins_no_conversation(site: Site) -> None:
+    begin(site, [*WORKS, *ASKS], good())
+
+    def be(executor: dict[str, Any], **agents: Any) -> None:
+        executors, bindings = {"mine": executor}, {"implementer": "mine"}
+        site.configure({"agents": {"executors": executors, "bindings": bindings, **agents}})
+
+    be({"type": "claude"})
+    site.sow(*SPAWN)
+    assert site.task("010")["session"]["type"] == "claude"
+    be(CURSOR)
+    assert "executor mine is of type cursor now" in site.sow(*RESUME, expect=5).err
+    assert "sow agent answer" not in site.sow("next").out
+    assert played(site) == [("claude", "spawn")]
+    assert site.task("010")["status"] == "paused"
+    be(CURSOR, fallback_resume="handover")
+    assert "sow agent answer" in site.sow("next").out
+    shown = site.sow(*RESUME, "--dry-run", "--verbose")
+    assert "You take this task over from another agent" in shown.out + shown.err
+    result = site.sow(*RESUME)
+    assert "mine is no longer configured as it was" in result.out + result.err
+    assert played(site) == [("claude", "spawn"), ("cursor-agent", "spawn")]
+    assert "> Half done" in read_runs(site.root)[-1].prompt
+    session = site.task("010")["session"]
+    assert (session["executor"], session["type"]) == ("mine", "cursor")
+    site.sow("agent", "resume", "010", "Go on.")
+    assert played(site)[-1] == ("cursor-agent", "resume")
+
+
 def test_begun_work_is_handed_over_and_what_differs_is_shown(site: Site) -> None:
     (site.root / "parser.py").touch()
     git_in(site)

@@ -47,7 +47,10 @@ def follow(site: Site, page: str) -> str:
             printed += run(site, site.root, body)
         elif language == "console":
             for step in steps(body):
-                printed += run(site, site.root, step.command)
+                refused = "! " if which == "refused" else ""
+                shown = run(site, site.root, f"{refused}{step.command}")
+                assert not refused or set(step.output) <= {*shown, "..."}
+                printed += shown
     return "\n".join(printed)
 
 
@@ -55,17 +58,22 @@ def follow(site: Site, page: str) -> str:
 def project(site: Site) -> Site:
     make_repository(site)
     (site.root / "Makefile").write_text("setup:\n\t@true\ntest:\n\t@test -f made.txt\n")
-    site.project("010", "020")
+    site.project("010", "020", "030")
     commit(site, "a project")
     return site
 
 
 def test_the_next_executor_takes_over(project: Site) -> None:
     project.script([LIMITED, good()], "010")
+    project.script([[{"sow": ["task", "set", "status", "paused"]}], good()], "030")
     printed = follow(project, "docs/howto/fallback.md")
     assert "implementer: claude-code (no login found), then codex (no login found)" in printed
     runs = [(run.task, run.cli) for run in read_runs(project.root)]
-    assert runs == [("010", "claude"), ("010", "codex"), ("020", "codex")]
+    first = [("010", "claude"), ("010", "codex")]
+    assert runs == [*first, ("030", "codex"), ("030", "gemini"), ("020", "codex")]
+    taken_over = next(run.prompt for run in read_runs(project.root) if run.cli == "gemini")
+    assert "You take this task over from another agent" in taken_over
+    assert "Use RS256" in taken_over
     assert "claude-code has reached a usage limit" in printed
     for words in (("task", "log", "010"), ("job", "explain", "1")):
         assert "claude-code has reached a usage limit" in project.sow(*words).out

@@ -62,8 +62,12 @@ def test_a_record_decides_no_argument_and_no_permission(site: WatchSite) -> None
 def test_what_the_file_does_not_have_is_not_started(
     site: WatchSite, recorded: ExecutorConfig, words: str
 ) -> None:
-    with pytest.raises(InvalidConfiguration, match=words):
+    with pytest.raises(InvalidConfiguration, match=words) as refusal:
         own(site, site.job(executor=recorded))
+    assert "`sow agent spawn 010 --fresh`" in str(refusal.value.hint)
+    with pytest.raises(InvalidConfiguration) as refusal:
+        own(site, site.job(executor=recorded, verb=Verb.REVIEW))
+    assert "`sow agent review 010`" in str(refusal.value.hint)
 
 
 def test_a_file_that_the_call_named_counts_unless_it_lies_in_the_repository(

@@ -36,7 +36,7 @@ from sow.calls.wait import Waiter
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, ExitCode, SowError, StateError
-from sow.executors.session import Session, SessionSource
+from sow.executors.session import Session, SessionSource, is_maker, type_on_record
 from sow.features import parts
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, statuses, waiters, workers
@@ -450,7 +450,7 @@ def keeps_session(resolved: Resolved, task: Task) -> bool:
         and task.session_id is not UNSET
         and task.session is not UNSET
         and not task.session.started
-        and task.session.executor == resolved.executor.name
+        and is_maker(task.session, resolved.executor.config)
     )
 
 
@@ -523,6 +523,7 @@ def _marked(
     if session is not None:
         facts = SessionFacts(
             executor=resolved.executor.name,
+            type=type_on_record(resolved.executor.config),
             cwd=resolved.cwd,
             started=False,
             dialect=UNSET if session.dialect is None else session.dialect,
