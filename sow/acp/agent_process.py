@@ -27,7 +27,9 @@ LONGEST_LINE = 16 << 20
 MOST_UNREAD = 8 << 20
 """How much may wait for an agent to read it, in bytes."""
 PIECE = 1 << 16
-MOST_NOISE = 4_000
+MOST_NOISE, MOST_PROSE = 4_000, 400
+MESSAGE = ("id", "method")
+"""The keys of which each message has one."""
 MOST_RECORD = 256 << 20
 """The record grows no further, in bytes."""
 LOOK_SECONDS = 0.02
@@ -61,6 +63,8 @@ class AgentProcess:
             os.set_blocking(end, False)
         self._unread = bytearray()
         self._lines = _Lines()
+        self.prose = ""
+        """The beginning of the first line that is no message of the protocol."""
 
     @property
     def is_deaf(self) -> bool:
@@ -97,6 +101,8 @@ class AgentProcess:
             found = json.loads(line.decode()) if len(line) <= LONGEST_LINE else None
         except (ValueError, RecursionError):
             found = None
+        if not self.prose and (not isinstance(found, dict) or found.keys().isdisjoint(MESSAGE)):
+            self.prose = line[:MOST_PROSE].decode("utf-8", "replace").strip()
         if not isinstance(found, dict):
             self._record.note(noise=line[:MOST_NOISE].decode("utf-8", "replace"))
             return None

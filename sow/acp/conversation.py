@@ -21,6 +21,8 @@ Json = dict[str, Any]
 
 START_SECONDS = 180.0
 """How long an agent may take for each answer before its turn begins."""
+PROSE_SECONDS = 60.0
+"""How long one may take to answer the first request once it has written what is no message."""
 LOAD_SECONDS = 600.0
 """The same for a session that is loaded: all that was said is told once more."""
 QUIET_SECONDS = 0.3
@@ -43,6 +45,7 @@ AT = re.compile(r"(^|\s)@")
 (cline and claude; to cline `@NAME` in quotes and brackets is text as well)."""
 MOST_CALLS = 10_000
 """How many calls of tools are known again; one that was forgotten is told twice."""
+NO_AGENT = "the program does not speak ACP"
 ENDED = "ended"
 """The cause of a failure for an agent that has ended, or closed its output."""
 MOST_REFUSALS = 10
@@ -84,7 +87,11 @@ class Conversation:
         self._events = events
         self._settings = wire.Settings()
         self._session = ""
+        self._logins: tuple[str, ...] = ()
+        """How a person can log in to the agent."""
         self._is_cancelled = False
+        self._has_answered = False
+        """Whether it has answered anything, as an agent over the protocol does."""
         self._is_listening = False
         """Whether updates are told: those of a replay are not."""
         self._is_replayed = True
@@ -131,20 +138,19 @@ class Conversation:
             self._wait_for_end(END_SECONDS)
 
     def _initialize(self) -> wire.Abilities:
-        abilities = wire.abilities(self._call(wire.INITIALIZE, wire.initialize(), START_SECONDS))
+        try:
+            answer = self._call(wire.INITIALIZE, wire.initialize(), START_SECONDS)
+        except Failed as failed:
+            if failed.code == wire.NO_SUCH_METHOD:
+                raise _unfit(f"{NO_AGENT}: {failed.words}") from None
+            raise
+        abilities = wire.abilities(answer)
+        self._logins = abilities.logins
         if not wire.is_same(abilities.version, wire.VERSION):
             version = wire.shown(abilities.version)
-            raise Failed(
-                f"the agent speaks version {version} of the protocol; sow speaks 1",
-                exit_code=6,
-                cause="unfit",
-            )
+            raise _unfit(f"the agent speaks version {version} of the protocol; sow speaks 1")
         if not abilities.loads:
-            raise Failed(
-                "the agent cannot load a session again, so its tasks could not be resumed",
-                exit_code=6,
-                cause="unfit",
-            )
+            raise _unfit("the agent cannot load a session again, so its tasks could not be resumed")
         return abilities
 
     def _open_session(self, abilities: wire.Abilities) -> None:
@@ -209,7 +215,9 @@ class Conversation:
     def _wrong_setting(self) -> str:
         preset, settings = self._orders.preset, self._settings
         if preset.mode and settings.mode != preset.mode:
-            return f"its mode is {settings.mode or 'not known'}, not {preset.mode}"
+            known = ", ".join(settings.modes[: wire.MOST_MODES])
+            others = f" (it has {known})" if known and preset.mode not in settings.modes else ""
+            return f"its mode is {settings.mode or 'not known'}, not {preset.mode}{others}"
         return next(
             (
                 f"its option {option} is {wire.shown(settings.options.get(option))}, not {value!r}"
@@ -258,14 +266,30 @@ class Conversation:
         until = None if seconds is None else time.monotonic() + seconds
         while until is None or time.monotonic() < until:
             message = self._receive(until)
+            if until is not None and not self._has_answered and self._agent.prose:
+                until = min(until, time.monotonic() + PROSE_SECONDS)
             if message is None or not wire.is_answer(message, number):
                 continue
+            self._has_answered = True
             error = message.get("error")
             if error is not None:
-                _refused(error if isinstance(error, dict) else {"message": error})
+                self._refuse(error if isinstance(error, dict) else {"message": error})
             answer = message.get("result")
             return answer if isinstance(answer, dict) else {}
+        if not self._has_answered and (prose := self._agent.prose):
+            raise _unfit(f"{NO_AGENT}: it has written {wire.shown(prose)} and answers nothing")
         raise Failed(f"the agent has not answered {method} within {seconds:g} s", cause="api_error")
+
+    def _refuse(self, error: Json) -> NoReturn:
+        """Raise what the agent has answered a request with."""
+        code = wire.code_of(error)
+        words = wire.error_words(error) or "without a word"
+        asks_for_login = code == wire.AUTH_REQUIRED
+        cause = "auth" if asks_for_login else ""
+        number = "" if code is None else f" {code}"
+        ways = "; ".join(self._logins) if asks_for_login else ""
+        known = f" (its ways to log in: {ways})" if ways else ""
+        raise Failed(f"the agent's error{number}: {words}{known}", cause=cause, code=code or 0)
 
     def _listen_until(self, until: float, *, turn: int | None = None) -> None:
         """See to what the agent sends until a time, or until it has answered the call `turn`.
@@ -296,12 +320,21 @@ class Conversation:
             if self._is_cancelled and not is_ending:
                 raise Cancelled from None
             code = self._agent.wait(LEAVE_SECONDS)
-            how = "has closed its output" if code is None else f"has ended with exit code {code}"
-            raise Failed(f"the agent {how} in the middle of its work", cause=ENDED) from None
+            raise self._ended(code) from None
         self._events.write_text(due_only=True)
         if message is not None:
             self._see_to(message, is_ending=is_ending)
         return message
+
+    def _ended(self, code: int | None) -> Failed:
+        """Return the failure of an agent that will write no more."""
+        how = "has closed its output" if code is None else f"has ended with exit code {code}"
+        if self._has_answered:
+            return Failed(f"the agent {how} in the middle of its work", cause=ENDED)
+        prose, was_killed = self._agent.prose, code is not None and code < 0
+        if prose and not was_killed:
+            return _unfit(f"{NO_AGENT}: it has written {wire.shown(prose)} and {how}")
+        return Failed(f"the agent {how} before it had answered {wire.INITIALIZE}", cause=ENDED)
 
     def _see_to(self, message: Json, *, is_ending: bool) -> None:
         method, params = message.get("method"), message.get("params")
@@ -394,10 +427,6 @@ class Conversation:
         return self._agent.wait(seconds)
 
 
-def _refused(error: Json) -> NoReturn:
-    """Raise what an agent has answered a request with."""
-    code = wire.code_of(error)
-    words = wire.error_words(error) or "without a word"
-    cause = "auth" if code == wire.AUTH_REQUIRED else ""
-    number = "" if code is None else f" {code}"
-    raise Failed(f"the agent's error{number}: {words}", cause=cause, code=code or 0)
+def _unfit(words: str) -> Failed:
+    """Return the failure of a program that sow cannot drive."""
+    return Failed(words, exit_code=6, cause="unfit")

@@ -27,6 +27,8 @@ MOST_TEXT = 2_000
 MOST_SHOWN = 100
 LONGEST_ID = 200
 """A longer id of a session, a call or a request is none, in characters."""
+MOST_LOGINS, MOST_MODES = 5, 10
+"""How many of an agent's are shown to people."""
 MOST_CODE = 1 << 31
 MOST_OPTIONS = 1_000
 """How many options of a session are known; all beyond are not, and so do not hold."""
@@ -121,6 +123,8 @@ class Abilities(NamedTuple):
     resumes: bool
     """Whether it goes on without a replay of what was said."""
     name: str
+    logins: tuple[str, ...]
+    """How a person can log in to it, each in its own words."""
 
 
 def abilities(answer: Json) -> Abilities:
@@ -129,9 +133,14 @@ def abilities(answer: Json) -> Abilities:
     about = _dict(answer.get("agentInfo"))
     words = [text for key in ("name", "version") if isinstance(text := about.get(key), str)]
     resumes = isinstance(_dict(found.get("sessionCapabilities")).get("resume"), dict)
-    return Abilities(
-        answer.get("protocolVersion"), found.get("loadSession") is True, resumes, " ".join(words)
-    )
+    logins = tuple(map(_login_of, _dicts(answer.get("authMethods"))[:MOST_LOGINS]))
+    version, loads = answer.get("protocolVersion"), found.get("loadSession") is True
+    return Abilities(version, loads, resumes, " ".join(words), tuple(filter(None, logins)))
+
+
+def _login_of(method: Json) -> str:
+    words = [" ".join(_text(method.get(key)).split()) for key in ("name", "description")]
+    return ": ".join(dict.fromkeys(filter(None, words)))[:MOST_SHOWN]
 
 
 class Settings:
@@ -141,6 +150,8 @@ class Settings:
         self.options: dict[str, Any] = {}
         self.mode_option = ""
         """The option that is the mode; empty for none."""
+        self.modes: tuple[str, ...] = ()
+        """Those that it has, as far as it has told them."""
         self._mode = ""
 
     @property
@@ -161,12 +172,18 @@ class Settings:
                 self._mode = mode
                 if self.mode_option:
                     self.options[self.mode_option] = mode
+        self._note_modes(modes.get("availableModes"), "id")
         for option in _dicts(update.get("configOptions")):
             name = option.get("id")
             if isinstance(name, str) and (name in self.options or len(self.options) < MOST_OPTIONS):
                 self.options[name] = option.get("currentValue")
                 if "mode" in (name, option.get("category")):
                     self.mode_option = name
+                    self._note_modes(option.get("options"), "value")
+
+    def _note_modes(self, found: Any, key: str) -> None:
+        names = [_text(each.get(key))[:MOST_SHOWN] for each in _dicts(found)[:MOST_OPTIONS]]
+        self.modes = tuple(filter(None, names)) or self.modes
 
 
 def set_mode(session: str, mode: str) -> Json:

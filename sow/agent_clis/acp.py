@@ -4,6 +4,8 @@ Weaker than an executor of its own: sow knows neither the program's flags nor it
 its numbers count. The words are those of the client, and of the services behind the agents.
 """
 
+from collections.abc import Mapping
+
 from sow.acp.presets import PRESETS, UNKNOWN
 from sow.agent_clis.description import AgentCli, Evidence, Fence, PresetFence, Setting, Tried
 from sow.schema.causes import Cause
@@ -26,7 +28,10 @@ CLI = AgentCli(
             r"error -32000\b|\b401\b|unauthori[sz]ed|authentication|invalid[ _]api[ _]key",
             Cause.AUTH,
         ),
-        (r"version \S+ of the protocol|cannot load a session|would not ask", Cause.BAD_FLAGS),
+        (
+            r"does not speak ACP|version \S+ of the protocol|cannot load a session|would not ask",
+            Cause.BAD_FLAGS,
+        ),
         (r"unknown option|unexpected argument|unrecognized arguments?", Cause.BAD_FLAGS),
         (r"\b429\b|rate[ _]?limit|usage limit|quota", Cause.RATE_LIMITED),
         (r"model \S+ .*(not found|does not exist|not supported)", Cause.BAD_MODEL),
@@ -49,3 +54,48 @@ CLI = AgentCli(
         resume=Evidence.REAL,
     ),
 )
+
+STARTS: Mapping[str, str] = {
+    "cline": '["cline", "--acp"]',
+    "pi": '["pi-acp"]',
+    "gemini": '["gemini", "--acp"]',
+    "qwen": '["qwen", "--acp"]',
+    "opencode": '["opencode", "acp"]',
+    "copilot": '["copilot", "--acp"]',
+    "claude": '["claude-agent-acp"]',
+    "codex": '["codex-acp"]',
+}
+"""What starts the agent of a preset as it speaks the protocol: a `settings.command`."""
+LOGIN = (
+    "Log in with the agent's own program, as the user who runs the worker. Or give it its key by"
+    " {executor}.env."
+)
+"""What helps against a login that is asked for."""
+ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"does not speak ACP|not answered initialize",
+        "{executor}.settings.command has to start the agent so that it speaks ACP, such as"
+        " {starts}.",
+    ),
+    (
+        r"before it had answered initialize",
+        "Run {executor}.settings.command by hand with its custom_args, and correct it: started"
+        " well, the agent waits for input.",
+    ),
+    (
+        r"version \S+ of the protocol",
+        "Install a version of the agent that speaks version 1, and have {executor}.settings.command"
+        " start it.",
+    ),
+    (
+        r"cannot load a session",
+        "Have {executor}.settings.command start an agent, or a version of it, that can load"
+        " sessions.",
+    ),
+    (
+        r"would not ask",
+        "{executor}.settings.preset has to name the agent that settings.command starts. Leave it"
+        " out for an agent that none of them names.",
+    ),
+)
+"""What helps against a failure that the client tells, by a pattern of its words."""

@@ -36,7 +36,8 @@ def sandbox_of_agent(
     """Return what an agent is to see; None for an executor without a sandbox.
 
     `clone` is the top of the clone that it works in, `readable` are the folders that it is given to
-    read. `environ` is the user's, by which the login is found. `borrows` is as for `visible_in_clone`.
+    read. `environ` is the user's, by which the login is found. `borrows` is as for
+    `visible_in_clone`.
     """
     if not executor.is_sandboxed:
         return None

@@ -6,20 +6,32 @@ the output as it stands: what it counts differs between agents, so none of it is
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from sow.acp.presets import PRESETS, UNKNOWN
-from sow.agent_clis.acp import CLI
-from sow.executors.base import Event, EventKind, Executor, Launch, LaunchRequest
+from sow.agent_clis.acp import ADVICE, CLI, LOGIN, STARTS
+from sow.executors.base import (
+    Ending,
+    Event,
+    EventKind,
+    Executor,
+    Launch,
+    LaunchRequest,
+    Observation,
+    Verdict,
+)
 from sow.executors.lines import lines_of_types, read_matching
 from sow.executors.program_executor import JsonExecutor
 from sow.executors.session import Session, SessionSource
 from sow.executors.stream import clean_session_id, decode_line, excerpt
+from sow.schema.causes import Cause
 
 ORDERS_FILE = "acp.json"
 CLIENT = ("-E", "-P", "-m", "sow.acp")
@@ -42,6 +54,19 @@ class AcpExecutor(JsonExecutor, frozen=True):
     def resume(self, request: LaunchRequest) -> Launch:
         """Return the launch that continues `request.session`."""
         return self._launch(request, request.required_session)
+
+    def classify(self, ending: Ending, seen: Observation) -> Verdict:
+        """Return the cause of an ending without a status; its reason ends with what helps."""
+        verdict = super().classify(ending, seen)
+        words = seen.result.text if seen.result is not None and seen.result.is_error else ""
+        help_with = LOGIN if verdict.cause is Cause.AUTH else _advice_on(words)
+        if not help_with:
+            return verdict
+        starts = STARTS[self.config.preset or "cline"]
+        advice = help_with.format(executor=f"agents.executors.{self.name}", starts=starts)
+        # Of a program that has crashed, the last lines of standard error alone are the reason.
+        known = () if words in verdict.reason else (words,)
+        return replace(verdict, reason="\n".join((*known, verdict.reason, advice)))
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
         """Return what a line tells; nothing for noise. Never raises."""
@@ -81,6 +106,10 @@ class AcpExecutor(JsonExecutor, frozen=True):
             },
             indent=1,
         )
+
+
+def _advice_on(words: str) -> str:
+    return next((advice for pattern, advice in ADVICE if re.search(pattern, words)), "")
 
 
 def _variables(ours: Mapping[str, str], environ: Mapping[str, str]) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """A run of the client with an agent that speaks as the real ones were recorded to do."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,11 @@ import pytest
 from acp.conftest import Client
 from journeys.site import wait_until
 
+from sow.acp import conversation
+from sow.acp.conversation import Conversation, Failed
+from sow.acp.event_writer import EventWriter
 from sow.acp.presets import PRESETS
+from sow.acp.run_orders import read_orders
 
 pytestmark = pytest.mark.slow  # each test starts the client and its agent
 
@@ -274,6 +279,60 @@ def test_a_turn_that_came_to_nothing_is_no_success(
     result = ended.of_kind("result")[-1]
     assert result["is_error"] is True
     assert (result["cause"], words in result["message"]) == (cause, True), result
+
+
+def test_an_agent_that_wants_a_login_tells_the_ways(client: Client) -> None:
+    ended = client.run({"key": "NO_SUCH_KEY", "turn": WORKS})
+    [result] = ended.of_kind("result")
+    assert (ended.code, result["cause"]) == (1, "auth")
+    assert "its ways to log in: Stand-in login: Run it with `login`" in result["message"]
+
+
+NO_METHOD = json.dumps({"id": 1, "error": {"code": -32601, "message": "Method not found"}})
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("echo Welcome", "it has written 'Welcome' and has ended with exit code 0"),
+        ('echo \'{"type": "thread.started"}\'', "has ended with exit code 0"),
+        (f"read request; echo '{NO_METHOD}'; cat", "error -32601: Method not found"),
+    ],
+)
+def test_a_program_that_is_no_agent_is_told_as_that(client: Client, line: str, words: str) -> None:
+    ended = client.run({}, command=["/bin/sh", "-c", line])
+    [result] = ended.of_kind("result")
+    assert (ended.code, result["cause"]) == (6, "unfit")
+    assert result["message"].startswith("the program does not speak ACP: ")
+    assert words in result["message"]
+
+
+def test_a_program_that_is_killed_before_it_speaks_is_no_such_program(client: Client) -> None:
+    ended = client.run({}, command=["/bin/sh", "-c", "echo Welcome; kill -9 $$"])
+    assert ended.of_kind("result")[0]["cause"] == "ended"
+
+
+class Talker:
+    """A program that has written a line of text, and waits."""
+
+    prose = "Welcome"
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Read a message, and answer nothing."""
+
+    def receive(self, seconds: float) -> None:
+        """Say nothing more."""
+
+
+def test_a_program_that_talks_and_answers_nothing_is_given_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "PROSE_SECONDS", 0.1)
+    client.end(client.start({"turn": WORKS}))
+    orders = read_orders(client.folder / "acp.json")
+    with pytest.raises(Failed, match="'Welcome' and answers nothing") as failed:
+        Conversation(orders, Talker(), EventWriter()).run("Do it.")  # type: ignore[arg-type]
+    assert failed.value.cause == "unfit"
 
 
 def test_an_agent_s_words_of_its_failure_reach_standard_error(client: Client) -> None:

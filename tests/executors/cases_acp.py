@@ -13,6 +13,8 @@ from sow.schema.job import Cause, Verb
 
 ACP = (sys.executable, "-E", "-P", "-m", "sow.acp", "/run/acp.json")
 ACP_OTHER = json.dumps({"id": 1, "result": {"protocolVersion": 2}})
+ACP_FIT = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
+ACP_LOGIN = {"id": 2, "error": {"code": -32000, "message": "Authentication required"}}
 ACP_SAYS = {
     "method": "session/update",
     "params": {
@@ -38,12 +40,15 @@ def _acp(**settings: object) -> ExecutorConfig:
     return ExecutorConfig(name="my-agent", type=ExecutorType.ACP, **settings)
 
 
+def _answer(message: dict[str, object]) -> str:
+    return f"read request; echo {quote(json.dumps(message))}; "
+
+
 def _acp_agent(*answers: dict[str, object], **settings: object) -> ExecutorConfig:
     """Return an agent that gives these answers over ACP, one for each request from the third on."""
-    fit = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
     begun = {"sessionId": UUID, "modes": {"currentModeId": "yolo"}}
     steps = ""
-    for message in ({"id": 1, "result": fit}, {"id": 2, "result": begun}, *answers):
+    for message in ({"id": 1, "result": ACP_FIT}, {"id": 2, "result": begun}, *answers):
         # What is no update comes when it was asked for.
         steps += f"{'' if steps.endswith('update; ') else 'read request; '}"
         steps += f"echo {quote(json.dumps(message))}; "
@@ -141,6 +146,24 @@ FAULTS = tuple(
             _acp(command=("/bin/sh", "-c", f"read request; echo {quote(ACP_OTHER)}; cat")),
             Cause.BAD_FLAGS,
             "speaks version 2",
+        ),
+        (
+            "asks for a login when a session begins (-32000)",
+            _acp(
+                command=(
+                    "/bin/sh",
+                    "-c",
+                    _answer({"id": 1, "result": ACP_FIT}) + _answer(ACP_LOGIN) + "cat",
+                )
+            ),
+            Cause.AUTH,
+            "agents.executors.my-agent.env",
+        ),
+        (
+            "does not speak the protocol",
+            _acp(command=("/bin/sh", "-c", "echo Welcome")),
+            Cause.BAD_FLAGS,
+            "'Welcome'",
         ),
         (
             "ends in the middle of its work",

@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from sow.acp.presets import PRESETS
-from sow.agent_clis.acp import CLI
-from sow.executors.base import Event, EventKind, LaunchRequest, Observation
+from sow.agent_clis.acp import CLI, STARTS
+from sow.executors.base import Ending, Event, EventKind, LaunchRequest, Observation
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType, Preset
+from sow.schema.job import Cause
 
 EXECUTOR = make_executor(ExecutorConfig(name="x", type=ExecutorType.ACP, command=("agent",)))
 
@@ -96,3 +99,44 @@ def test_the_settings_that_a_user_has_in_a_variable_are_kept() -> None:
         launch = make_executor(config).spawn(request)
         ours = {"allow_login_shell": False, "analytics": {"enabled": False}}
         assert json.loads(launch.env["CODEX_CONFIG"]) == {**kept, **ours}
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "advice"),
+    [
+        ("the agent's error -32000: Log in", Cause.AUTH, "agents.executors.x.env"),
+        (
+            "the program does not speak ACP: it has written 'Hi'",
+            Cause.BAD_FLAGS,
+            '["qwen", "--acp"]',
+        ),
+        ("the agent has not answered initialize within 180 s", Cause.API_ERROR, "has to start the"),
+        ("the agent speaks version 2 of the protocol", Cause.BAD_FLAGS, "that speaks version 1"),
+        ("the agent cannot load a session again", Cause.BAD_FLAGS, "x.settings.command start"),
+        ("the agent would not ask for permission: no", Cause.BAD_FLAGS, "x.settings.preset has to"),
+        (
+            "the agent has ended with exit code 1 before it had answered initialize",
+            Cause.CRASHED,
+            "by hand",
+        ),
+    ],
+)
+def test_a_failure_to_begin_ends_with_what_helps(words: str, cause: Cause, advice: str) -> None:
+    config = ExecutorConfig(name="x", type=ExecutorType.ACP, command=("agent",), preset=Preset.QWEN)
+    seen = Observation().after(Event(EventKind.RESULT, text=words, is_error=True))
+    ending = Ending(1, None, "at main\n\nNode.js v22\n", "")
+    verdict = make_executor(config).classify(ending, seen)
+    first, *_, last = verdict.reason.splitlines()
+    assert (verdict.cause, first) == (cause, words)
+    assert advice in last
+
+
+def test_what_a_turn_fails_with_later_has_no_such_advice() -> None:
+    words = "the agent has ended with exit code 1 in the middle of its work"
+    seen = Observation().after(Event(EventKind.RESULT, text=words, is_error=True))
+    verdict = EXECUTOR.classify(Ending(1, None, "", ""), seen)
+    assert (verdict.cause, verdict.reason) == (Cause.CRASHED, words)
+
+
+def test_how_the_agent_of_each_preset_is_started_is_known() -> None:
+    assert set(STARTS) == set(PRESETS)

@@ -150,6 +150,10 @@ class Trial:
         """Return what an attempt has printed."""
         return (self.repository / f".sow/run/jobs/{job}/{attempt}/output.jsonl").read_text("utf-8")
 
+    def orders(self, job: int = 1, attempt: int = 1) -> str:
+        """Return the orders of an attempt's client of ACP."""
+        return (self.repository / f".sow/run/jobs/{job}/{attempt}/acp.json").read_text("utf-8")
+
     def left(self) -> dict[int, str]:
         """Return what runs besides the model server and sow's workers."""
         inside = self.namespace.inhabitants()

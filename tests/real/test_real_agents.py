@@ -84,6 +84,11 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     words = " ".join(trial.attempts()[0]["argv"][1:])
     running = [line for line in trial.namespace.inhabitants().values() if line.endswith(words)]
     assert running, "what is on record is what runs"
+    if preset_of(trial):
+        orders = json.loads(trial.orders())
+        agents = " ".join(orders["command"])
+        inside = trial.namespace.inhabitants().values()
+        assert [line for line in inside if line.endswith(agents)], inside
     cancelled = trial.sow("agent", "cancel", TASK)
     assert cancelled.returncode == 0, cancelled.stderr
     end_of(call)

@@ -1,6 +1,6 @@
 """An agent that speaks the Agent Client Protocol as the real ones were recorded to do.
 
-    acp_agent.py SCRIPT
+    acp_agent.py SCRIPT [login]
 
 reads how it behaves from a file of JSON and writes every message that it gets to `SCRIPT.got`, a
 line each. SCRIPT may be a folder, with a file for each task (`SOW_TASK_ID`.json). All keys are
@@ -14,6 +14,8 @@ optional:
     known                       the sessions that it can load
     session                     the id of a new one (`session-1`)
     replay, late_replay         updates before, and after, the answer to a load
+    key                         a variable without which it asks for a login, unless there was one:
+                                `login` makes the file SCRIPT.login
     new_error, load_error, prompt_error     an error in the place of an answer
     turn                        what happens when it is prompted, a list of steps
     turns                       the same for each turn, the last of them for all that follow: a list
@@ -64,6 +66,7 @@ class Agent:
     def __init__(self, path):
         self.task = os.environ.get("SOW_TASK_ID", "")
         path = os.path.join(path, f"{self.task}.json") if os.path.isdir(path) else path
+        self.path = path
         with open(path, encoding="utf-8") as file:
             self.script = json.load(file)
         self.number = 0
@@ -122,6 +125,9 @@ class Agent:
         if self.script.get("resumes"):
             able["sessionCapabilities"] = {"resume": {}}
         result = {"protocolVersion": self.script.get("version", 1), "agentCapabilities": able}
+        if "key" in self.script:
+            own = {"id": "own", "name": "Stand-in login", "description": "Run it with `login`"}
+            result["authMethods"] = [own]
         self.send(id=number, result={**result, "agentInfo": {"name": "stand-in", "version": "1"}})
 
     def settings(self):
@@ -133,6 +139,10 @@ class Agent:
         return {**found, "configOptions": options} if options else found
 
     def new(self, number, _params):
+        is_logged_in = os.path.exists(f"{self.path}.login")
+        if not is_logged_in and not os.environ.get(self.script.get("key", "PATH")):
+            self.send(id=number, error={"code": -32000, "message": "Authentication required"})
+            return
         if "new_error" in self.script:
             self.send(id=number, error=self.script["new_error"])
             return
@@ -243,4 +253,9 @@ class Agent:
 
 
 if __name__ == "__main__":
-    Agent(sys.argv[1]).run()
+    if sys.argv[2:] == ["login"]:
+        open(f"{sys.argv[1]}.login", "w", encoding="utf-8").close()
+    elif sys.argv[2:]:
+        sys.exit(f"unknown option: {sys.argv[2]}")
+    else:
+        Agent(sys.argv[1]).run()

@@ -53,6 +53,11 @@ def test_a_task_of_version_2_with_a_key():
     assert (task.key, task.priority, task.depends_on) == ("api/login", -3, ["010"])
 
 
+def test_a_task_of_version_2_with_the_type_of_its_executor():
+    session = read("task-v2-session-type.yaml", TaskState).task.session
+    assert (session.executor, session.type, session.started) == ("fast", "codex", True)
+
+
 def test_the_smallest_task_of_version_1():
     task = read("task-v1-smallest.yaml", TaskState).task
     assert (task.status, task.iteration) == (TaskStatus.PENDING, 1)

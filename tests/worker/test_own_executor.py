@@ -62,11 +62,12 @@ def test_a_record_decides_no_argument_and_no_permission(site: WatchSite) -> None
 def test_what_the_file_does_not_have_is_not_started(
     site: WatchSite, recorded: ExecutorConfig, words: str
 ) -> None:
+    job = site.job(executor=recorded)
     with pytest.raises(InvalidConfiguration, match=words) as refusal:
-        own(site, site.job(executor=recorded))
+        own(site, job)
     assert "`sow agent spawn 010 --fresh`" in str(refusal.value.hint)
     with pytest.raises(InvalidConfiguration) as refusal:
-        own(site, site.job(executor=recorded, verb=Verb.REVIEW))
+        own(site, replace(job, verb=Verb.REVIEW))
     assert "`sow agent review 010`" in str(refusal.value.hint)
 
 
