@@ -54,7 +54,7 @@ def converse(orders: Orders, agent: AgentProcess, events: EventWriter, prompt: s
         conversation.run(prompt)
     except Cancelled:
         conversation.end_cancelled()
-        events.write_text()
+        events.flush()
         return INTERRUPTED
     except Failed as failed:
         events.write(

@@ -252,7 +252,7 @@ class Conversation:
         answer = self._call(wire.PROMPT, wire.prompt(self._session, text), None)
         self._listen_until(time.monotonic() + LATE_SECONDS)
         self._tell_usage(answer)
-        self._events.write_text()
+        self._events.flush()
         return answer.get("stopReason")
 
     def _call(self, method: str, params: Json, seconds: float | None) -> Json:
@@ -321,7 +321,7 @@ class Conversation:
                 raise Cancelled from None
             code = self._agent.wait(LEAVE_SECONDS)
             raise self._ended(code) from None
-        self._events.write_text(due_only=True)
+        self._events.flush(due_only=True)
         if message is not None:
             self._see_to(message, is_ending=is_ending)
         return message

@@ -35,7 +35,7 @@ class EventWriter:
 
     def write(self, kind: str, **fields: Any) -> None:
         """Write an event, after the words that came before it."""
-        self.write_text()
+        self.flush()
         self.has_written_work |= kind in ("text", "tool_use")
         with suppress(OSError):
             line = _line({"type": kind, **fields})
@@ -47,12 +47,12 @@ class EventWriter:
     def add_text(self, text: str, message: str = "") -> None:
         """Take in words of the agent; another `message` is written apart."""
         if self._text and message != self._message:
-            self.write_text()
+            self.flush()
         if not self._text:
             self._since = time.monotonic()
         self._text, self._message = self._text + text, message
         if len(self._text) >= MOST_CHARACTERS:
-            self.write_text()
+            self.flush()
 
     def note_thought(self) -> None:
         """Give a sign of life now and then: its thoughts are not written."""
@@ -60,7 +60,7 @@ class EventWriter:
             self._thought_at = time.monotonic()
             self.write("thought")
 
-    def write_text(self, *, due_only: bool = False) -> None:
+    def flush(self, *, due_only: bool = False) -> None:
         """Write the words that were taken in (`due_only`: if they have waited for long)."""
         text = self._text
         if not text or (due_only and time.monotonic() - self._since < LONGEST_SECONDS):
