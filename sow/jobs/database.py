@@ -43,12 +43,6 @@ SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has none
 OPENINGS = 5
 """How often opening begins anew where the log has changed meanwhile."""
 BUSY_SECONDS = 20.0
-LOG_PAGES = 250
-"""How many pages the log has when it goes into the file; then it is written from its start again.
-
-SQLite's default is 1,000. A log that grows takes new room on the disk with each commit: on ext4 a
-sync waits until a thread of the kernel has entered that room, and this thread may wait for a
-processor that the worker uses: 3 ms instead of 0.4 (measured, docs/performance.md)."""
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
 """A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
 SOMETHING = f"""
@@ -469,7 +463,6 @@ def _open_once(workspace: Workspace) -> Database | None:
                 raise QueueReplaced(path)
             if not are_same(before, marks):
                 raise _LogIsNew
-            connection.execute(f"pragma wal_autocheckpoint = {LOG_PAGES}")
             return Database(path, connection, marks, name_here(workspace.run))
         except BaseException as error:
             _close_unwritten(path, connection)

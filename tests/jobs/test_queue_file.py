@@ -23,7 +23,7 @@ from queue_cases import NOW, insert, make_job, start_python
 from sow.errors import ExitCode, QueueError
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases
-from sow.jobs.database import LOG_PAGES, Database, open_existing_queue, open_queue
+from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueReplaced
 from sow.jobs.queue_form import FORMAT
 from sow.jobs.queue_owner import names_here
@@ -138,14 +138,6 @@ def test_a_log_that_is_gone_is_no_log_that_is_on_disk(database: Database) -> Non
     database.path.with_name("queue.db-wal").unlink()
     with pytest.raises(QueueReplaced):
         database.sync()
-
-
-def test_the_log_is_used_again_and_stays_small(database: Database) -> None:
-    for number in range(2 * LOG_PAGES):
-        database.note("something", number)
-
-    page = database.value("pragma page_size")
-    assert Path(f"{database.path}-wal").stat().st_size < 1.2 * LOG_PAGES * page
 
 
 def test_a_claim_is_not_waited_for_and_what_follows_is(database: Database) -> None:
