@@ -248,6 +248,7 @@ def test_without_a_proxy_nothing_is_started(site: Site) -> None:
     checked = sow_with(site, nothing, "task", "check", "010", "unit")
     words = "unit asks for network: allow, but there is no tinyproxy"
     assert words in checked.stdout + checked.stderr
+    assert site.job(2)["cause"] == "sandbox_failed"
     assert not (site.base / "ran").exists()
 
 
