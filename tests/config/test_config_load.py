@@ -434,17 +434,17 @@ checks:
 
 def test_a_check_and_a_setup_can_ask_some_hosts(load):
     text = """
-clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [registry.npmjs.org]}}
-checks: {unit: {run: make test, sandbox: bwrap, network: {allow: [pypi.org, "*.pypi.org"]}}}
+clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [packages.example.com]}}
+checks: {unit: {run: make test, sandbox: bwrap, network: {allow: [example.org, "*.example.org"]}}}
 """
     configuration = load(repository=text)
     (setup,) = setup_commands(configuration.clones)
     unit = configuration.checks.commands["unit"]
-    hosts = [("registry.npmjs.org",), ("pypi.org", "*.pypi.org")]
+    hosts = [("packages.example.com",), ("example.org", "*.example.org")]
     assert [each.allowed_hosts for each in (setup, unit)] == hosts
     assert [each.network for each in (setup, unit)] == [NetworkUse.LOOPBACK] * 2
     shown = {".".join(each.key): each.value for each in clone_settings_given(configuration)}
-    assert shown["clones.setup_network.allow"] == ["registry.npmjs.org"]
+    assert shown["clones.setup_network.allow"] == ["packages.example.com"]
     assert "clones.setup_network" not in shown
 
 

@@ -275,18 +275,18 @@ REPOSITORYS = {
         "on",
     ),
     "a check with hosts alone": Fault(
-        "checks: {unit: {run: make, network: {allow: [pypi.org]}}}\n",
+        "checks: {unit: {run: make, network: {allow: [example.org]}}}\n",
         "checks.unit.network",
         "Remove it, or write `sandbox: bwrap` beside it.",
         "network",
         "sandbox: bwrap, network",
     ),
     "a check that asks one host": Fault(
-        "checks: {unit: {run: make, sandbox: bwrap, network: pypi.org}}\n",
+        "checks: {unit: {run: make, sandbox: bwrap, network: example.org}}\n",
         "checks.unit.network",
         NETWORK,
-        "pypi.org",
-        "{allow: [pypi.org]}",
+        "example.org",
+        "{allow: [example.org]}",
     ),
     "the setup with a network alone": Fault(
         "clones: {setup: npm ci, setup_network: loopback}\n",
@@ -300,7 +300,7 @@ REPOSITORYS = {
         "clones.setup_network",
         NETWORK,
         "off",
-        "{allow: [registry.npmjs.org]}",
+        "{allow: [packages.example.com]}",
     ),
     "a check without a command line": Fault(
         "checks: {unit: {sandbox: bwrap}}\n",

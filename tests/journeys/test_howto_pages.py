@@ -27,7 +27,7 @@ case "$*" in *--version*) echo 2.1.330; exit ;; *--help*) exit ;; esac
 cat >/dev/null
 [ -z "$NODE_USE_ENV_PROXY" ] || python3 -c '
 import urllib.request
-urllib.request.urlopen("http://registry.npmjs.org/")
+urllib.request.urlopen("http://packages.example.com/")
 ' 2>/dev/null
 echo made >made.txt
 sow agent log "The key is $(cat ~/.ssh/id_test 2>/dev/null || echo hidden)"

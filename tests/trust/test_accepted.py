@@ -78,9 +78,9 @@ ASKING = "{{run: make test, sandbox: bwrap, network: {{allow: [{}]}}}}"
         (FENCED, "'make test  (sandbox: bwrap, network: on)'"),
         ("{run: make test, sandbox: bwrap, network: loopback}", FENCED),
         ("make test", FENCED),
-        (ASKING.format("pypi.org"), ASKING.format("pypi.org, evil.example")),
-        (ASKING.format("pypi.org"), FENCED),
-        ("{run: make test, sandbox: bwrap, network: loopback}", ASKING.format("pypi.org")),
+        (ASKING.format("example.org"), ASKING.format("example.org, evil.example")),
+        (ASKING.format("example.org"), FENCED),
+        ("{run: make test, sandbox: bwrap, network: loopback}", ASKING.format("example.org")),
     ],
 )
 def test_a_command_line_is_accepted_with_its_sandbox(
@@ -94,11 +94,13 @@ def test_a_command_line_is_accepted_with_its_sandbox(
         refuse(workspace, environ)
 
 
-SETUP = "clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [npmjs.org]}}"
+SETUP = (
+    "clones: {setup: npm ci, setup_sandbox: bwrap, setup_network: {allow: [packages.example.com]}}"
+)
 
 
 @pytest.mark.parametrize(
-    "away", [", setup_sandbox: bwrap", ", setup_network: {allow: [npmjs.org]}"]
+    "away", [", setup_sandbox: bwrap", ", setup_network: {allow: [packages.example.com]}"]
 )
 def test_the_sandbox_of_a_setup_is_accepted_with_it(
     tmp_path: Path, environ: dict[str, str], away: str

@@ -210,8 +210,9 @@ def test_the_lock_is_free_after_the_end(attempt: AttemptSite) -> None:
 
 
 def test_the_agent_inherits_the_lock_and_nothing_else(attempt: AttemptSite) -> None:
-    process = attempt.sh("sleep 600 & wait")
+    process = attempt.sh("touch up; sleep 600 & wait")
     agent = attempt.agent_pid()
+    wait_until(attempt.file("up").exists, "the shell has opened what it needs for itself")
     targets = {str(fd.readlink()) for fd in Path(f"/proc/{agent}/fd").iterdir()}
     paths = attempt.paths
     own = {str(p) for p in (paths.prompt, paths.output, paths.stderr, paths.alive_lock)}

@@ -122,10 +122,9 @@ def test_memory_is_that_of_all_its_processes(limited: Limited) -> None:
 
 
 @pytest.mark.few(2)
+@pytest.mark.parametrize("limited", [KERNEL, "group", "tree"], indirect=True)
 def test_memory_that_several_share_counts_once(limited: Limited) -> None:
-    """Forks of one process; the portable back end cannot tell."""
-    if limited.way == "portable":
-        pytest.skip("psutil's resident memory is summed")
+    """Forks of one process; the portable back end cannot tell: it sums psutil's resident memory."""
     program = limited.site.file("forks.py")
     program.write_text(
         f"import os, time\nx = b'x' * {50 * MB}\n"
