@@ -48,7 +48,8 @@ FORBIDDEN = re.compile(r"policy forbids commands starting with `([^`]{1,200})`")
 """What stands on standard error where a rule has refused a command; no event tells of it."""
 UNARMED = "could not create PATH aliases"
 """What it writes to standard error where another one that has just begun in the same home took its
-folder for an old one and removed it. It goes on, and each command fails in its sandbox."""
+folder for an old one and removed it. It goes on, and each command fails in its own sandbox; one
+without that sandbox does not."""
 WITHOUT_COMMANDS = "it could run no command: another Codex began in the same home at that moment"
 DETAILS = re.compile(r", data: \{.*\}$", re.MULTILINE)
 """What follows the words of a refused request: an object, and such a line would be taken for one of
@@ -107,7 +108,8 @@ class CodexExecutor(JsonExecutor, frozen=True):
         seen = replace(seen, denied_tools=(*seen.denied_tools, *refused))
         ending = replace(ending, stderr_tail=DETAILS.sub("", ending.stderr_tail))
         verdict = classify_ending(ending, seen, self.cli, remedy=self.remedy)
-        if verdict.cause is Cause.NO_STATUS and UNARMED in ending.stderr_tail:
+        is_unarmed = self._fences_itself and UNARMED in ending.stderr_tail
+        if verdict.cause is Cause.NO_STATUS and is_unarmed:
             return Verdict(Cause.CRASHED, WITHOUT_COMMANDS)
         failed = seen.result is not None and seen.result.is_error
         if failed and verdict.cause is Cause.CRASHED and ending.signal is None:
@@ -124,8 +126,13 @@ class CodexExecutor(JsonExecutor, frozen=True):
         env = {} if request.home is None else {"CODEX_HOME": str(request.home)}
         return Launch(argv=argv, stdin=stdin, cwd=request.cwd, env=env, home_files=own)
 
+    @property
+    def _fences_itself(self) -> bool:
+        """Whether its commands run in its own sandbox."""
+        return not (self.config.yolo_mode or self.config.is_sandboxed)
+
     def _rights(self, request: LaunchRequest) -> tuple[str, ...]:
-        if self.config.yolo_mode or self.config.is_sandboxed:
+        if not self._fences_itself:
             return SKIPS  # in another sandbox its own may fail, with exit code 0 (measured)
         own = () if request.checkout is None else (request.cwd / ".git",)  # of its clone alone
         folders = (*request.writable, *own)

@@ -8,13 +8,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sow.executors.base import Ending, Event, EventKind, Executor, Observation
 from sow.executors.registry import make_executor
 from sow.schema.executor import ExecutorConfig
-from sow.schema.executor_type import ExecutorType
+from sow.schema.executor_type import ExecutorType, SandboxUse
 from sow.schema.job import Cause
 from sow.schema.usage import Tokens
 
@@ -301,3 +302,23 @@ def test_every_recording_has_its_reading_and_all_at_once_tell_the_same(folder: P
     data = (folder / "spawn.jsonl").read_bytes()
     kinds = {event.kind for event in executor.read(data)}
     assert {EventKind.TOOL_USE, EventKind.TOOL_RESULT, EventKind.TEXT} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ({}, Cause.CRASHED),
+        ({"yolo_mode": True}, Cause.NO_STATUS),
+        ({"sandbox": SandboxUse.BWRAP}, Cause.NO_STATUS),
+    ],
+    ids=["its own sandbox", "none", "one of sow's"],
+)
+def test_codex_without_its_aliases_runs_no_command_in_its_own_sandbox_alone(
+    settings: dict[str, Any], cause: Cause
+) -> None:
+    """In a sandbox of sow's it was seen to say so and to run all commands."""
+    (folder,) = RECORDINGS.glob("codex-*")
+    config = ExecutorConfig(name="codex", type=ExecutorType.CODEX, **settings)
+    said = "WARNING: proceeding, even though we could not create PATH aliases: No such file\n"
+    verdict = make_executor(config).classify(Ending(0, None, said, ""), observe(folder, "spawn"))
+    assert verdict.cause is cause
