@@ -111,7 +111,7 @@ SETTINGS_NOTES = """* Claude Code skips no permissions as root unless `IS_SANDBO
   sets it for root.
 * Without `--force` cursor-agent asks nobody and refuses. What it may run then stands in
   `permissions.allow` of the project's `.cursor/cli.json`: `Shell(sow)` lets an agent report.
-* In the seeds' dialect of cursor-agent, `--force` and `--model` are passed as well where the
+* In an older dialect of cursor-agent, `--force` and `--model` are passed as well where the
   settings ask for them; a CLI that lacks them ends with `unknown option`, and the job fails with
   those words.
 """

@@ -403,7 +403,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         title="spawn",
-        executor="cursor, the seeds' dialect",
+        executor="cursor, an older dialect",
         config=_cursor(),
         verb=Verb.SPAWN,
         session=SEEDS,
@@ -412,7 +412,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         title="resume",
-        executor="cursor, the seeds' dialect",
+        executor="cursor, an older dialect",
         config=_cursor(),
         verb=Verb.RESUME,
         session=SEEDS,
@@ -421,7 +421,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         title="resume, `yolo_mode`, `model` and `custom_args`",
-        executor="cursor, the seeds' dialect",
+        executor="cursor, an older dialect",
         config=_cursor(**EVERYTHING),
         verb=Verb.RESUME,
         session=SEEDS,
@@ -449,7 +449,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         title="open",
-        executor="cursor, the seeds' dialect",
+        executor="cursor, an older dialect",
         config=_cursor(),
         verb=Verb.OPEN,
         session=SEEDS,
@@ -549,7 +549,7 @@ SESSION_ROWS: tuple[SessionRow, ...] = (
         STAND_IN,
     ),
     SessionRow(
-        "cursor, the seeds' dialect",
+        "cursor, an older dialect",
         _cursor(),
         SessionSource.CREATED,
         True,
