@@ -25,7 +25,7 @@ from journeys.callers import all_jobs, await_runs, gate, good, open_gate
 from journeys.report_site import BY_SOCKET, as_agent, begin, entries_of, paths_of, server_pids
 from journeys.sandbox_storm import children_of, command_of
 from journeys.site import Site, wait_until
-from journeys.staff import WorkerRun, kill, launch_worker, write_program
+from journeys.staff import QUICK, WorkerRun, kill, launch_worker, write_program
 from journeys.storm_verdict import PROMISES, processes_with
 from standins import read_runs
 
@@ -86,6 +86,7 @@ class ReportStorm:
         self.absence = 0
         self.reports = reports
         begin(site, *self.tasks, ENDED)
+        site.configure({"worker": {**QUICK, "concurrency": len(self.job_of)}})
         site.script([good(gate("go"))])
         site.script([good()], task=ENDED)
         site.sow("agent", "spawn", "implementer", *self.tasks, ENDED, "--detach")
@@ -98,7 +99,7 @@ class ReportStorm:
         self._send_clients()
 
     def _hire(self, *options: str) -> WorkerRun:
-        return launch_worker(self.site, "--concurrency", "9", *options, **BY_SOCKET)
+        return launch_worker(self.site, *options, **BY_SOCKET)
 
     def _client(self, task: str, name: str, count: int) -> "subprocess.Popen[bytes]":
         """Start a client that reports as the agent of a task."""
