@@ -202,7 +202,11 @@ def secrets_of(job: Job) -> "Secrets | None":
 
 def path_with_sow(path: str) -> str:
     """Return the caller's PATH, ended by our own folder where it does not lead to `sow`."""
-    if find_program("sow", path):
-        return path
+    return path if find_program("sow", path) else path_with_ours(path)
+
+
+def path_with_ours(path: str) -> str:
+    """Return a PATH, ended by our own folder, which has `sow` in it, where that is not there."""
     ours = str(Path(sys.executable).parent)
-    return f"{path}{os.pathsep}{ours}" if path else ours
+    folders = path.split(os.pathsep) if path else []
+    return path if ours in folders else os.pathsep.join((*folders, ours))

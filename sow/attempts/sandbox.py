@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sow import env_vars
 from sow.attempts.homes import folder_in, parts_of
+from sow.attempts.launch import path_with_ours
 from sow.executors.base import Launch
 from sow.paths import Workspace
 from sow.sandbox.fenced import fenced_argv
@@ -80,12 +81,14 @@ def in_sandbox(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the argv of an agent in its sandbox, and its environment.
 
-    `name` is its executor's. `argv[0]` is a path. Raises SandboxUnavailable, TooWide.
+    `name` is its executor's. `argv[0]` is a path. The `sow` that its PATH leads to may be a link in
+    the home, which is not there: our own folder is. Raises SandboxUnavailable, TooWide.
     """
     seen = with_parts(wanted, programs=(os.path.abspath(argv[0]),))  # noqa: PTH100 - links count
     if socket := environ.get(env_vars.REPORT_SOCKET):
         seen = with_parts(seen, writable=(os.path.dirname(socket),))  # noqa: PTH120
     inside = {**environ, env_vars.SANDBOX: SandboxUse.BWRAP.value}
+    inside["PATH"] = path_with_ours(environ.get("PATH", ""))
     if wanted.hosts:
         from sow.sandbox.by_proxy import through_door  # for few agents
 

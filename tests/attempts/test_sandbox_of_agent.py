@@ -1,14 +1,18 @@
 """What the sandbox of an agent shows besides its folder."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from capabilities import skip_or_fail
 from msgspec.structs import replace
 
-from sow.attempts.sandbox import sandbox_of_agent
+from sow.attempts.sandbox import in_sandbox, sandbox_of_agent
 from sow.executors.base import Launch
 from sow.paths import Workspace
 from sow.sandbox.machine import Wanted
+from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType, NetworkUse, SandboxUse
 
@@ -74,3 +78,24 @@ def test_its_network_is_as_configured(workspace: Workspace) -> None:
     choosy = replace(lonely, allowed_hosts=("api.example.com",))
     found = wanted(workspace, executor=choosy)
     assert (found.has_network, found.hosts) == (False, ("api.example.com",))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
+def test_sow_is_found_inside_though_the_users_own_is_a_link_in_the_home(tmp_path: Path) -> None:
+    """pipx and uv put such a link into `~/.local/bin`; the home is not there."""
+    try:
+        usable("this test")
+    except SandboxUnavailable as missing:
+        skip_or_fail(str(missing))
+    home, clone = tmp_path / "home", tmp_path / "clone"
+    for folder in (home / ".local/bin", clone):
+        folder.mkdir(parents=True)
+    sow = Path(sys.executable).with_name("sow")
+    (home / ".local/bin/sow").symlink_to(sow)
+    environ = {"HOME": str(home), "PATH": f"{home}/.local/bin:/usr/bin:/bin"}
+    seen = Wanted(folder=str(clone), cwd=str(clone), has_network=True)
+    argv = ("/bin/sh", "-c", "command -v sow && sow --version")
+    words, inside = in_sandbox("mine", seen, argv, environ)
+    done = subprocess.run(words, env=inside, cwd=clone, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[:1] == [str(sow)], done.stderr
+    assert done.returncode == 0
