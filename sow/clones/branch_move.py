@@ -34,6 +34,8 @@ from sow.lifecycle.refusal_steps import first_after
 KIND = "moving"
 SHOWN = 12
 LOOK_SECONDS = 0.05
+PUT_ASIDE = "git stash push --include-untracked -- . ':!.sow'"
+"""Also what git does not know yet. Not the state: sow puts that back, and `stash pop` refuses then."""
 
 
 class DirtyFiles(StateError):
@@ -46,7 +48,7 @@ class DirtyFiles(StateError):
         super().__init__(
             f"the merge would overwrite uncommitted changes in {folder}: {names}",
             hint="Nothing was changed. Commit them there, then merge again:"
-            f" `{first_after(self)}`. Or put them aside first: `git stash`.",
+            f" `{first_after(self)}`. Or put them aside first: `{PUT_ASIDE}`.",
         )
 
 

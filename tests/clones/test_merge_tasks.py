@@ -1,5 +1,8 @@
 """Tasks merged into the project's branch: all that are named, or none; refusals; a second try."""
 
+import re
+import shlex
+
 import pytest
 from clones.clone_site import plain
 from clones.killed import killed_at
@@ -196,6 +199,24 @@ def test_a_changed_file_of_the_working_tree_refuses_the_merge(site):
         site.merge()
     assert (site.tip(), (site.top / "file").read_text()) == (before, "mine\n")
     assert site.task().merged is UNSET
+
+
+@pytest.mark.parametrize("path", ["file", "new"], ids=["changed", "not known to git"])
+def test_what_is_in_the_way_can_be_put_aside_and_brought_back(site, path):
+    site.work("new", "theirs\n") if path == "new" else site.work("file", "theirs\n")
+    (site.top / path).write_text("mine\n")
+    (site.top / "other").write_text("mine too\n")
+    with pytest.raises(DirtyFiles) as refused:
+        site.merge()
+    (words,) = re.findall(r"`(git stash [^`]*)`", refused.value.hint)
+    plain(site.top, *shlex.split(words)[1:])
+    site.merge()
+    assert (site.top / path).read_text() == "theirs\n"
+    assert "other" not in {each.name for each in site.top.iterdir()}
+    assert (
+        plain(site.top, "show", f"stash@{{0}}^3:{path}" if path == "new" else f"stash@{{0}}:{path}")
+        == "mine"
+    )
 
 
 def test_a_red_check_moves_nothing(site):
