@@ -35,7 +35,7 @@ KIND = "moving"
 SHOWN = 12
 LOOK_SECONDS = 0.05
 PUT_ASIDE = "git stash push --include-untracked -- . ':!.sow'"
-"""Also what git does not know yet. Not the state: sow puts that back, and `stash pop` refuses then."""
+"""New files too. Not the state: sow puts that back, and `stash pop` refuses to write over it."""
 
 
 class DirtyFiles(StateError):
