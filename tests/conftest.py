@@ -48,10 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """Have the longest tests begin first, and leave out what is not drawn."""
+    """Have the longest tests begin first, and leave out what is not drawn.
+
+    Drawn is from what the selection (`-m`, `-k`) has left.
+    """
+    yield
     if config.getoption("draw"):
         draw(config, items)
-    yield
     if config.getoption("quick"):
         draw_cases(config, items)
     items.sort(key=lambda item: turn_of(item.nodeid, is_storm=is_storm(item)))

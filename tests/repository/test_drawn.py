@@ -1,7 +1,11 @@
 """What a commit draws, and that `make proof` runs all from which it is drawn."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from proving import Case, drawn_cases, few_of, one_of_each, place_of
 from repository.sources import ROOT
 from repository.test_makefile import make
@@ -48,6 +52,43 @@ def test_ci_runs_one_choice_of_a_group_a_few_cases_and_all_that_is_in_none() -> 
         assert {f"{cli}: 1", f"{cli}: 2", "always"} <= names
         assert sum(name.startswith("it[") for name in names) == 2
     assert set().union(*runs) == {case.name for case in cases}
+
+
+CASES = """
+import pytest
+
+MARKED = pytest.param("marked", marks=pytest.mark.docker)
+"""
+EACH_CASE = """
+@pytest.mark.few(1)
+@pytest.mark.parametrize("case", [MARKED, "plain"])
+def test_few_{number}(case): ...
+
+@pytest.mark.one_of("group {number}")
+@pytest.mark.parametrize("case", [MARKED, "plain"])
+def test_one_{number}(case): ...
+"""
+
+
+@pytest.mark.slow
+def test_what_the_selection_takes_away_is_not_drawn_from(tmp_path: Path) -> None:
+    """So many that no commit draws what is left of each by chance."""
+    count = 20
+    text = CASES + "".join(EACH_CASE.format(number=number) for number in range(count))
+    (tmp_path / "test_cases.py").write_text(text)
+    here = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "conftest")
+    words = ("--collect-only", "-q", "-p", "no:cacheprovider", "--draw", "-m", "not docker")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *here, *words, "test_cases.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT / "tests"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [line for line in done.stdout.splitlines() if "::" in line]
+    assert len(names) == 2 * count, done.stdout + done.stderr
+    assert all(name.endswith("[plain]") for name in names)
 
 
 def test_ci_alone_draws_and_the_proof_narrows_nothing() -> None:
