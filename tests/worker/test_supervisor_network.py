@@ -423,6 +423,24 @@ def test_its_proxy_counts_for_no_limit(attempt: AttemptSite, port: int, way: str
     all_have_gone(attempt, ())
 
 
+SHORT_ONCE = f"""{WITHOUT_GROUP}
+family = tree_linux.family
+def short(roots):
+    tree_linux.family = family
+    raise OSError(24, "Too many open files")
+tree_linux.family = short
+"""
+"""The first look at processes, before the agent begins, sees none of them."""
+
+
+def test_its_proxy_counts_for_no_limit_where_the_first_look_has_failed(
+    attempt: AttemptSite,
+) -> None:
+    limits = pack_limits({"processes": MOST}, [])
+    assert run(attempt, "sleep 1.2; echo done", limits=limits, before=SHORT_ONCE) == ["done"]
+    assert "limit" not in attempt.exit()
+
+
 def test_a_limit_that_is_reached_ends_its_proxy_too(
     attempt: AttemptSite, port: int, way: str
 ) -> None:

@@ -65,6 +65,8 @@ class Limits:
         self._spent_before = spent_by_children()
         self._left_out: dict[int, str] = {}
         """What runs beside the agent for it and does not count: since when, by pid."""
+        self._unseen: tuple[int, ...] = ()
+        """The pids of such processes until a look has seen them."""
         self._due = 0.0
         self.pause = LOOK_SECONDS
         """How long to wait for a signal until the next look."""
@@ -112,8 +114,8 @@ class Limits:
 
         A group of the agent's does not have them; without one they are found in our tree.
         """
-        found = self._own.look().targets
-        self._left_out = {pid: found[pid].start_ticks for pid in pids if pid in found}
+        self._unseen = tuple(pids)
+        self._targets()
 
     def are_reached(self) -> bool:
         """Look, if a look is due; return whether a limit is reached."""
@@ -182,6 +184,10 @@ class Limits:
 
     def _targets(self) -> "Collection[int]":
         targets = self._own.look().targets
+        if self._unseen and targets:  # nothing is seen where nobody can look now
+            seen = [pid for pid in self._unseen if pid in targets]
+            self._left_out = {pid: targets[pid].start_ticks for pid in seen}
+            self._unseen = ()
         if not self._left_out:
             return targets
         left_out = {
