@@ -9,6 +9,7 @@ import msgspec
 from sow.agents.roles import AGENTS
 from sow.config.configuration import Configuration
 from sow.config.validation import validate
+from sow.doctor.command_lines import examine_command_lines
 from sow.doctor.executors import examine_executors
 from sow.doctor.filesystem import examine_filesystem
 from sow.doctor.inheritance import examine_inheritance
@@ -172,6 +173,8 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         yield Section("Repository", [Finding(check="repository", level=Level.NOTE, text=text)])
         return
     if configuration is not None:
+        if of_commands := [*examine_command_lines(configuration)]:
+            yield Section("Checks", of_commands)
         yield Section("Queue", list(examine_queue(here.workspace, configuration, now=here.now)))
         yield from _environment(here, here.workspace, configuration)
     for title, found in (

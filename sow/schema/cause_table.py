@@ -220,8 +220,8 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.EXECUTOR,
-        remedy="See what is missing: `sow doctor`. sow never runs such an agent without its"
-        " sandbox. Then go on",
+        remedy="See what is missing: `sow doctor`. sow runs nothing without the sandbox that it"
+        " asks for. Then go on",
     ),
     Cause.FOLDER_UNUSABLE: CauseFacts(
         words="the files in .sow/run could not be used",

@@ -267,6 +267,14 @@ def test_a_proxy_that_ends_at_once_is_told_of(site: Site) -> None:
     words = "the proxy of network: allow cannot be started: broken here"
     assert words in done.stdout + done.stderr
     assert (site.job(1)["cause"], site.task("010")["status"]) == ("sandbox_failed", "failed")
+    settings = {"checks": {"unit": {"run": f"touch {site.base}/ran", **IN_SANDBOX}}}
+    (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
+    site.sow("trust", "--yes")
+    checked = sow_with(site, broken, "task", "check", "010", "unit")
+    assert checked.returncode == 5, checked
+    words = "unit asks for network: allow, but its proxy cannot be started: broken here"
+    assert words in checked.stdout + checked.stderr
+    assert (site.job(2)["cause"], len(site.job(2)["attempts"])) == ("sandbox_failed", 1)
     assert not (site.base / "ran").exists()
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -16,16 +17,19 @@ from watch_cases import WatchSite
 
 from sow.clones.branch_move import IndexInUse
 from sow.clones.main_checkout import main_checkout
+from sow.config.checks import CheckCommand
 from sow.ids import BatchId, JobId, TaskId
 from sow.jobs import batches, jobs, leases
 from sow.reports.outcome import exit_code_of, line_of
 from sow.reports.views import outcome_of
+from sow.sandbox.probe import SandboxUnavailable
 from sow.schema.batch import Batch, Selection
 from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import STEP_RETRIES, Job, JobState, Verb
 from sow.schema.job_terms import MergeTerms, MergeWay
 from sow.schema.task import TaskStatus
+from worker.kinds.merge import program
 from worker.kinds.merge.program import merge
 from worker.steps.program_input import MergeOrders
 from worker.steps.result_file import failure_result
@@ -273,6 +277,33 @@ def test_a_merge_of_a_batch_that_is_killed_again_and_again_asks_nobody(merging: 
     assert again is not None
     assert merging.checks.watched(again).cause is Cause.PASSED
     assert merging.site.task().merged.commit == made
+
+
+def test_a_check_without_its_sandbox_says_nothing_of_the_merge(
+    merging: Merging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merging.work("new", "new\n")
+    before = merging.tip()
+    site = merging.site
+    orders = MergeOrders(
+        folder=str(site.workspace.run),
+        root=str(merging.root),
+        tasks=("010",),
+        way=MergeWay.MERGE,
+        settings=site.context.configuration.clones,
+        commands=(CheckCommand(name="unit", run="true", timeout_seconds=9.0),),
+    )
+
+    def no_sandbox(*_: object) -> NoReturn:
+        raise SandboxUnavailable("unit", "there is no bwrap here", "Install it.")
+
+    monkeypatch.setattr(program, "run_command", no_sandbox)
+    with pytest.raises(SandboxUnavailable) as caught:
+        merge(orders)
+    result = failure_result(caught.value, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
+    assert (result.cause, merging.tip()) == (Cause.SANDBOX_FAILED, before)
+    words = "unit asks for sandbox: bwrap, but there is no bwrap here"
+    assert result.reason.splitlines() == [words, "Install it."]
 
 
 def test_another_git_at_work_puts_a_merge_off_in_words(merging: Merging) -> None:

@@ -328,6 +328,22 @@ def test_a_setup_that_nobody_has_accepted_holds_the_review(site: ReviewSite) -> 
     assert site.run(job).state is JobState.DONE
 
 
+@pytest.mark.usefixtures("no_bubblewrap")
+def test_a_setup_whose_sandbox_cannot_be_made_is_refused_before_the_clone(
+    site: ReviewSite,
+) -> None:
+    worked(site)
+    settle_on(site, setup="touch ready", setup_sandbox="bwrap")
+    trust(site)
+    job = site.place()
+    assert site.start(job) is None
+    refused = site.get(job)
+    assert (refused.state, refused.cause) == (JobState.FAILED, Cause.SANDBOX_FAILED)
+    words = "clones.setup asks for sandbox: bwrap, but there is no bwrap here"
+    assert refused.reason.startswith(words)
+    assert site.reviews() == []
+
+
 def test_a_setup_that_was_killed_is_begun_anew_in_a_new_clone(site: ReviewSite) -> None:
     worked(site)
     begun = site.folder / "begun"

@@ -27,6 +27,7 @@ from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
+from sow.schema.job_terms import CheckTerms
 from sow.schema.step_result import StepResult
 from sow.schema.task import TaskClone, TaskStatus
 from sow.state.tasks import add_task
@@ -58,6 +59,24 @@ def test_a_check_that_passes_stands_in_the_record_of_its_task(checks: CheckSite)
     assert paths.check_log("unit").read_text() == "hello\n"
     assert paths.check_log("unit").stat().st_mode & 0o777 == 0o600
     assert paths.result.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("no_bubblewrap")
+def test_of_a_check_of_the_base_the_sandbox_of_the_setup_is_looked_at_too(
+    checks: CheckSite,
+) -> None:
+    path = checks.site.workspace.repository_config
+    clones = {"setup": "touch ready", "setup_sandbox": "bwrap"}
+    path.write_text(yaml.safe_dump({"checks": {"unit": "echo hello"}, "clones": clones}))
+    checks.trust()
+    assert checks.run("unit").cause is Cause.PASSED, "which has no setup"
+    job = checks.place("unit")
+    terms = CheckTerms(names=("unit",), base="0" * 40)
+    jobs.change_job(checks.site.database, job.id, terms=terms)
+    assert checks.start(job) is None
+    refused = checks.site.get(job)
+    assert (refused.state, refused.cause) == (JobState.FAILED, Cause.SANDBOX_FAILED)
+    assert refused.reason.startswith("clones.setup asks for sandbox: bwrap")
 
 
 def test_a_red_check_fails_its_job_and_leaves_the_status_alone(checks: CheckSite) -> None:

@@ -21,7 +21,6 @@ from sow.attempts.launch import path_with_sow
 from sow.attempts.retry import Next, Step, decide
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
-from sow.config.checks import CheckCommand
 from sow.config.source import Source
 from sow.environment import agent_environment, own_environment, own_process
 from sow.errors import StateError
@@ -31,7 +30,6 @@ from sow.files import read_tail
 from sow.ids import AttemptId, TaskId
 from sow.jobs import leases
 from sow.paths import AttemptPaths
-from sow.sandbox.probe import usable
 from sow.schema.causes import Cause
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Attempt, Job, Lease
@@ -140,17 +138,6 @@ def refuse_untrusted_commands(
     """Refuse to run command lines that this user has not accepted. Raises NotTrusted."""
     keys = needed_keys(job, source, context.workspace.repository_config)
     refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
-
-
-def refuse_without_sandbox(commands: Sequence[CheckCommand]) -> None:
-    """Refuse command lines whose sandbox cannot be made here. Raises SandboxUnavailable."""
-    for command in commands:
-        if command.is_sandboxed:
-            usable(command.name)
-        if command.allowed_hosts:
-            from sow.sandbox.proxy_probe import usable_proxy  # for few command lines
-
-            usable_proxy(command.name)
 
 
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})

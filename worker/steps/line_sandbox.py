@@ -16,7 +16,6 @@ from sow import env_vars
 from sow.blanking import LOST, open_output, write_all
 from sow.config.checks import CheckCommand
 from sow.environment import caller_environment
-from sow.errors import ExecutorError
 from sow.files import discard_tree
 from sow.paths import AttemptPaths, Workspace
 from sow.sandbox.fenced import fenced_argv
@@ -88,10 +87,11 @@ def fence_of_line(
 def _gate_of(
     command: CheckCommand, visible: Visible, paths: AttemptPaths, log: Path, own: "OwnProcesses"
 ) -> "Gate":
-    """Open the way of a command line to its hosts. Raises SandboxUnavailable, ExecutorError."""
+    """Open the way of a command line to its hosts. Raises SandboxUnavailable."""
     # Few command lines have any.
     from sow.sandbox.by_proxy import proxy_argv
-    from worker.supervisor.gate import Gate, NoProxy, pack_proxy
+    from sow.sandbox.proxy_probe import ProxyUnavailable
+    from worker.supervisor.gate import REMEDY, Gate, NoProxy, pack_proxy
 
     place = paths.proxy_of(command.name)
     discard_tree(place)  # of the same command line, before: a merge may be checked again
@@ -101,8 +101,8 @@ def _gate_of(
     try:
         return Gate(str(place), attempt, fields, own, partial(_note_refused, str(log)))
     except NoProxy as error:
-        words, _, remedy = error.words.partition("\n")
-        raise ExecutorError(words, hint=remedy) from error
+        reason = f"its proxy cannot be started: {error.how}"
+        raise ProxyUnavailable(command.name, reason, REMEDY) from error
 
 
 def _note_refused(log: str, word: bytes) -> None:

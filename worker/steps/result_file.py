@@ -8,7 +8,7 @@ import os
 import msgspec
 
 from sow import env_vars
-from sow.errors import SowError
+from sow.errors import ExecutorError, SowError
 from sow.faults import passing_fault, words_of_bug
 from sow.files import write_atomically
 from sow.paths import AttemptPaths
@@ -25,8 +25,16 @@ def leave_result(result: StepResult, paths: AttemptPaths) -> None:
 
 
 def failure_result(error: Exception, *, passing: Cause, lasting: Cause) -> StepResult:
-    """Return what an error has come to: one cause where it passes, another where it stays."""
+    """Return what an error has come to: one cause where it passes, another where it stays.
+
+    A sandbox that cannot be made has a cause of its own, whoever asks for it.
+    """
     cause = passing if passing_fault(error) is not None else lasting
+    if cause is lasting and isinstance(error, ExecutorError):
+        from sow.sandbox.probe import SandboxUnavailable  # asked for by few
+
+        if isinstance(error, SandboxUnavailable):
+            cause = Cause.SANDBOX_FAILED
     return StepResult(cause=cause, reason=words_of(error))
 
 

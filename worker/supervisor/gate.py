@@ -56,21 +56,22 @@ MOST_STARTS = 5
 """So often another port is tried: somebody may take ours in between."""
 TAKEN = "listening sockets"
 """What it says where it cannot listen on its port."""
+REMEDY = (
+    "Install it again (Debian, Ubuntu: apt-get install --reinstall tinyproxy-bin);"
+    " `sow doctor` says whether sandboxes work here."
+)
 MOST_BYTES = 65_536
 LONGEST_WORDS = 300
 PATH = b"/usr/local/bin:/usr/bin:/bin"
 
 
 class NoProxy(Exception):
-    """A proxy cannot be started; `words` say why, and what to do."""
+    """A proxy cannot be started; `how` says why, `words` that and what to do."""
 
     def __init__(self, how: str) -> None:
         super().__init__(how)
-        self.words = (
-            f"the proxy of network: allow cannot be started: {how}\n"
-            "Install it again (Debian, Ubuntu: apt-get install --reinstall tinyproxy-bin);"
-            " `sow doctor` says whether sandboxes work here."
-        )
+        self.how = how
+        self.words = f"the proxy of network: allow cannot be started: {how}\n{REMEDY}"
 
 
 def pack_proxy(hosts: "Sequence[str]", argv: "Sequence[str]") -> list[str]:

@@ -11,6 +11,7 @@ import msgspec
 from sow.clones.copying import files_to_copy
 from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.clones import clone_settings, setup_commands
+from sow.config.command_sandbox import refuse_without_sandbox
 from sow.config.source import Source
 from sow.errors import StateError
 from sow.faults import passing_fault
@@ -28,7 +29,6 @@ from worker.kinds.step import (
     StepKind,
     is_text,
     refuse_untrusted_commands,
-    refuse_without_sandbox,
 )
 from worker.steps.judged import ClonePlace
 from worker.steps.program_input import BaseOrders, CheckOrders
@@ -50,14 +50,15 @@ class CheckKind(StepKind):
         meant = chosen(checks, names, path)
         refuse_untrusted_commands(context, job, source)
         packages = process_facts.packages()
-        commands = tuple(checks.commands[name] for name in meant)
-        refuse_without_sandbox(commands)
         base = _base_of(context, job, source)
+        setup = setup_commands(clone_settings(source)[0]) if base else ()
+        commands = (*setup, *(checks.commands[name] for name in meant))
+        refuse_without_sandbox(commands)
         return CheckOrders(
             folder=str(paths.folder),
             cwd=str(place.folder),
             clone=_with_copied(place.clone, source.content),
-            commands=(*setup_commands(clone_settings(source)[0]), *commands) if base else commands,
+            commands=commands,
             base=base,
             root=str(context.workspace.root),
             whole="" if job.task_id else str(context.workspace.root),

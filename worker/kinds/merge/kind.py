@@ -5,6 +5,7 @@ Owns what is merged, and which command lines the result has to pass.
 
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings, merge_commands
+from sow.config.command_sandbox import refuse_without_sandbox
 from sow.executors.registry import can_resume
 from sow.ids import TaskId
 from sow.paths import AttemptPaths
@@ -17,7 +18,6 @@ from worker.kinds.step import (
     Place,
     StepKind,
     refuse_untrusted_commands,
-    refuse_without_sandbox,
 )
 from worker.steps.program_input import MergeOrders
 

@@ -20,6 +20,7 @@ from sow.clones.throw_away_clone import checked_out
 from sow.errors import SowError
 from sow.faults import passing_fault
 from sow.paths import AttemptPaths, Workspace
+from sow.sandbox.probe import SandboxUnavailable
 from sow.schema.causes import Cause
 from sow.schema.step_result import StepResult
 from sow.terminal_text import printable_lines
@@ -47,7 +48,7 @@ def merge(
 ) -> StepResult:
     """Merge what the orders name; whatever stands against it is in the result.
 
-    Raises SowError for a fault that passes: it says nothing of the work.
+    Raises SowError for a fault that passes, and SandboxUnavailable: both say nothing of the work.
     """
     try:
         main = main_checkout(Workspace(Path(orders.root)), orders.settings)
@@ -67,7 +68,7 @@ def merge(
     except MergeConflict as conflict:
         return StepResult(cause=Cause.MERGE_CONFLICT, reason=_words(conflict))
     except SowError as error:
-        if passing_fault(error) is not None:
+        if passing_fault(error) is not None or isinstance(error, SandboxUnavailable):
             raise
         return StepResult(cause=Cause.MERGE_REFUSED, reason=_words(error))
     return StepResult(cause=Cause.PASSED, reason=_account_of(done))

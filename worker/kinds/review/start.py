@@ -25,7 +25,8 @@ from sow.attempts.sessions import lacks_session
 from sow.clones.main_checkout import main_checkout
 from sow.clones.throw_away_clone import review_place
 from sow.config.checks import read_repository
-from sow.config.clones import CloneSettings, clone_settings
+from sow.config.clones import CloneSettings, clone_settings, setup_commands
+from sow.config.command_sandbox import refuse_without_sandbox
 from sow.environment import agent_environment, own_process
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
@@ -168,7 +169,7 @@ def _review_folder(
     """Return where the reviewer works: a throw-away clone, or the root for a task without one.
 
     Raises NotTrusted where a command line of the repository would make the clone
-    ready that this user has not accepted; GitRefused, NoRepository.
+    ready that this user has not accepted; SandboxUnavailable, GitRefused, NoRepository.
     """
     brief = brief_of(context.workspace, job, task, executor)
     if brief.commit is None:
@@ -180,6 +181,7 @@ def _review_folder(
     if settings.setup is not None:
         keys = needed_keys(job, source, context.workspace.repository_config)
         refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
+        refuse_without_sandbox(setup_commands(settings))
     in_background(lambda: sweep_reviews_of(context, place.path.parent))
     orders = _orders(context, job, paths, settings, is_first=is_first)
     orders = msgspec.structs.replace(orders, commit=brief.commit, without=tuple(brief.left_out))

@@ -38,7 +38,8 @@ from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
 from sow.config.checks import read_repository
-from sow.config.clones import clone_settings
+from sow.config.clones import clone_settings, setup_commands
+from sow.config.command_sandbox import refuse_without_sandbox
 from sow.environment import own_process
 from sow.errors import SowError, StateError
 from sow.executors.base import Executor, Verdict
@@ -100,7 +101,8 @@ def clone_of_attempt(
     """Return the clone that the next attempt of an agent's job works in; None for the root.
 
     Raises NotTrusted where a command line of the repository would make it ready
-    that this user has not accepted, and SowError where there can be no clone.
+    that this user has not accepted, SandboxUnavailable where its sandbox cannot be
+    made, and SowError where there can be no clone.
     """
     wanted = job.works_in_clone
     if task.clone is UNSET and not wanted:
@@ -118,6 +120,7 @@ def clone_of_attempt(
         path = context.workspace.repository_config
         keys = needed_keys(job, source, path)
         refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
+        refuse_without_sandbox(setup_commands(settings))
     packages = process_facts.packages()
     orders = CloneOrders(
         folder=str(paths.folder),
