@@ -72,7 +72,7 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
         checks=context.configuration.worker.checks,
     )
     workers.register(context.database, record)
-    for older in workers.dismiss_older(context.database, context.workspace):
+    for older in workers.dismiss_older(context.database, context.workspace, now=record.started_at):
         logger.info("worker %s is from an older version of sow; it was asked to stop", older)
     logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
 
@@ -83,7 +83,7 @@ def say_leaving(context: WorkerContext) -> None:
     Draining may take long. Where this fails, calls count on us until we are gone.
     """
     with suppress(QueueError):
-        workers.say_leaving(context.database, context.worker_id)
+        workers.say_leaving(context.database, context.worker_id, now=utc_now())
 
 
 def strike_off(context: WorkerContext) -> None:

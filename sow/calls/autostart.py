@@ -88,8 +88,9 @@ class Staffing(Struct):
     def _is_staffed(self) -> bool:
         """Whether a worker of ours serves this queue; those of an older sow are asked to leave."""
         with self.database.reading():
-            workers.dismiss_older(self.database, self.caller.workspace)
-            return bool(workers.staff(self.database, self.caller.workspace))
+            workspace = self.caller.workspace
+            workers.dismiss_older(self.database, workspace, now=self.caller.now())
+            return bool(workers.staff(self.database, workspace))
 
     def _newest_log(self) -> Path | None:
         return max(worker_logs(self.caller.workspace.workers), key=changed_at, default=None)

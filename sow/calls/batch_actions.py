@@ -20,7 +20,7 @@ from sow.config.checks import checks_of, chosen, read_repository
 from sow.errors import StateError
 from sow.executors.registry import can_resume
 from sow.ids import TaskId
-from sow.jobs import jobs
+from sow.jobs import jobs, workers
 from sow.jobs.jobs import StepIsTaken
 from sow.jobs.unrecorded_agents import TaskIsCarried, refuse_strays
 from sow.schema.batch import Action
@@ -50,8 +50,10 @@ def do(work: Work, step: Step) -> None:
     if at_once is not None:
         at_once(work, step)
         return
+    caller = work.caller
+    workers.let_older_leave(work.database, caller.workspace, now=caller.now())  # as a call does
     try:
-        place(work.caller, work.database, work.config, request_of(work, step))
+        place(caller, work.database, work.config, request_of(work, step))
     except StepIsTaken:
         return  # another worker has come first
 

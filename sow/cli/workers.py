@@ -117,7 +117,7 @@ def _ask(database: Database | None, worker: WorkerRecord, signum: signal.Signals
             hint="Stop it where it was started: in its container, or on its host.",
         )
     if database is not None:
-        workers.say_leaving(database, worker.id)
+        workers.say_leaving(database, worker.id, now=utc_now())
     os.kill(worker.process.pid, signum)
 
 

@@ -26,7 +26,8 @@ from sow.schema.job import WorkerRecord
 
 BELL_SUFFIX = ".bell"
 LEAVE_SECONDS = 3.0
-"""How long a worker of an older sow is waited for at most; it leaves within two, or drains."""
+"""How long a worker of an older sow is waited for at most after it was asked to leave; it leaves
+within two, or drains."""
 LOOK_SECONDS = 0.02
 
 STAYS = """
@@ -36,6 +37,11 @@ STAYS = """
 """
 """The workers that were not asked to leave: a row of `control` says of each other one that it
 was, or that it leaves by itself."""
+OLDER_THAT_LEAVE = """
+    select worker.id, control.value from worker
+        join control on control.name = 'worker ' || worker.id
+    where worker.format < ?
+"""
 END_AGENTS = SIGUSR1
 """Asks a worker to leave and to end its agents first, as two of the usual signals do: of those,
 the first may have made it leave before the second arrives."""
@@ -63,10 +69,20 @@ def short_of(database: Database, workspace: Workspace) -> str:
     return shortage_of([each for each in registered(database) if is_alive(workspace, each.id)])
 
 
-def say_leaving(database: Database, worker_id: WorkerId) -> None:
-    """Put on record that a worker leaves. It takes no more jobs, but may drain for long."""
-    sql = "insert or ignore into control (name, value) values (?, 'leaves')"
-    database.run(sql, (f"worker {worker_id}",))
+def say_leaving(database: Database, worker_id: WorkerId, *, now: float) -> bool:
+    """Put on record that a worker leaves, and since when; return whether it was not there before.
+
+    It takes no more jobs, but may drain for long. Nothing is written of one that is not on record,
+    or not any more: nobody would strike that off.
+    """
+    noted = database.run(
+        """
+        insert or ignore into control (name, value)
+        select 'worker ' || id, ? from worker where id = ?
+        """,
+        (f"leaves since {now}", worker_id),
+    )
+    return noted.rowcount > 0
 
 
 def unregister(database: Database, worker_id: WorkerId) -> None:
@@ -155,14 +171,16 @@ def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
     return [worker for worker in ours if is_alive(workspace, worker.id)]
 
 
-def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
+def dismiss_older(database: Database, workspace: Workspace, *, now: float) -> list[WorkerId]:
     """Ask the workers of an older sow to leave; return whom. Their agents go on.
 
     Each is asked once: a second signal would have it end its agents.
     """
     older = [worker for worker in registered(database) if worker.format < FORMAT]
     asked = [
-        worker for worker in older if is_alive(workspace, worker.id) and _may_ask(database, worker)
+        worker
+        for worker in older
+        if is_alive(workspace, worker.id) and _may_ask(database, worker, now)
     ]
     for worker in asked:
         with suppress(ProcessLookupError, PermissionError):
@@ -171,32 +189,51 @@ def dismiss_older(database: Database, workspace: Workspace) -> list[WorkerId]:
 
 
 def has_older(database: Database) -> bool:
-    """Whether a worker of an older sow is on record. No new one comes: it refuses the file."""
+    """Whether a worker of an older sow is on record.
+
+    Another may still come: sow 0.1 looks at the file's form only when it opens the file.
+    """
     return database.row("select 1 from worker where format < ? limit 1", (FORMAT,)) is not None
 
 
-def let_older_leave(database: Database, workspace: Workspace) -> None:
-    """Have the workers of an older sow leave, where nobody has asked them so far.
+def let_older_leave(database: Database, workspace: Workspace, *, now: float) -> None:
+    """Have the workers of an older sow leave, so that they take no job that is queued next.
 
-    They are waited for, so that they take no job that is queued next: it may need what they do
-    not know, such as a sandbox. One that drains takes none either, and is left to itself.
+    It may need what they do not know, such as a sandbox. Whoever asked one, it is waited for until
+    it is gone, or was asked LEAVE_SECONDS ago: at its signal, sow 0.1 claims once more. One that
+    drains has done so by then, and takes no more jobs. One that cannot be signalled from here is
+    not waited for.
     """
     if not has_older(database):
         return
-    asked, deadline = dismiss_older(database, workspace), time.monotonic() + LEAVE_SECONDS
-    while any(is_alive(workspace, each) for each in asked) and time.monotonic() < deadline:
+    dismiss_older(database, workspace, now=now)
+    begun, waited = time.monotonic(), 0.0
+    while waited < LEAVE_SECONDS and _is_one_leaving(database, workspace, now + waited):
         time.sleep(LOOK_SECONDS)
+        waited = time.monotonic() - begun
 
 
-def _may_ask(database: Database, worker: WorkerRecord) -> bool:
-    """Whether a worker can be signalled from here, and nobody has asked it so far."""
-    if process_facts.life_of(worker.process) is not Life.ALIVE:
-        return False
-    asked = database.run(
-        "insert or ignore into control (name, value) values (?, 'asked to leave')",
-        (f"worker {worker.id}",),
+def _is_one_leaving(database: Database, workspace: Workspace, now: float) -> bool:
+    """Whether a worker of an older sow lives that was asked to leave only just now."""
+    asked = database.rows(OLDER_THAT_LEAVE, (FORMAT,))
+    return any(
+        abs(now - _since(row["value"])) < LEAVE_SECONDS and is_alive(workspace, WorkerId(row["id"]))
+        for row in asked
     )
-    return asked.rowcount > 0
+
+
+def _since(noted: str) -> float:
+    """Return since when a worker leaves, by its row; long ago where the row does not tell."""
+    try:
+        return float(noted.rpartition(" ")[2])
+    except ValueError:
+        return 0.0
+
+
+def _may_ask(database: Database, worker: WorkerRecord, now: float) -> bool:
+    """Whether a worker can be signalled from here, and nobody has asked it so far."""
+    is_here = process_facts.life_of(worker.process) is Life.ALIVE
+    return is_here and say_leaving(database, worker.id, now=now)
 
 
 def wake(workspace: Workspace) -> None:

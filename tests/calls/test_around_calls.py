@@ -3,12 +3,16 @@
 import fcntl
 import os
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
+from calls.batch_desk import begin, turn
 from calls.desk import WORKER, Desk, a_dead_process
 from journeys.site import wait_until
+from reports.job_cases import NOW
 
 from sow.calls import autostart
 from sow.calls.autostart import (
@@ -20,7 +24,7 @@ from sow.calls.autostart import (
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
 from sow.calls.idempotency import TaskHasJob
-from sow.calls.kinds import AgentIsEnding, place_when_settled
+from sow.calls.kinds import AgentIsEnding, place_in_order, place_when_settled
 from sow.calls.last_job import NoJobOnRecord, NoJobYet, find_last_job, open_last_job
 from sow.calls.request import Placed
 from sow.calls.state_witness import live_job_label
@@ -194,13 +198,81 @@ def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
 def test_a_worker_that_leaves_is_no_staff(desk: Desk) -> None:
     """It may drain for long, and takes no job meanwhile. Its name is free once it is gone."""
     desk.staff()
-    workers.say_leaving(desk.database, WORKER)
-    workers.say_leaving(desk.database, WORKER)
+    workers.say_leaving(desk.database, WORKER, now=NOW)
+    workers.say_leaving(desk.database, WORKER, now=NOW)
     assert workers.staff(desk.database, desk.workspace) == []
     with pytest.raises(NoWorker):
         staffing(desk).ensure()
     workers.unregister(desk.database, WORKER)
     assert desk.database.noted(f"worker {WORKER}") is None
+
+
+def test_nothing_is_noted_of_a_worker_that_is_not_on_record(desk: Desk) -> None:
+    """It has struck itself off meanwhile; nobody would remove what was noted."""
+    desk.staff()
+    workers.unregister(desk.database, WORKER)
+    assert not workers.say_leaving(desk.database, WORKER, now=NOW)
+    assert desk.database.noted(f"worker {WORKER}") is None
+
+
+@dataclass
+class Older:
+    """A worker of the first form that lives; how often it was waited for, and what it leaves at."""
+
+    desk: Desk
+    looks: int = 0
+    leaves_at: int = 2
+
+    def sleep(self, _: float) -> None:
+        self.looks += 1
+        if self.looks == self.leaves_at:
+            os.close(self.desk.held.pop())
+
+
+@pytest.fixture
+def older(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Older:
+    """It was asked to leave just now, by another call."""
+    desk.task()
+    desk.staff()
+    workers.say_leaving(desk.database, WORKER, now=desk.caller.now())
+    desk.database.run("update worker set format = 1")
+    older = Older(desk)
+    monkeypatch.setattr(workers.time, "sleep", older.sleep)
+    return older
+
+
+def place_by_call(desk: Desk) -> None:
+    placing = place_in_order(
+        *(desk.caller, desk.database, desk.config, [desk.spawn()], None),
+        time_left=lambda: None,
+        on_tick=lambda _: None,
+    )
+    assert [type(found) for _, found in placing] == [Placed]
+
+
+def place_by_batch(desk: Desk) -> None:
+    turn(begin(desk, "010"))
+    assert desk.job(1).task_id == "010"
+
+
+@pytest.mark.parametrize("place", [place_by_call, place_by_batch])
+def test_a_worker_of_an_older_sow_is_waited_for_whoever_has_asked_it_to_leave(
+    desk: Desk, older: Older, place: Callable[[Desk], None]
+) -> None:
+    """At its signal it claims once more: a job whose sandbox it does not know."""
+    place(desk)
+    assert older.looks == older.leaves_at
+
+
+def test_one_that_drains_is_waited_for_no_longer_than_its_last_claim_takes(
+    desk: Desk, older: Older
+) -> None:
+    passed = desk.caller.now() - workers.LEAVE_SECONDS
+    desk.database.note(f"worker {WORKER}", f"leaves since {passed}")
+    place_by_call(desk)
+    desk.database.note(f"worker {WORKER}", "leaves")
+    workers.let_older_leave(desk.database, desk.workspace, now=desk.caller.now())
+    assert older.looks == 0
 
 
 def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:

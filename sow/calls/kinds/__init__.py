@@ -119,7 +119,7 @@ def place_in_order(
     small, so that the first agents start as early as that of a single request. Workers of an
     older sow leave first: they would take the jobs, and do not know all that these ask for.
     """
-    workers.let_older_leave(database, caller.workspace)
+    workers.let_older_leave(database, caller.workspace, now=caller.now())
 
     def alone(request: Request) -> Placed | SowError:
         try:
