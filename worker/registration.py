@@ -25,6 +25,8 @@ from sow.schema.job import WorkerRecord
 from worker.context import WorkerContext, logger
 
 DRAFT_SUFFIX = ".lock.new"
+STRIKE_SECONDS = 5.0
+"""How long a worker that leaves waits for a locked queue; whoever stops it waits meanwhile."""
 
 
 def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
@@ -82,13 +84,13 @@ def say_leaving(context: WorkerContext) -> None:
 
     Draining may take long. Where this fails, calls count on us until we are gone.
     """
-    with suppress(QueueError):
+    with suppress(QueueError), context.database.hurried(workers.SAY_SECONDS):
         workers.say_leaving(context.database, context.worker_id, now=utc_now())
 
 
 def strike_off(context: WorkerContext) -> None:
     """Leave the record. Where that fails, whoever finds our lock free strikes us off."""
-    with suppress(QueueError):
+    with suppress(QueueError), context.database.hurried(STRIKE_SECONDS):
         workers.unregister(context.database, context.worker_id)
 
 

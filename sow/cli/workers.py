@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import Any
 
 from sow.cli import completing
@@ -96,8 +97,9 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
             hint="`sow worker list` shows the workers.",
         )
     alive = [worker for worker in chosen if workers.is_alive(workspace, worker.id)]
+    by = time.monotonic() + workers.SAY_SECONDS
     for worker in alive:
-        _ask(database, worker, workers.END_AGENTS if end_agents else signal.SIGTERM)
+        _ask(database, worker, workers.END_AGENTS if end_agents else signal.SIGTERM, by=by)
     _await_leave(workspace, alive)
     if as_json:
         echo_json_lines({"worker": worker.id, "pid": worker.process.pid} for worker in alive)
@@ -108,8 +110,13 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
             click.echo("No worker runs.")
 
 
-def _ask(database: Database | None, worker: WorkerRecord, signum: signal.Signals) -> None:
-    """Have a worker leave; it is on record first, so that no call counts on it any more."""
+def _ask(
+    database: Database | None, worker: WorkerRecord, signum: signal.Signals, *, by: float
+) -> None:
+    """Have a worker leave; it is on record first, so that no call counts on it any more.
+
+    Where the queue's file cannot be written `by` then, the signal alone is sent.
+    """
     if process_facts.life_of(worker.process) is not Life.ALIVE:
         raise QueueError(
             f"worker {worker.id} runs where it cannot be signalled from here"
@@ -117,7 +124,8 @@ def _ask(database: Database | None, worker: WorkerRecord, signum: signal.Signals
             hint="Stop it where it was started: in its container, or on its host.",
         )
     if database is not None:
-        workers.say_leaving(database, worker.id, now=utc_now())
+        with suppress(QueueError), database.hurried(max(0.0, by - time.monotonic())):
+            workers.say_leaving(database, worker.id, now=utc_now())
     os.kill(worker.process.pid, signum)
 
 

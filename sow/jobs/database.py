@@ -135,6 +135,30 @@ class Database:
             finally:
                 self._depth = 0
 
+    @contextmanager
+    def hurried(self, seconds: float) -> Iterator[None]:
+        """Wait for others no longer than so many seconds, for what need not be written.
+
+        Others are the threads that use this connection, and whoever has the file locked. Raises
+        QueueError.
+        """
+        if not self.lock.acquire(timeout=seconds):
+            raise QueueError(
+                f"the queue file {self.path} is in use by another thread",
+                hint="Nothing was changed; run the command again.",
+            )
+        try:
+            self._wait_for_file(seconds)
+            try:
+                yield
+            finally:
+                self._wait_for_file(BUSY_SECONDS)
+        finally:
+            self.lock.release()
+
+    def _wait_for_file(self, seconds: float) -> None:
+        self._execute(f"pragma busy_timeout = {round(seconds * 1000)}")
+
     def sync(self) -> None:
         """Wait until all that was committed is on disk: after a commit that was not `durable`.
 

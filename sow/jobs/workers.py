@@ -29,6 +29,8 @@ LEAVE_SECONDS = 3.0
 """How long a worker of an older sow is waited for at most after it was asked to leave; it leaves
 within two, or drains."""
 LOOK_SECONDS = 0.02
+SAY_SECONDS = 1.0
+"""How long a locked queue delays a worker's leave at most, to have it on record."""
 
 STAYS = """
     worker where format >= ?

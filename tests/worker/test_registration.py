@@ -2,9 +2,12 @@
 
 import fcntl
 import os
+import sqlite3
 import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -12,9 +15,10 @@ from watch_cases import WatchSite
 
 from sow.jobs import workers
 from sow.jobs.doorbell import is_held
+from worker import registration
 from worker.monitor import Monitor
 from worker.recovery import recover
-from worker.registration import take_name
+from worker.registration import register, say_leaving, strike_off, take_name
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="an identity is read from /proc")
 
@@ -71,3 +75,34 @@ def test_one_whose_draft_another_looks_at_or_clears_takes_another_name(
     assert workers.is_alive(site.workspace, worker_id)
     assert drafts(site) == []
     assert worker_id not in str(seen[0])
+
+
+@pytest.mark.parametrize("holder", ["another process", "a thread of ours"])
+def test_a_locked_queue_keeps_no_worker_from_leaving(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, holder: str
+) -> None:
+    """Whoever stops it waits for 30 seconds; calls wait for a locked queue for 20."""
+    register(site.context, concurrency=1, background=True)
+    monkeypatch.setattr(workers, "SAY_SECONDS", 0.05)
+    monkeypatch.setattr(registration, "STRIKE_SECONDS", 0.05)
+
+    def leave() -> None:
+        say_leaving(site.context)
+        strike_off(site.context)
+
+    leaving, begun = threading.Thread(target=leave), time.monotonic()
+    with closing(sqlite3.connect(site.database.path, isolation_level=None)) as other:
+        if holder == "another process":
+            other.execute("begin immediate")
+            leaving.start()
+            leaving.join()
+        else:
+            with site.database.lock:
+                leaving.start()
+                leaving.join(timeout=30)
+                assert not leaving.is_alive()
+    assert time.monotonic() - begun < 15
+    assert workers.find(site.database, site.context.worker_id) is not None
+    leave()
+    assert workers.find(site.database, site.context.worker_id) is None
+    assert site.database.value("pragma busy_timeout") == 20_000
