@@ -8,7 +8,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, field, structs
@@ -19,8 +19,8 @@ from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import own_process, worker_environment
 from sow.errors import ConfigurationError, QueueError
-from sow.files.flock import lock_within, open_lock_file
-from sow.ids import JobId
+from sow.files.flock import lock_within, open_lock_file, try_lock
+from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
@@ -33,6 +33,12 @@ START_SECONDS = 10.0
 """How long a worker may take to come to life."""
 RETRY_SECONDS = 0.5
 """How long after a worker has died at its start the next one is started: the reason may pass."""
+AGAIN_SECONDS = 2.0
+"""The same for a call that waits: it has the time."""
+LEAST_SECONDS = 1.0
+"""How long a worker may take to come to life, however short the call's time is."""
+MOST_PAUSE_SECONDS = 5.0
+"""How much longer than START_SECONDS another call's start is waited for at most, at random."""
 LOOK_SECONDS = 0.02
 
 
@@ -48,12 +54,17 @@ class NoWorker(QueueError):
 
 
 class Staffing(Struct):
-    """One call's care for the queue; `ensure` may be called as often as one likes."""
+    """One call's care for the queue: `ensure` before it goes away, `look_after` while it waits."""
 
     caller: Caller
     config: Configuration
     database: Database
     starts: int = field(default=0)
+    not_before: float = field(default=0.0)
+    """Until then the next worker is not started: what the last one died of may pass."""
+    alone_from: float | None = field(default=None)
+    """From then on another call's start is waited for no longer; None where none is under way."""
+    has_gone_alone: bool = field(default=False)
 
     def ensure(self) -> None:
         """Return once a worker works; start one in the background if none lives.
@@ -63,25 +74,77 @@ class Staffing(Struct):
         coming to life after START_SECONDS is left to itself. Raises NoWorker, QueueError.
         """
         while not self._is_staffed():
-            if not self.config.worker.autostart:
-                raise NoWorker
-            if self.starts >= MOST_STARTS:
-                raise self._gives_up()
-            with _one_at_a_time(self.caller.workspace):
-                if self._is_staffed():
-                    return
-                self.starts += 1
-                caller = without_executors_own(self.caller, self.database)
-                if start_in_background(caller, self._is_staffed):
-                    return
+            self._refuse_start()
+            if self._start(seconds=START_SECONDS, waits=True):
+                return
             if self.starts < MOST_STARTS:
                 time.sleep(RETRY_SECONDS)
+
+    def look_after(self, seconds: float | None = None) -> None:
+        """Start a worker in the background if none lives; return within `seconds`, or a second.
+
+        A call that waits looks again and again. So it waits for no other call's start, and if a
+        worker dies at its start, it starts another at a later look. Raises NoWorker, QueueError.
+        """
+        if self._is_staffed():
+            self.alone_from = None
+        elif time.monotonic() >= self.not_before or not self.config.worker.autostart:
+            self._refuse_start()
+            bound = START_SECONDS if seconds is None else min(START_SECONDS, seconds)
+            self._start(seconds=max(LEAST_SECONDS, bound), waits=False)
+
+    def _refuse_start(self) -> None:
+        if not self.config.worker.autostart:
+            raise NoWorker
+        if self.starts >= MOST_STARTS:
+            raise self._gives_up()
+
+    def _start(self, *, seconds: float, waits: bool) -> bool:
+        """Start a worker, or leave that to another call; return False where it has died.
+
+        Another call may have been stopped in the middle of its start. Where that takes too long,
+        one worker is started all the same; each call begins to do so at another moment.
+        """
+        begun = time.monotonic()
+        if self.alone_from is None:
+            self.alone_from = begun + START_SECONDS + _random_pause()
+        patience = max(0.0, self.alone_from - begun) if waits else 0.0
+        with _one_at_a_time(self.caller.workspace, patience, self._is_staffed) as is_ours:
+            if self._is_staffed():
+                return True
+            if is_ours:
+                self.alone_from = None
+            elif not waits and time.monotonic() < self.alone_from:
+                return True
+            elif self.has_gone_alone:
+                raise self._gives_up()
+            else:
+                self.has_gone_alone, self.alone_from = True, None
+            self.starts += 1
+            caller = without_executors_own(self.caller, self.database)
+            is_there = start_in_background(caller, self._is_staffed, seconds)
+        if not is_there and not self._has_work():  # it has left, for it had nothing to do
+            self.starts -= 1
+            is_there = True
+        if not is_there:
+            self.not_before = time.monotonic() + AGAIN_SECONDS
+        elif not self._is_staffed():
+            self.not_before = time.monotonic() + START_SECONDS
+        return is_there
+
+    def _has_work(self) -> bool:
+        # Only where a worker was started, and has gone.
+        from sow.state.kept.store import project_id_at
+
+        project_id = ProjectId(project_id_at(self.caller.workspace.root))
+        return workers.has_work(self.database, project_id)
 
     def _gives_up(self) -> QueueError:
         log = self._newest_log()
         where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
+        times = f"{self.starts} times" if self.starts > 1 else "at its start"
         return QueueError(
-            f"the job is queued, but its worker has died {MOST_STARTS} times",
+            f"the job is queued, but its worker has died {times}",
             hint=f"{where}\nThe job starts when a worker runs: `sow worker`.",
         )
 
@@ -122,11 +185,18 @@ def _executors_own(database: Database, job_id: JobId) -> frozenset[str]:
     return frozenset(job.executor.env_names) - handed_on
 
 
-@contextmanager
-def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
-    """Wait while another call starts a worker: until that one works, has died, or takes too long.
+def _random_pause() -> float:
+    return MOST_PAUSE_SECONDS * int.from_bytes(os.urandom(2)) / 0xFFFF
 
-    A call that is stopped in the middle keeps the others no longer than START_SECONDS.
+
+@contextmanager
+def _one_at_a_time(
+    workspace: Workspace, seconds: float, is_over: Callable[[], bool]
+) -> Iterator[bool]:
+    """Be the one call that starts a worker; yield whether we are.
+
+    Another one is waited for: until it has done so or has died, until it `is_over`, or for so many
+    seconds.
     """
     lock = workspace.workers / ".start"
     try:
@@ -137,20 +207,26 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
             hint="Check the folder and the disk's free space, then run the same command again.",
         ) from error
     try:
-        lock_within(fd, START_SECONDS, every=LOOK_SECONDS)
-        yield
+        deadline = time.monotonic() + seconds
+        is_ours = try_lock(fd)
+        while not is_ours and time.monotonic() < deadline and not is_over():
+            is_ours = lock_within(fd, LOOK_SECONDS, every=LOOK_SECONDS)
+        yield is_ours
     finally:
         os.close(fd)
 
 
-def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> bool:
-    """Start a worker that outlives us; returns when it works, has died, or takes too long.
+def start_in_background(
+    caller: Caller, is_staffed: Callable[[], bool], seconds: float = START_SECONDS
+) -> bool:
+    """Start a worker that outlives us; returns when it works, is gone, or takes too long.
 
-    False where it has died. It inherits no variable that describes the caller; where the
-    caller's configuration is not in its usual place, the worker is told where.
+    False where it is gone: it has died, or found nothing to do. It inherits no variable that
+    describes the caller; where the caller's configuration is not in its usual place, the worker is
+    told where.
     """
     try:
-        return _start_in_background(caller, is_staffed)
+        return _start_in_background(caller, is_staffed, seconds)
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started now: {error.strerror}",
@@ -160,29 +236,39 @@ def start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> bool:
         ) from error
 
 
-def _start_in_background(caller: Caller, is_staffed: Callable[[], bool]) -> bool:
+def _start_in_background(caller: Caller, is_staffed: Callable[[], bool], seconds: float) -> bool:
     import subprocess  # most calls find a worker
 
     named = caller.environ.get(env_vars.CONFIG)
     where = ["--config", str(user_config_path(caller.environ))] if named else []
     alive, held = os.pipe()
-    subprocess.run(
-        own_process("sow", "worker", "--background", *where),
-        cwd=caller.workspace.root,
-        env=worker_environment(caller.environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=[held],
-        check=False,
-    )
-    os.close(held)
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + seconds
     try:
-        while not is_staffed() and time.monotonic() < deadline:
-            if select.select([alive], [], [], LOOK_SECONDS)[0]:
-                return is_staffed()  # nobody holds the other end any more
+        command = subprocess.Popen(
+            own_process("sow", "worker", "--background", *where),
+            cwd=caller.workspace.root,
+            env=worker_environment(caller.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[held],
+        )
+    except OSError:
+        os.close(alive)
+        raise
+    finally:
+        os.close(held)
+    try:
+        while time.monotonic() < deadline:
+            is_gone = select.select([alive], [], [], LOOK_SECONDS)[0]  # nobody holds the other end
+            if is_staffed():
+                break
+            if is_gone:
+                command.wait()
+                return False
+        with suppress(subprocess.TimeoutExpired):
+            command.wait(max(0.0, deadline - time.monotonic()))  # it ends once its worker works
         return True
     finally:
         os.close(alive)

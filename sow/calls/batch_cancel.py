@@ -86,7 +86,7 @@ def _await_end(caller: Caller, database: Database, job_ids: list[JobId]) -> list
     staffing = Staffing(caller, caller.load_configuration(), database)
 
     def tick(_: Progress) -> None:
-        staffing.ensure()
+        staffing.look_after()
 
     with Waiter(caller, database, passing=True) as waiter:
         waiter.begin(active)

@@ -1,6 +1,7 @@
 """A batch that waited for a person goes on: somebody has changed a task of it by hand.
 
-Owns telling the record of it, and seeing to a worker. Says nothing where the task
+Owns telling the record of it, and seeing to a worker; it waits for no other call that starts
+one, for an agent may wait for this one. Says nothing where the task
 belongs to no batch.
 """
 
@@ -33,7 +34,7 @@ def touch_batch(caller: Caller, task: Task) -> None:
         if batch_news.touch(database, project_id, TaskId(task.id), status.value, forgives=forgives):
             workers.wake(caller.workspace)
             with suppress(QueueError):
-                Staffing(caller, caller.load_configuration(), database).ensure()
+                Staffing(caller, caller.load_configuration(), database).look_after()
 
 
 def touch_all_batches(caller: Caller) -> None:
@@ -53,7 +54,7 @@ def touch_all_batches(caller: Caller) -> None:
                 batch_news.reopen(database, batch.id)
             if found:
                 workers.wake(caller.workspace)
-                Staffing(caller, caller.load_configuration(), database).ensure()
+                Staffing(caller, caller.load_configuration(), database).look_after()
 
 
 def touch_from_here(environ: Mapping[str, str], folder: Path, task: Task) -> None:

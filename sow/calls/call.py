@@ -201,6 +201,7 @@ def _wait(
     # It takes as long as a fifth of the placing, and the jobs are queued by now.
     from sow.calls import delivery
 
+    until = None if seconds is None else time.monotonic() + seconds
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
     look: HeldLook | None = None
@@ -224,7 +225,8 @@ def _wait(
         if held is not None:
             held.look()
         if held is None or not jobs.are_held(database, progress.job_ids):
-            staffing.ensure()  # no worker could do anything for those that are held
+            # No worker could do anything for those that are held.
+            staffing.look_after(None if until is None else until - time.monotonic())
         listener.progress(progress)
 
     def deliver(jobs_ended: Sequence[Job]) -> None:

@@ -317,7 +317,7 @@ def _await_end(
     staffing = Staffing(caller, caller.load_configuration(), database)
 
     def tick(progress: Progress) -> None:
-        staffing.ensure()
+        staffing.look_after()
         on_tick(progress)
 
     with Waiter(caller, database, passing=True) as waiter:

@@ -3,8 +3,9 @@
 import fcntl
 import os
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from sow.calls.autostart import (
     Staffing,
     without_executors_own,
 )
+from sow.calls.batch_touch import touch_batch
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import NothingToResolve, declare_gone
 from sow.calls.idempotency import TaskHasJob
@@ -30,6 +32,7 @@ from sow.calls.request import Placed
 from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
+from sow.files.flock import lock_file_held
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, waiters, workers
 from sow.processes import process_facts
@@ -185,6 +188,8 @@ def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
 ) -> None:
     """So it is for a call that looks once: it says what has become of the workers."""
     desk.configure(CONFIG)
+    desk.task()
+    desk.queue()
     care = staffing(desk)
     (desk.base / "config.yaml").write_text("not: [valid")
     monkeypatch.setattr(autostart, "RETRY_SECONDS", 0.0)
@@ -193,6 +198,116 @@ def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
     logs = [log.read_text() for log in desk.workspace.workers.glob("w*.log")]
     assert len(logs) == MOST_STARTS
     assert all("config.yaml" in log for log in logs)
+
+
+@pytest.fixture
+def held_start(desk: Desk) -> Iterator[None]:
+    """Another call was stopped in the middle of the start of a worker."""
+    desk.configure(CONFIG)
+    desk.workspace.workers.mkdir(parents=True, exist_ok=True)
+    with lock_file_held(desk.workspace.workers / ".start"):
+        yield
+
+
+@dataclass
+class Starts:
+    """Stands for the start of a worker: whether each one works, and how long it might take."""
+
+    desk: Desk
+    works: bool
+    bounds: list[float] = field(default_factory=list)
+
+    def __call__(self, caller: Caller, is_staffed: Callable[[], bool], seconds: float) -> bool:
+        self.bounds.append(seconds)
+        if self.works:
+            self.desk.staff()
+        return self.works
+
+
+def starts(desk: Desk, monkeypatch: pytest.MonkeyPatch, *, works: bool) -> Starts:
+    made = Starts(desk, works)
+    monkeypatch.setattr(autostart, "start_in_background", made)
+    return made
+
+
+@pytest.mark.usefixtures("held_start")
+def test_a_call_that_waits_waits_for_no_start_of_another_call(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own time may be over sooner. It looks again: later it starts one worker all the same."""
+    made, begun, care = starts(desk, monkeypatch, works=False), time.monotonic(), staffing(desk)
+    care.look_after(1.0)
+    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.bounds) == (True, [])
+    assert care.alone_from is not None
+    assert care.alone_from - begun >= autostart.START_SECONDS
+    desk.task()
+    desk.queue()
+    care.alone_from = begun
+    care.look_after(3.0)
+    assert made.bounds == [3.0]
+    care.not_before, care.alone_from = begun, begun
+    with pytest.raises(QueueError, match="its worker has died at its start"):
+        care.look_after(3.0)
+    assert made.bounds == [3.0]
+
+
+@pytest.mark.usefixtures("held_start")
+def test_a_task_of_a_batch_is_changed_without_a_wait_for_another_call(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = starts(desk, monkeypatch, works=True)
+    desk.task()
+    begin(desk, "010")
+    begun = time.monotonic()
+    touch_batch(desk.caller, desk.read())
+    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.bounds) == (True, [])
+
+
+@pytest.mark.usefixtures("held_start")
+def test_a_call_that_goes_away_starts_one_worker_though_another_call_is_stopped(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = starts(desk, monkeypatch, works=True)
+    begun = time.monotonic()
+    care = staffing(desk)
+    monkeypatch.setattr(autostart, "START_SECONDS", 0.1)
+    monkeypatch.setattr(autostart, "MOST_PAUSE_SECONDS", 0.5)
+    care.ensure()
+    assert (time.monotonic() - begun >= 0.1, len(made.bounds)) == (True, 1)
+
+
+def test_a_call_that_waits_starts_a_worker_again_only_at_a_later_look(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first one died of may pass while the call waits."""
+    desk.configure(CONFIG)
+    desk.task()
+    desk.queue()
+    made, care = starts(desk, monkeypatch, works=False), staffing(desk)
+    for started in range(1, MOST_STARTS + 1):
+        begun = time.monotonic()
+        care.look_after(0.2)
+        care.look_after(0.2)
+        assert len(made.bounds) == started
+        assert care.not_before >= begun + autostart.AGAIN_SECONDS
+        care.not_before = begun
+    assert set(made.bounds) == {autostart.LEAST_SECONDS}
+    with pytest.raises(QueueError, match=f"its worker has died {MOST_STARTS} times"):
+        care.look_after()
+
+
+@pytest.mark.parametrize("see_to", [Staffing.ensure, Staffing.look_after])
+def test_a_worker_that_had_nothing_to_do_has_not_died(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, see_to: Callable[[Staffing], None]
+) -> None:
+    """With a short `worker.idle_exit` it is gone before the call looks at it."""
+    desk.configure(CONFIG)
+    desk.task()
+    made, care = starts(desk, monkeypatch, works=False), staffing(desk)
+    for _ in range(MOST_STARTS + 1):
+        care.not_before = 0.0
+        see_to(care)
+    assert (len(made.bounds), care.starts) == (MOST_STARTS + 1, 0)
 
 
 def test_a_worker_that_leaves_is_no_staff(desk: Desk) -> None:
