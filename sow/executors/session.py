@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
-from sow.schema.executor_type import ExecutorType, built_in_name
+from sow.schema.executor_type import ExecutorType
 
 if TYPE_CHECKING:
     from msgspec import UnsetType
 
     from sow.schema.executor import ExecutorConfig
     from sow.schema.task import SessionFacts
+
+
+FIRST = {
+    "claude-code": ExecutorType.CLAUDE,
+    "cursor": ExecutorType.CURSOR,
+    "windsurf": ExecutorType.WINDSURF,
+}
+"""The built-in executors of sow 0.1, which put no type on record. Under any other name, that of a
+later built-in one too, it may have run an executor of the user's own."""
 
 
 class SessionSource(StrEnum):
@@ -39,13 +48,13 @@ class Session(Struct, frozen=True):
 
 def type_on_record(config: "ExecutorConfig") -> "str | UnsetType":
     """Return what a session's record says of its executor's type; nothing where the name tells."""
-    return UNSET if built_in_name(config.type) == config.name else config.type.value
+    return UNSET if FIRST.get(config.name) is config.type else config.type.value
 
 
 def is_maker(session: "SessionFacts", config: "ExecutorConfig") -> bool:
     """Whether an executor has made a session: it has the name and the type of the one that has.
 
-    A name that is no built-in one's, without a type on record, may be of any type.
+    Without a type on record it may be of any, unless its name tells (`FIRST`).
     """
     kind = type_of_maker(session)
     return session.executor == config.name and kind in (None, config.type)
@@ -55,4 +64,4 @@ def type_of_maker(session: "SessionFacts") -> "str | None":
     """Return the type of the executor that has made a session; None where that is not known."""
     if session.type is not UNSET:
         return session.type
-    return next((kind for kind in ExecutorType if built_in_name(kind) == session.executor), None)
+    return FIRST.get(session.executor)

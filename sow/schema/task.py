@@ -55,8 +55,8 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     executor: str
     """The name of the executor that made the session; only that one can resume it."""
     type: str | UnsetType = UNSET
-    """That executor's type; absent where it is the type of the built-in one of that name, and where
-    an older sow wrote this. Text, for a file may come from a sow that knows more types."""
+    """That executor's type; absent where its name, built in since sow 0.1, tells it, and where an
+    older sow wrote this. Text, for a file may come from a sow that knows more types."""
     cwd: str = "."
     """The folder the session runs in, relative to the workspace's root."""
     started: bool = False

@@ -1,6 +1,7 @@
 """A role with several executors, as a call sees it: which one begins, and what the job keeps."""
 
 import pytest
+from built_in import BUILT_IN
 from calls.desk import SESSION, Desk
 from msgspec import UNSET
 from reports.job_cases import NOW
@@ -14,6 +15,7 @@ from sow.config.configuration import Configuration
 from sow.errors import ExecutorError
 from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.executors.registry import can_resume
+from sow.executors.session import FIRST
 from sow.jobs import jobs
 from sow.jobs.usage_limits import limited_until
 from sow.schema.amounts import Amounts
@@ -283,14 +285,33 @@ def test_no_spawn_takes_the_place_of_a_resume_where_the_new_type_has_none(desk: 
         put(desk, desk.spawn())
 
 
-def test_what_type_a_built_in_name_had_need_not_stand_in_the_record(desk: Desk) -> None:
-    made(desk, "codex")
-    desk.configure({"agents": {"executors": {"codex": {"type": "claude"}}}})
-    with pytest.raises(MakerHasChanged):
-        resolve(desk.caller, desk.config, desk.resume())
-    made(desk)
-    be_mine(desk, "claude")
-    assert resolve(desk.caller, desk.config, desk.resume()).executor.name == "mine"
+def test_a_built_in_name_of_the_first_sow_tells_the_type_without_a_record(desk: Desk) -> None:
+    for name in ("claude-code", "cursor", "windsurf"):
+        made(desk, name)
+        desk.configure({"agents": {"executors": {name: {"type": "codex"}}}})
+        with pytest.raises(MakerHasChanged):
+            resolve(desk.caller, desk.config, desk.resume())
+
+
+OWN: dict[str, dict[str, object]] = {
+    "command": {"type": "command", "settings": {"command": ["c"], "resume": ["c", "{session_id}"]}},
+    "acp": {"type": "acp", "settings": {"command": ["c"]}},
+}
+"""What a user of the first sow may have called by a name that is built in now."""
+
+
+@pytest.mark.parametrize("handover", [{}, {"fallback_resume": "handover"}])
+@pytest.mark.parametrize("kind", OWN)
+def test_a_name_that_was_free_in_the_first_sow_resumes_as_before(
+    desk: Desk, kind: str, handover: dict[str, str]
+) -> None:
+    for name in ("mine", *(BUILT_IN.keys() - FIRST.keys())):
+        made(desk, name)
+        agents = {"executors": {name: OWN[kind]}, "bindings": {"implementer": name}}
+        desk.configure({"agents": {**agents, **handover}})
+        resolved = resolve(desk.caller, desk.config, desk.resume())
+        assert (resolved.executor.name, resolved.executor.config.type) == (name, kind)
+        assert resolved.notes == ()
 
 
 def test_what_a_type_made_that_this_sow_does_not_know_is_not_handed_over(desk: Desk) -> None:
@@ -301,7 +322,8 @@ def test_what_a_type_made_that_this_sow_does_not_know_is_not_handed_over(desk: D
 
 
 def test_the_type_is_on_record_where_the_name_does_not_tell(desk: Desk) -> None:
-    for name, kind in (("claude-code", UNSET), ("mine", "claude")):
+    desk.program("gemini")
+    for name, kind in (("claude-code", UNSET), ("mine", "claude"), ("gemini", "gemini")):
         be_mine(desk, "claude")
         environ = {**desk.caller.environ, "SOW_AGENTS_IMPLEMENTER": name}
         config = type(desk.caller)(desk.workspace, environ, desk.caller.cwd).load_configuration()

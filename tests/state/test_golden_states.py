@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sow.executors.session import type_of_maker
 from sow.schema.project import ProjectState
 from sow.schema.task import TaskState, TaskStatus
 from sow.state.task_log import read_entries
@@ -56,6 +57,13 @@ def test_a_task_of_version_2_with_a_key():
 def test_a_task_of_version_2_with_the_type_of_its_executor():
     session = read("task-v2-session-type.yaml", TaskState).task.session
     assert (session.executor, session.type, session.started) == ("fast", "codex", True)
+
+
+def test_a_name_that_was_free_in_version_1_tells_no_type():
+    session = read("task-v1-own-codex.yaml", TaskState).task.session
+    assert (session.executor, session.type) == ("codex", msgspec.UNSET)
+    assert type_of_maker(session) is None
+    assert type_of_maker(read("task-v1-full.yaml", TaskState).task.session) == "cursor"
 
 
 def test_the_smallest_task_of_version_1():
