@@ -139,7 +139,12 @@ def _note_leaving(context: WorkerContext, job: Job, lease: Lease) -> str | None:
     if task.session_id is UNSET:
         return None
     dialect = task.session.dialect if task.session is not UNSET else UNSET
-    leaving = LeavingSession(id=task.session_id, dialect=None if dialect is UNSET else dialect)
+    kind = task.session.type if task.session is not UNSET else UNSET
+    leaving = LeavingSession(
+        id=task.session_id,
+        dialect=None if dialect is UNSET else dialect,
+        type=None if kind is UNSET else kind,
+    )
     with leases.under(context.database, lease):
         _record_leaving(context, job, leaving)
     return leaving.id
@@ -163,7 +168,9 @@ def put_session_back(context: WorkerContext, job: Job, lease: Lease) -> None:
         if task.session_id is not UNSET:
             return {}
         dialect = UNSET if leaving.dialect is None else leaving.dialect
-        return session_fields_of(task, job, leaving.id, started=True, dialect=dialect)
+        # The job's executor may stand for one that is gone, of a type that nobody knows.
+        kind = UNSET if leaving.type is None else leaving.type
+        return session_fields_of(task, job, leaving.id, started=True, dialect=dialect, kind=kind)
 
     change_under_lease(context, job, lease, change, lambda _: _record_leaving(context, job, None))
 

@@ -146,10 +146,12 @@ def session_fields_of(
     *,
     started: bool,
     dialect: str | UnsetType | None = None,
+    kind: str | UnsetType | None = None,
 ) -> Mapping[str, Any]:
     """Return the fields that put a session on record; what has started stays started.
 
-    Without a `dialect` of its own it has that of the session before.
+    Without a `dialect` of its own it has that of the session before, without a `kind` the type of
+    the job's executor.
     """
     if task.status in transitions.TERMINAL:
         return {}
@@ -158,7 +160,7 @@ def session_fields_of(
         dialect = task.session.dialect if task.session is not UNSET else UNSET
     facts = SessionFacts(
         executor=job.executor_name,
-        type=type_on_record(job.agents_executor),
+        type=type_on_record(job.agents_executor) if kind is None else kind,
         cwd=job.cwd,
         started=started or (same and task.session_started),
         dialect=dialect,

@@ -56,6 +56,8 @@ class LeavingSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     id: str
     dialect: str | None = None
     """The dialect of its CLI, where that has several."""
+    type: str | None = None
+    """The type of the executor that made it, as far as the task's state told it."""
 
 
 class Fallback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -222,6 +222,31 @@ def test_a_session_is_put_back_where_the_move_is_not_made_after_all(
     assert site.get(job).fallback.next == terms().fallback.next
 
 
+@pytest.mark.parametrize("kind", [UNSET, "codex", "unheard"])
+def test_a_session_is_put_back_without_a_type_that_nobody_knows(
+    site: WatchSite, tmp_path: Any, kind: Any
+) -> None:
+    """The executor that made it is gone: the job's record has another one for it."""
+    gone = replace(CLAUDE, name="gone")
+    job = site.job(
+        executor=gone,
+        verb=Verb.RESUME,
+        terms=terms(hands_over=True),
+        path_variable=str(tmp_path),
+    )
+    facts = SessionFacts(executor="gone", type=kind, started=True)
+    site.change_task(session=facts)
+    site.lease(job)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(next_executor.leases, "requeue", die)
+        with pytest.raises(Killed):
+            launch.start(site.context, fork_servers({}), job.id)
+    assert site.task().session is UNSET
+    jobs.change_job(site.database, job.id, cancel_requested_at=NOW)
+    assert launch.start(site.context, fork_servers({}), job.id) is None
+    assert (site.task().session_id, site.task().session) == (SESSION, facts)
+
+
 def test_a_review_hands_no_session_of_its_author_over(site: WatchSite, tmp_path: Any) -> None:
     fallback = Fallback(next=(NextExecutor(executor=SECOND),), hands_over=True)
     terms = ReviewTerms(fallback=fallback)
