@@ -27,7 +27,9 @@ LONGEST_LINE = 16 << 20
 MOST_UNREAD = 8 << 20
 """How much may wait for an agent to read it, in bytes."""
 PIECE = 1 << 16
-MOST_NOISE, MOST_PROSE = 4_000, 400
+MOST_NOISE, MOST_PROSE = 4_000, 300
+PROSE_LINES = 3
+"""How many lines of prose are kept: the first, and the last ones, for a failure comes last."""
 MESSAGE = ("id", "method")
 """The keys of which each message has one."""
 MOST_RECORD = 256 << 20
@@ -63,8 +65,8 @@ class AgentProcess:
             os.set_blocking(end, False)
         self._unread = bytearray()
         self._lines = _Lines()
-        self.prose = ""
-        """The beginning of the first line that is no message of the protocol."""
+        self.prose: list[str] = []
+        """The beginnings of lines that are no message of the protocol."""
 
     @property
     def is_deaf(self) -> bool:
@@ -101,13 +103,18 @@ class AgentProcess:
             found = json.loads(line.decode()) if len(line) <= LONGEST_LINE else None
         except (ValueError, RecursionError):
             found = None
-        if not self.prose and (not isinstance(found, dict) or found.keys().isdisjoint(MESSAGE)):
-            self.prose = line[:MOST_PROSE].decode("utf-8", "replace").strip()
+        if not isinstance(found, dict) or found.keys().isdisjoint(MESSAGE):
+            self._note_prose(line)
         if not isinstance(found, dict):
             self._record.note(noise=line[:MOST_NOISE].decode("utf-8", "replace"))
             return None
         self._record.message(FROM_AGENT, line)
         return found
+
+    def _note_prose(self, line: bytes) -> None:
+        if len(self.prose) == PROSE_LINES:
+            del self.prose[1]
+        self.prose.append(line[:MOST_PROSE].decode("utf-8", "replace").strip())
 
     def close_input(self) -> None:
         """Tell it that nothing more comes, which ends most agents."""

@@ -21,8 +21,6 @@ Json = dict[str, Any]
 
 START_SECONDS = 180.0
 """How long an agent may take for each answer before its turn begins."""
-PROSE_SECONDS = 60.0
-"""How long one may take to answer the first request once it has written what is no message."""
 LOAD_SECONDS = 600.0
 """The same for a session that is loaded: all that was said is told once more."""
 QUIET_SECONDS = 0.3
@@ -43,6 +41,8 @@ agent before it ends the tree; the third is for whoever starts this program with
 AT = re.compile(r"(^|\s)@")
 """What an agent takes for the name of a file; with a backslash before it, which stays, it does not
 (cline and claude; to cline `@NAME` in quotes and brackets is text as well)."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""What colours a program's words, and would hide where they begin."""
 MOST_CALLS = 10_000
 """How many calls of tools are known again; one that was forgotten is told twice."""
 NO_AGENT = "the program does not speak ACP"
@@ -266,8 +266,6 @@ class Conversation:
         until = None if seconds is None else time.monotonic() + seconds
         while until is None or time.monotonic() < until:
             message = self._receive(until)
-            if until is not None and not self._has_answered and self._agent.prose:
-                until = min(until, time.monotonic() + PROSE_SECONDS)
             if message is None or not wire.is_answer(message, number):
                 continue
             self._has_answered = True
@@ -276,8 +274,8 @@ class Conversation:
                 self._refuse(error if isinstance(error, dict) else {"message": error})
             answer = message.get("result")
             return answer if isinstance(answer, dict) else {}
-        if not self._has_answered and (prose := self._agent.prose):
-            raise _unfit(f"{NO_AGENT}: it has written {wire.shown(prose)} and answers nothing")
+        if not self._has_answered and (prose := self._prose()):
+            raise _unfit(f"{NO_AGENT}: it has written {prose} and answers nothing")
         raise Failed(f"the agent has not answered {method} within {seconds:g} s", cause="api_error")
 
     def _refuse(self, error: Json) -> NoReturn:
@@ -327,14 +325,24 @@ class Conversation:
         return message
 
     def _ended(self, code: int | None) -> Failed:
-        """Return the failure of an agent that will write no more."""
+        """Return the failure of an agent that will write no more.
+
+        An agent may greet, and then end by a fault that passes: only one that ends well before it
+        has answered is none. What another has written tells the cause.
+        """
         how = "has closed its output" if code is None else f"has ended with exit code {code}"
         if self._has_answered:
             return Failed(f"the agent {how} in the middle of its work", cause=ENDED)
-        prose, was_killed = self._agent.prose, code is not None and code < 0
-        if prose and not was_killed:
-            return _unfit(f"{NO_AGENT}: it has written {wire.shown(prose)} and {how}")
-        return Failed(f"the agent {how} before it had answered {wire.INITIALIZE}", cause=ENDED)
+        prose = self._prose()
+        if prose and code == 0:
+            return _unfit(f"{NO_AGENT}: it has written {prose} and {how}")
+        wrote = f"; it has written {prose}" if prose else ""
+        words = f"the agent {how} before it had answered {wire.INITIALIZE}{wrote}"
+        return Failed(words, cause=ENDED)
+
+    def _prose(self) -> str:
+        """Return what the agent has written besides messages, for people; empty for nothing."""
+        return ", ".join(repr(COLOUR.sub("", line)) for line in self._agent.prose)
 
     def _see_to(self, message: Json, *, is_ending: bool) -> None:
         method, params = message.get("method"), message.get("params")

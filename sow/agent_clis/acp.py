@@ -24,12 +24,14 @@ CLI = AgentCli(
     required="command",
     words=(
         (r"cannot go on in session", Cause.SESSION_UNKNOWN),
+        # It cites what the program has written, which may be about anything.
+        (r"^the program does not speak ACP", Cause.BAD_FLAGS),
         (
             r"error -32000\b|\b401\b|unauthori[sz]ed|authentication|invalid[ _]api[ _]key",
             Cause.AUTH,
         ),
         (
-            r"does not speak ACP|version \S+ of the protocol|cannot load a session|would not ask",
+            r"^the agent (speaks version \S+ of the protocol|cannot load a session|would not ask)",
             Cause.BAD_FLAGS,
         ),
         (r"unknown option|unexpected argument|unrecognized arguments?", Cause.BAD_FLAGS),

@@ -307,31 +307,64 @@ def test_a_program_that_is_no_agent_is_told_as_that(client: Client, line: str, w
     assert words in result["message"]
 
 
-def test_a_program_that_is_killed_before_it_speaks_is_no_such_program(client: Client) -> None:
-    ended = client.run({}, command=["/bin/sh", "-c", "echo Welcome; kill -9 $$"])
-    assert ended.of_kind("result")[0]["cause"] == "ended"
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("kill -9 $$", "has ended with exit code -9 before it had answered initialize; it has"),
+        ("exit 137", "exit code 137 before it had answered initialize; it has written 'Hello'"),
+        ("exit 143", "exit code 143 before it had answered initialize"),
+        ("echo 'fetch failed: ENETUNREACH' >&2; exit 1", "exit code 1 before it had answered"),
+        ("printf '\\033[31mError: 429\\033[0m\\n'; exit 1", "it has written 'Hello', 'Error: 429'"),
+    ],
+)
+def test_an_agent_that_greets_and_dies_is_an_agent(client: Client, line: str, words: str) -> None:
+    ended = client.run({}, command=["/bin/sh", "-c", f"echo Hello; {line}"])
+    [result] = ended.of_kind("result")
+    assert (ended.code, result["cause"]) == (1, "ended")
+    assert words in result["message"]
+
+
+def test_the_first_and_the_last_lines_that_are_no_message_are_kept(client: Client) -> None:
+    ended = client.run({}, command=["/bin/sh", "-c", "seq 9; exit 1"])
+    [result] = ended.of_kind("result")
+    assert result["message"].endswith("it has written '1', '8', '9'")
 
 
 class Talker:
-    """A program that has written a line of text, and waits."""
+    """A program that has written a line of text, and answers after a while of its own clock."""
 
-    prose = "Welcome"
+    prose = ("Welcome",)
+    now = 0.0
+    answers_at = 1e9
 
     def send(self, message: dict[str, Any]) -> None:
         """Read a message, and answer nothing."""
 
-    def receive(self, seconds: float) -> None:
-        """Say nothing more."""
+    def monotonic(self) -> float:
+        """Return its time."""
+        return self.now
+
+    def receive(self, seconds: float) -> dict[str, Any] | None:
+        """Answer with another version of the protocol, once it is time."""
+        self.now += seconds
+        is_time = self.now >= self.answers_at
+        return {"id": 1, "result": {"protocolVersion": 2}} if is_time else None
 
 
-def test_a_program_that_talks_and_answers_nothing_is_given_up(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("answers_at", "words"),
+    [(170.0, "the agent speaks version 2"), (190.0, "'Welcome' and answers nothing")],
+)
+def test_a_program_that_talks_has_as_long_for_its_answer_as_any_other(
+    client: Client, monkeypatch: pytest.MonkeyPatch, answers_at: float, words: str
 ) -> None:
-    monkeypatch.setattr(conversation, "PROSE_SECONDS", 0.1)
     client.end(client.start({"turn": WORKS}))
     orders = read_orders(client.folder / "acp.json")
-    with pytest.raises(Failed, match="'Welcome' and answers nothing") as failed:
-        Conversation(orders, Talker(), EventWriter()).run("Do it.")  # type: ignore[arg-type]
+    talker = Talker()
+    talker.answers_at = answers_at
+    monkeypatch.setattr(conversation, "time", talker)
+    with pytest.raises(Failed, match=words) as failed:
+        Conversation(orders, talker, EventWriter()).run("Do it.")  # type: ignore[arg-type]
     assert failed.value.cause == "unfit"
 
 

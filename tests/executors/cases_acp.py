@@ -166,6 +166,36 @@ FAULTS = tuple(
             "'Welcome'",
         ),
         (
+            "writes a line of text and ends with a failure",
+            _acp(command=("/bin/sh", "-c", "echo Loaded cached credentials.; exit 1")),
+            Cause.CRASHED,
+            "Loaded cached credentials.",
+        ),
+        (
+            "is killed in its wrapper before it has answered",
+            _acp(command=("/bin/sh", "-c", "echo Hello; exit 137")),
+            Cause.CRASHED,
+            "exit code 137",
+        ),
+        (
+            "writes of a limit and ends with a failure",
+            _acp(command=("/bin/sh", "-c", "echo 'Error: 429 rate limit, try again'; exit 1")),
+            Cause.RATE_LIMITED,
+            "429 rate limit",
+        ),
+        (
+            "writes of a login and ends with a failure",
+            _acp(command=("/bin/sh", "-c", "echo 'Error: invalid API key'; exit 1")),
+            Cause.AUTH,
+            "agents.executors.my-agent.env",
+        ),
+        (
+            "writes of a login and ends well",
+            _acp(command=("/bin/sh", "-c", "echo 'Usage: gh auth login, for authentication'")),
+            Cause.BAD_FLAGS,
+            "does not speak ACP",
+        ),
+        (
             "ends in the middle of its work",
             _acp(command=("/bin/sh", "-c", "read request; exit 9")),
             Cause.CRASHED,
