@@ -75,29 +75,33 @@ LOGIN = (
 """What helps against a login that is asked for."""
 ADVICE: tuple[tuple[str, str], ...] = (
     (
-        r"does not speak ACP|not answered initialize",
+        r"the program does not speak ACP|the agent has not answered initialize",
         "{executor}.settings.command has to start the agent so that it speaks ACP, such as"
         " {starts}.",
     ),
     (
-        r"before it had answered initialize",
+        r"the agent has (ended with exit code \S+|closed its output)"
+        r" before it had answered initialize",
         "Run {executor}.settings.command by hand with its custom_args, and correct it: started"
         " well, the agent waits for input.",
     ),
     (
-        r"version \S+ of the protocol",
+        r"the agent speaks version \S+ of the protocol",
         "Install a version of the agent that speaks version 1, and have {executor}.settings.command"
         " start it.",
     ),
     (
-        r"cannot load a session",
+        r"the agent cannot load a session",
         "Have {executor}.settings.command start an agent, or a version of it, that can load"
         " sessions.",
     ),
     (
-        r"would not ask",
+        r"the agent would not ask",
         "{executor}.settings.preset has to name the agent that settings.command starts. Leave it"
         " out for an agent that none of them names.",
     ),
 )
-"""What helps against a failure that the client tells, by a pattern of its words."""
+"""What helps against a failure that the client tells, by how its words begin: behind that it may
+cite the agent's own."""
+ADVISED = frozenset({Cause.BAD_FLAGS, Cause.CRASHED, Cause.API_ERROR})
+"""The causes that such advice helps against; a usage limit, say, needs no other command."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sow.acp.presets import PRESETS, UNKNOWN
-from sow.agent_clis.acp import ADVICE, CLI, LOGIN, STARTS
+from sow.agent_clis.acp import ADVICE, ADVISED, CLI, LOGIN, STARTS
 from sow.executors.base import (
     Ending,
     Event,
@@ -57,15 +57,17 @@ class AcpExecutor(JsonExecutor, frozen=True):
 
     def classify(self, ending: Ending, seen: Observation) -> Verdict:
         """Return the cause of an ending without a status; its reason ends with what helps."""
+        from sow.executors.endings import REASON_LIMIT  # who makes an executor judges no ending yet
+
         verdict = super().classify(ending, seen)
         words = seen.result.text if seen.result is not None and seen.result.is_error else ""
-        help_with = LOGIN if verdict.cause is Cause.AUTH else _advice_on(words)
+        help_with = LOGIN if verdict.cause is Cause.AUTH else _advice_on(verdict.cause, words)
         if not help_with:
             return verdict
         starts = STARTS[self.config.preset or "cline"]
         advice = help_with.format(executor=f"agents.executors.{self.name}", starts=starts)
         # Of a program that has crashed, the last lines of standard error alone are the reason.
-        known = () if words in verdict.reason else (words,)
+        known = () if excerpt(words, REASON_LIMIT) in verdict.reason else (words,)
         return replace(verdict, reason="\n".join((*known, verdict.reason, advice)))
 
     def read_line(self, line: bytes) -> tuple[Event, ...]:
@@ -108,8 +110,9 @@ class AcpExecutor(JsonExecutor, frozen=True):
         )
 
 
-def _advice_on(words: str) -> str:
-    return next((advice for pattern, advice in ADVICE if re.search(pattern, words)), "")
+def _advice_on(cause: Cause, words: str) -> str:
+    advised = ADVICE if cause in ADVISED else ()
+    return next((advice for pattern, advice in advised if re.match(pattern, words)), "")
 
 
 def _variables(ours: Mapping[str, str], environ: Mapping[str, str]) -> Mapping[str, str]:

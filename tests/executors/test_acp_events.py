@@ -131,6 +131,33 @@ def test_a_failure_to_begin_ends_with_what_helps(words: str, cause: Cause, advic
     assert advice in last
 
 
+DIED = "the agent has ended with exit code 1 before it had answered initialize; it has written"
+
+
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        ("the agent's turn failed: it does not speak ACP", Cause.API_ERROR),
+        ("the agent's turn failed: I would not ask", Cause.API_ERROR),
+        ("the agent's error -32603: version 2 of the protocol is old", Cause.API_ERROR),
+        ("the agent's error -32603: I cannot load a session", Cause.API_ERROR),
+        ("the agent's error -32603: had not answered initialize", Cause.API_ERROR),
+        (f"{DIED} 'Error: 429 rate limit, try again in 20 s'", Cause.RATE_LIMITED),
+    ],
+)
+def test_an_agent_s_own_words_bring_no_advice(words: str, cause: Cause) -> None:
+    seen = Observation().after(Event(EventKind.RESULT, text=words, is_error=True))
+    verdict = EXECUTOR.classify(Ending(1, None, "", ""), seen)
+    assert (verdict.cause, verdict.reason) == (cause, words)
+
+
+def test_what_an_agent_wrote_is_not_repeated_before_the_advice() -> None:
+    words = f"{DIED} '{'x' * 300}', '{'y' * 300}'"
+    seen = Observation().after(Event(EventKind.RESULT, text=words, is_error=True))
+    reason = EXECUTOR.classify(Ending(1, None, "", ""), seen).reason
+    assert (reason.count("before it had answered"), len(reason.splitlines())) == (1, 2)
+
+
 def test_what_a_turn_fails_with_later_has_no_such_advice() -> None:
     words = "the agent has ended with exit code 1 in the middle of its work"
     seen = Observation().after(Event(EventKind.RESULT, text=words, is_error=True))
