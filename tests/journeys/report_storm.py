@@ -53,10 +53,10 @@ for number in range(count):
 """Reports as an agent does, by the very client, and writes down the exit codes."""
 CLIENTS = 2
 """For each agent at a time."""
-MOST_CLIENTS = 400
+MOST_CLIENTS = 200
 ENDED = "900"
 """The task whose agent ends before the storm."""
-RATE, HOSTILE_RATE = 0.1, 0.4
+RATE, HOSTILE_RATE = 0.25, 0.4
 """How likely at each step somebody dies, and something hostile is done."""
 LONGEST_ABSENCE = 50
 """For how many steps at most there is no worker."""

@@ -7,8 +7,8 @@ from proving import FOLDER, drawn, hand_in
 
 pytestmark = pytest.mark.storm
 
-AGENTS, REPORTS, KILLS = (6, 100, 60) if FOLDER else (3, 12, 5)
-FEWEST = 30 if FOLDER else 3
+AGENTS, REPORTS, KILLS = (6, 15, 20) if FOLDER else (3, 12, 5)
+FEWEST = 5 if FOLDER else 3
 """How many kills a storm must come to."""
 LONGEST_SECONDS = 3600.0
 
