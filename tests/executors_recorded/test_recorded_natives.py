@@ -319,6 +319,6 @@ def test_codex_without_its_aliases_runs_no_command_in_its_own_sandbox_alone(
     """In a sandbox of sow's it was seen to say so and to run all commands."""
     (folder,) = RECORDINGS.glob("codex-*")
     config = ExecutorConfig(name="codex", type=ExecutorType.CODEX, **settings)
-    said = "WARNING: proceeding, even though we could not create PATH aliases: No such file\n"
-    verdict = make_executor(config).classify(Ending(0, None, said, ""), observe(folder, "spawn"))
+    stderr = "WARNING: proceeding, even though we could not create PATH aliases: No such file\n"
+    verdict = make_executor(config).classify(Ending(0, None, stderr, ""), observe(folder, "spawn"))
     assert verdict.cause is cause
