@@ -4,6 +4,7 @@ Owns how CLIs with executors of their own, and agents over ACP, become cases of 
 CLI cannot be run, the test is skipped or fails (`capabilities`).
 """
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,6 +78,7 @@ def _native_cases(group: str, part: str, names: Iterable[str]) -> list[object]:
 
 
 def _acp_cases(part: str, names: Iterable[str]) -> list[object]:
+    # Its sandbox has a `/dev` of its own: below it, in memory, it can run no command (measured).
     return [
         pytest.param(
             AGENTS[name],
@@ -84,6 +86,7 @@ def _acp_cases(part: str, names: Iterable[str]) -> list[object]:
             marks=pytest.mark.one_of("agents by ACP", f"{name}, {part}"),
         )
         for name in names
+        if name != "codex" or not tempfile.gettempdir().startswith("/dev/")
     ]
 
 
