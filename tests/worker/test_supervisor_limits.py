@@ -193,9 +193,11 @@ def test_an_agent_within_its_limits_ends_by_itself(limited: Limited) -> None:
 
 def test_it_is_cancelled_as_ever(limited: Limited) -> None:
     process = limited.site.wait_for_orders(before=limited.before)
-    script = "trap 'exit 7' INT; while :; do sleep 0.02; done"
+    ready = limited.site.file("ready")
+    script = f"trap 'exit 7' INT; : >{ready}; while :; do sleep 0.02; done"
     limits = pack_limits(ALL, [str(limited.clone)])
     limited.site.order(process, limited.site.orders("/bin/sh", "-c", script, limits=limits))
+    wait_until(ready.exists, "the agent expects its end")
     limited.site.agent_pid()
     process.terminate()
     assert process.wait(SECONDS) == 0
