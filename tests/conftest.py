@@ -30,7 +30,7 @@ KEPT_FAMILIES = ("PYTEST_", "COV_")
 
 NUMBERS = count()
 """A number for each folder: finding a free one by itself, pytest looks at all that are there."""
-MOST_CASES = 5
+MOST_CASES = 4
 """How many cases of one function the quick run has: the commit draws them. `make test` has all."""
 GARBAGE = 50_000
 """So many new objects make Python look for cycles: with its own 700, while sources were parsed, it

@@ -78,6 +78,7 @@ def test_a_home_of_a_session_is_made_ready_by_itself(
     assert (tmp_path / "two/xdg_data_home/opencode/opencode.db").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", ["echo no >&2; exit 3", "sleep 60"])
 def test_a_failure_is_told_and_stops_nothing(
     tmp_path: Path,

@@ -183,6 +183,7 @@ def descriptors_of(path: Path) -> list[Path]:
     return [entry for entry in entries if os.path.lexists(entry) and entry.readlink() == path]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,7 @@ def test_one_merge_of_the_tasks_of_a_cancel_is_ended_and_printed_once(
     assert printed.out.startswith("010, 020 cancelled (merge, job 1")
 
 
+@pytest.mark.slow
 def test_a_step_that_ends_before_its_cancel_is_heeded_says_how(desk: Desk) -> None:
     """A worker may be about to write that the check has passed."""
     desk.staff()

@@ -49,6 +49,7 @@ def left() -> Iterator[tuple[str, int]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_left_breaks_the_promise(left: tuple[str, int]) -> None:
     attempt, pid = left
     for job in ({}, {"ended_at": None, "state": "running"}):

@@ -11,6 +11,8 @@ from sow.sandbox import proxy_probe
 from sow.sandbox.probe import SandboxUnavailable
 from sow.sandbox.proxy_probe import ProxyUnavailable
 
+pytestmark = pytest.mark.slow
+
 IN_SANDBOX = {"run": "make test", "sandbox": "bwrap"}
 SETUP = {"setup": "npm ci", "setup_sandbox": "bwrap"}
 

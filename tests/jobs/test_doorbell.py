@@ -100,6 +100,7 @@ def test_a_bell_is_for_its_owner_alone_and_goes_with_its_listener(tmp_path: Path
     assert not bell.path.exists()
 
 
+@pytest.mark.slow
 def test_a_bell_has_one_listener(tmp_path: Path) -> None:
     bell = Bell(tmp_path / "a.bell")
     with pytest.raises(BlockingIOError):

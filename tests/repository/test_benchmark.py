@@ -51,6 +51,7 @@ def test_every_module_finds_what_it_imports(module: str) -> None:
     importlib.import_module(f"bench.{module}")
 
 
+@pytest.mark.slow
 def test_the_time_of_an_orphan_is_counted() -> None:
     """Its parent ends before it does, and nobody below has waited for it."""
     done = subprocess.run(

@@ -80,6 +80,7 @@ def next_step(desk: Desk) -> Step:
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [fill_with_garbage, copy_the_checkout, lead_out])
 def test_a_queue_that_cannot_be_used_is_the_first_thing_to_repair(
     desk: Desk, spoil: Callable[[Desk], None]

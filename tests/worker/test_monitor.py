@@ -292,6 +292,7 @@ def test_the_session_seen_in_the_output_is_persisted_while_the_agent_runs(site: 
     monitor.stop()
 
 
+@pytest.mark.slow
 def test_an_attempt_that_cannot_be_settled_now_is_settled_later(site: WatchSite) -> None:
     """The project cannot be read for a moment, as in the middle of a merge."""
     job = site.job()
