@@ -3,10 +3,10 @@
 Owns what a worker sees before an attempt (a missing program, an executor that the user has removed,
 a CLI that makes no session, a usage limit that others have met) and the writes: the task loses its
 session, and in the commit that gives the lease back the job's record has the next executor. So the
-queue takes it under that executor's
-limits. A begun session goes on the job's record before, and is put back where a worker has died
-between the two. So one that dies at any moment has lost nothing. What follows an attempt that has
-ended is decided in `worker.next_step`, by the same table (`sow.attempts.fallback`).
+queue takes it under that executor's limits. A begun session goes on the job's record before, and is
+put back where a worker has died between the two. So one that dies at any moment has lost nothing.
+What follows an attempt that has ended is decided in `worker.next_step`, by the same table
+(`sow.attempts.fallback`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -113,11 +113,9 @@ def stand_in_for(
     were missing. Till then everything can be asked of it: what the others can do counts. Also
     returns a note. Raises MakerIsGone and MakerHasChanged unless the session may be handed over.
     """
-    name, made_by, own = (
-        session.executor,
-        type_of_maker(session),
-        config.executors.get(session.executor),
-    )
+    name = session.executor
+    own = config.executors.get(name)
+    made_by = type_of_maker(session)
     names = config.bound(role)
     is_known = own is None or made_by in tuple(ExecutorType)
     if not (config.hands_over and names and is_known) or request.kind.is_interactive:
