@@ -38,7 +38,7 @@ from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.processes import procfs
 from sow.processes.stat import Stat, below
-from sow.schema.job import Attempt, Cause, JobState, Verb
+from sow.schema.job import FINAL_STATES, Attempt, Cause, JobState, Verb
 from worker.supervisor.sandboxed import is_first_of_namespace
 
 AGENT = r"""
@@ -96,6 +96,9 @@ LEAVING = 0.3
 """How often a worker is told to leave instead of being killed."""
 RATE, OFTEN = 0.1, 0.2
 """How likely the storm strikes at each of its steps; and where it is time for all to die."""
+BEHIND = 0.5
+"""How likely it strikes where more of the jobs have ended than of its kills are done: on a busy
+machine a step takes long, and the jobs would be over before the storm is."""
 QUIET_SECONDS = 300.0
 """After how long without any change the rest is taken for lost."""
 
@@ -131,6 +134,7 @@ class SandboxStorm:
     def __init__(self, site: Site, seed: int, *, tasks: int, kills: int, moments: int) -> None:
         self.site, self.chance = site, random.Random(seed)
         self.left, self.moments_left, self.moments = kills, moments, 0
+        self.planned, self.ended = kills, 0
         self.fewest_between = kills // (moments + 1)
         self.begun = time.monotonic()
         self.workspace = Workspace(site.root)
@@ -208,7 +212,7 @@ class SandboxStorm:
             fate = Fate(str(self.site.base / "fates"), hurried=True)
             self.staff.append(launch_worker(self.site, json.dumps(asdict(fate)), program=PROGRAM))
         self._hear()
-        if self.left and self.chance.random() < RATE:
+        if self.left and self.chance.random() < (BEHIND if self._is_behind() else RATE):
             self._strike()
         if self._is_time_for_all() and self.chance.random() < OFTEN:
             self._strike_all()
@@ -217,6 +221,7 @@ class SandboxStorm:
             if not self.to_check:
                 return True
         rows = self.database.rows("select id, state, settled, worker_deaths, retries from job")
+        self.ended = sum(row["state"] in FINAL_STATES for row in rows)
         seen = repr([tuple(row) for row in rows])
         if seen != self.seen:
             self.seen, self.changed_at = seen, time.monotonic()
@@ -248,6 +253,11 @@ class SandboxStorm:
         return [task for task, job in last.items() if job.cause is Cause.PREVENTED]
 
     # Whom it kills, and when.
+
+    def _is_behind(self) -> bool:
+        """Whether the storm would be over late: each task has two jobs, its agent and its check."""
+        done = self.planned - self.left
+        return done * 2 * len(self.tasks) < self.ended * self.planned
 
     def _is_time_for_all(self) -> bool:
         """Whether everybody is to die now: moments come as the other kills go on."""
