@@ -1,6 +1,7 @@
 """`sow advance`: take the project to its next state, if all that must be true first is true."""
 
 import os
+from collections.abc import Sequence
 
 from sow.calls.caller import find_caller
 from sow.cli import completing_names
@@ -14,7 +15,9 @@ from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.stages import COMPLETED, END
 from sow.lifecycle.types import (
     Event,
+    Refusal,
     awaited_event,
+    each_once,
     find_event,
     missing_words,
     next_events,
@@ -95,13 +98,14 @@ def _chosen(facts: Facts, name: str | None) -> Event:
 
 
 def _list(facts: Facts, *, as_json: bool) -> None:
-    views = [_view(event, facts) for event in next_events(facts)]
+    events = [(event, refusals(event, facts)) for event in next_events(facts)]
     if as_json:
-        echo_json_lines(views)
+        echo_json_lines(_view(event, unmet) for event, unmet in events)
         return
-    if not views:
+    if not events:
         click.echo(END)
-    for view in views:
+    for event, missing in events:
+        view = _view(event, each_once(missing))
         click.echo(f"{view.event}: {view.source} to {view.target}")
         if view.allowed:
             click.echo("  may happen now")
@@ -111,7 +115,7 @@ def _list(facts: Facts, *, as_json: bool) -> None:
                 click.echo(f"    {remedy.command}")
 
 
-def _view(event: Event, facts: Facts) -> LifecycleEvent:
+def _view(event: Event, missing: Sequence[Refusal]) -> LifecycleEvent:
     unmet = tuple(
         UnmetGuard(
             guard=refusal.guard.name,
@@ -120,7 +124,7 @@ def _view(event: Event, facts: Facts) -> LifecycleEvent:
                 RemedyView(command=remedy.command, why=remedy.why) for remedy in refusal.remedies
             ),
         )
-        for refusal in refusals(event, facts)
+        for refusal in missing
     )
     return LifecycleEvent(
         event=event.name,

@@ -139,6 +139,7 @@ LIFECYCLES: Mapping[ProjectType, Lifecycle] = {
 }
 
 
+LATER = "after what is named above"
 UNTIL_THE_END = (TASKS_ENDED, MERGED)
 """The guards of a project's completion that are asked again when it is finished."""
 
@@ -183,11 +184,26 @@ def left_undone(facts: Facts) -> list[Refusal]:
     return [Refusal(guard, remedies) for guard, remedies in asked if remedies]
 
 
+def each_once(unmet: Sequence[Refusal]) -> list[Refusal]:
+    """Return the same with each command once, at the first guard that it helps to meet.
+
+    Where a guard can be met only after an earlier one, its commands until then are those of that
+    one. Such a guard gets the command that meets it later.
+    """
+    named: set[str] = set()
+    found = []
+    for guard, remedies in unmet:
+        own = [remedy for remedy in remedies if remedy.command not in named]
+        named |= {remedy.command for remedy in own}
+        found.append(Refusal(guard, own or [Remedy(guard.commands[0], LATER)]))
+    return found
+
+
 def missing_words(unmet: Sequence[Refusal]) -> str:
     """Return the guards that are not met, each with the commands that meet it."""
     lines = [
         f"  - {refusal.guard.sentence}: {remedy.why}\n      {remedy.command}"
-        for refusal in unmet
+        for refusal in each_once(unmet)
         for remedy in refusal.remedies
     ]
     return "\n".join(["What must be true first, each with the command that helps:", *lines])

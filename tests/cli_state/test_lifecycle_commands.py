@@ -637,3 +637,19 @@ def test_what_was_done_before_anybody_planned_is_part_of_the_plan(sow, git, agen
     sow("approve", "plan")
     assert sow("advance").out == "Sign-in goes from planning to executing\n"
     assert sow("advance").out == "Sign-in goes from executing to reviewing\n"
+
+
+def test_a_refusal_names_each_command_once_and_those_that_come_later(sow, tmp_path):
+    begin(sow, "quick")
+    (tmp_path / ".sow/config.yaml").write_text('checks: {unit: "true"}\n')
+    sow("task", "add", "One", "--agent", "implementer")
+    refused, listed = sow("advance"), sow("advance", "--list")
+    assert (refused.code, listed.code) == (4, 0)
+    for text in (refused.err, listed.out):
+        lines = [line.strip() for line in text.splitlines()]
+        assert lines.count("sow agent spawn 010") == 1
+        assert lines[lines.index("sow project check") - 1].endswith(": after what is named above")
+    unmet = sow("advance", "--list", "--json").json["unmet"]
+    assert {each["command"] for guard in unmet for each in guard["remedies"]} == {
+        "sow agent spawn 010"
+    }
