@@ -4,9 +4,12 @@ Owns when something is printed. The steps of the call are `sow.calls.call`, what
 printed of outcomes is `call_outcomes`; how it goes away is `detaching`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from sow.calls.autostart import NoWorker
 from sow.calls.call import (
@@ -37,7 +40,11 @@ from sow.ids import TaskId
 from sow.jobs.database import Database, open_queue
 
 if TYPE_CHECKING:
+    from sow.config.configuration import Configuration
     from sow.schema.output.outcome import Outcome
+
+FIRST_JOB = 1
+"""The number of a queue's first job."""
 
 
 def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOptions) -> int:
@@ -48,9 +55,33 @@ def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOpt
         click.echo(f"Warning: {warning}", err=True)
 
     def run(database: Database, listener: Listener, call_progress: CallProgress) -> Result:
+        listener = replace(listener, placed=_and_trust(caller, config, listener.placed))
         return call(caller, database, config, requests, terms, listener, call_progress)
 
     return _run(caller, options, lambda database: begin(database, requests), run)
+
+
+def _and_trust(
+    caller: Caller, config: "Configuration", placed: Callable[[Placed], None]
+) -> Callable[[Placed], None]:
+    """Return a listener that tells of the first job, too, which command lines are not accepted.
+
+    Later, a job that needs them is held and says so.
+    """
+
+    def tell(found: Placed) -> None:
+        placed(found)
+        if found.job.id != FIRST_JOB or found.attached:
+            return
+        # Once in the life of a queue.
+        from sow.calls.held_jobs import unaccepted_keys
+
+        if keys := unaccepted_keys(caller, config):
+            path = os.path.relpath(caller.workspace.repository_config)
+            words = f"{path} has command lines that you have not accepted ({', '.join(keys)})"
+            click.echo(f"Note: {words}; jobs that need them are held: `sow trust`", err=True)
+
+    return tell
 
 
 def preview_or_wait(

@@ -6,6 +6,7 @@ Pure. Owns how what runs is waited for: each by the call that ends with it.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sow.config.clones import SETUP
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN, Facts, Remedy
 from sow.lifecycle.project_verdict import REVIEW
@@ -43,6 +44,20 @@ def unblocked(now: Situation) -> Iterator[Remedy]:
         yield Remedy("sow queue resume", f"the queue is paused since {now.queue.paused_since}")
     if not now.queue.is_staffed:
         yield Remedy("sow worker --background", "no worker runs, and none is started by itself")
+
+
+def unaccepted(now: Situation) -> Iterator[Remedy]:
+    """Yield what a person does before jobs are held for their word."""
+    if now.unaccepted:
+        keys = ", ".join(now.unaccepted)
+        why = f"jobs that need a command line that you have not accepted are held: {keys}"
+        yield Remedy("sow trust", why)
+
+
+def holds_spawn(now: Situation) -> bool:
+    """Whether an agent that begins now would be held: its clone needs a command line."""
+    clones = "never" if now.facts is None else now.facts.clones
+    return SETUP in now.unaccepted and clones in task_ways.IN_CLONES
 
 
 def _is_needed(now: Situation) -> bool:

@@ -22,7 +22,7 @@ from sow.lifecycle.stages import ProjectType
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
 from sow.situation.branches import Branches
 from sow.situation.program_steps import missing_programs
 from sow.situation.project_facts import counted, project_facts
@@ -120,8 +120,22 @@ def _with_project(
             caller, configuration, facts, is_on_branch=project.branch in (UNSET, found.branch)
         ),
         lacking=missing_programs(caller, configuration, tasks),
+        unaccepted=_unaccepted(caller, configuration, tasks),
         queue=queue,
     )
+
+
+def _unaccepted(
+    caller: Caller, configuration: Configuration | None, tasks: list[Task]
+) -> tuple[str, ...]:
+    """Return which command lines a person has not accepted, where a task is still to begin."""
+    if configuration is None or all(task.status is not TaskStatus.PENDING for task in tasks):
+        return ()
+    if not (configuration.checks.commands or configuration.clones.setup):
+        return ()
+    from sow.calls.held_jobs import unaccepted_keys  # SQLite
+
+    return unaccepted_keys(caller, configuration)
 
 
 def _has_lost_branch(workspace: Workspace, project: Project, here: str) -> bool:

@@ -231,7 +231,10 @@ def _in_progress(now: Situation, facts: Facts) -> Iterator[Remedy]:
         yield Remedy("sow advance", f"all conditions for {event.target} are met")
     unmet = _unmet(facts)
     yield from answers_about_whole(now)
+    if job_steps.holds_spawn(now):
+        yield from job_steps.unaccepted(now)
     yield from _of_tasks(facts, unmet)
+    yield from job_steps.unaccepted(now)
     yield from job_steps.of_batches(now, facts)
     yield from job_steps.waits(now)
     is_broken = any(repairs(now))

@@ -138,6 +138,8 @@ class Situation(Struct, frozen=True):
     """What commands that begin so would be refused for now, whatever their tasks."""
     lacking: Mapping[str, SowError] = {}
     """The executors that tasks need and whose programs are not there, each with the error."""
+    unaccepted: Sequence[str] = ()
+    """The settings whose command lines nobody has accepted, where tasks are still to begin."""
     configuration: Configuration | None = None
     """None where it cannot be used."""
     errors: Sequence[SowError] = ()

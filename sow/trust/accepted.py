@@ -122,14 +122,23 @@ def refuse_untrusted(
     Each counts by itself, its key with it: what has changed beside it holds up
     nobody who does not need that. Raises NotTrusted, TrustFileBroken.
     """
+    if any(key in keys for key in unaccepted(workspace, content, environ)):
+        changed = _key(workspace) in _read(trust_file(environ)).accepted
+        raise NotTrusted(workspace.repository_config, changed=changed)
+
+
+def unaccepted(
+    workspace: Workspace, content: RepositoryConfigFile, environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the keys of the command lines that this user has not accepted.
+
+    Raises TrustFileBroken.
+    """
     lines = command_lines(content)
     if is_accepted(workspace, text_of(lines), environ):
-        return
-    found = _read(trust_file(environ))
-    known = found.lines.get(_key(workspace), ())
-    if any(_hash_of(line) not in known for line in lines if line.key in keys):
-        changed = _key(workspace) in found.accepted
-        raise NotTrusted(workspace.repository_config, changed=changed)
+        return ()
+    known = _read(trust_file(environ)).lines.get(_key(workspace), ())
+    return tuple(line.key for line in lines if _hash_of(line) not in known)
 
 
 def accept(

@@ -83,3 +83,15 @@ def test_a_job_that_another_call_may_release_is_waited_for(site: Site) -> None:
     site.sow("task", "set", "010", "status", "completed")
     out, err = caller.communicate(timeout=240)
     assert caller.returncode == 0, (out, err)
+
+
+def test_what_nobody_has_accepted_is_named_before_a_job_is_held(held: Site) -> None:
+    held.script([good(), good()], task="010")
+    named = "not accepted (checks.unit, clones.setup); jobs that need them are held: `sow trust`"
+    assert "sow trust  # jobs that need a command line" in held.sow("next").out
+    assert named in held.sow("agent", "spawn", "implementer", "010").err
+    assert named not in held.sow("agent", "resume", "010", "More.").err
+    held.sow("task", "add", "More", "--agent", "implementer")
+    assert "sow trust" in held.sow("next").out
+    held.sow("trust", "--yes")
+    assert "sow trust" not in held.sow("next").out
