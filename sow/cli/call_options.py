@@ -5,7 +5,7 @@ waiting itself is `calling`. A feature's module `options` has `OPTIONS`, and `pa
 which returns what they ask for and raises UsageError.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -88,10 +88,18 @@ def call_options(detach: str | None = "Queue it and return at once.") -> Callabl
 
 
 def bound_of(options: WaitOptions, caller: Caller) -> float | None:
-    """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows."""
-    bound = options.wait or caller.environ.get(env_vars.WAIT)
+    """Return how long a call waits in seconds; None: as long as it takes. Raises UsageError."""
+    return seconds_to_wait(options.wait, caller.environ)
+
+
+def seconds_to_wait(wait: str | None, environ: Mapping[str, str]) -> float | None:
+    """Return how long to wait in seconds: `--wait`, SOW_WAIT, else what the shell allows.
+
+    None: as long as it takes. Raises UsageError.
+    """
+    bound = wait or environ.get(env_vars.WAIT)
     if not bound:
-        return shell_bound(caller.environ)
+        return shell_bound(environ)
     try:
         return parse_duration(bound)
     except ValueError:

@@ -8,14 +8,13 @@ else is what any user has.
 import json
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 from sow import env_vars
 from sow.cli import late_click as click
 from sow.cli.output import json_option
-from sow.cli.own_repository import OwnRepository, own_folder
+from sow.cli.own_repository import end_what_was_left, own_folder
 from sow.environment import own_environment
 
 CONFIGURATION = """\
@@ -72,9 +71,9 @@ def demo(keep: Path | None, as_json: bool) -> None:
     is changed, and no agent CLI is needed. With --json the steps are printed on
     stderr, and the tasks on stdout, one object per line.
     """
-    folder = own_folder(keep, "demo")
-    repository = OwnRepository(folder, _environment(folder))
-    try:
+    end_what_was_left()
+    with own_folder(keep, "demo") as own:
+        repository = own.repository(own.path, _environment(own.path))
         for line in STORY.splitlines():
             if line.startswith("#"):
                 click.secho(f"\n{line}", bold=True, err=as_json)
@@ -83,12 +82,8 @@ def demo(keep: Path | None, as_json: bool) -> None:
             repository.run(shlex.split(line), stdout=sys.stderr if as_json else None)
         if as_json:
             repository.run(("task", "list", "--json"))
-    finally:
-        repository.ask("worker", "stop")
-    if keep is None:
-        shutil.rmtree(folder)
-    else:
-        click.echo(f"\nEverything is left in {folder}", err=as_json)
+    if keep is not None:
+        click.echo(f"\nEverything is left in {own.path}", err=as_json)
 
 
 def _environment(folder: Path) -> dict[str, str]:

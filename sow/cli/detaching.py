@@ -39,8 +39,10 @@ GONE = (KeyboardInterrupt, Detached)
 
 
 @contextmanager
-def detaching_signals() -> Iterator[None]:
+def detaching_signals(*, keeps_ignored: bool = False) -> Iterator[None]:
     """Turn the first INT, TERM or HUP into an exception, so that the caller goes in good order.
+
+    With `keeps_ignored` one that the process was started to ignore, by nohup(1) say, stays ignored.
 
     What follows is ignored: a terminal that closes sends several. The exception itself may be lost:
     Python drops what a callback of an import or a finalizer raises. So `leave_if_nobody_waits`,
@@ -56,13 +58,25 @@ def detaching_signals() -> Iterator[None]:
             set_handler(each, SIG_IGN)
         raise KeyboardInterrupt(signum)
 
-    before = {signum: set_handler(signum, interrupt) for signum in DETACHING}
+    chosen = [each for each in DETACHING if not (keeps_ignored and getsignal(each) == SIG_IGN)]
+    before = {signum: set_handler(signum, interrupt) for signum in chosen}
     try:
         yield
     finally:
         for signum, handler in before.items():
             if getsignal(signum) is interrupt:  # else we are on our way out
                 set_handler(signum, handler)
+
+
+@contextmanager
+def signals_ignored() -> Iterator[None]:
+    """Let no INT, TERM or HUP disturb what has to be done to its end."""
+    before = {signum: set_handler(signum, SIG_IGN) for signum in DETACHING}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            set_handler(signum, handler)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ Owns the question beforehand, and how the result is printed. How the tasks are d
 """
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from sow.cli.config import configuration_here
 from sow.cli.confirming import confirm
 from sow.cli.executor_comparison import Comparison, done_by
 from sow.cli.output import echo_json, echo_table, json_option
-from sow.cli.own_repository import CommandFailed, own_folder
+from sow.cli.own_repository import end_what_was_left, own_folder
 from sow.cli.this_call import usage_error
+from sow.cli.trial_time import ASK_LONGER, TIME_IS_UP, time_options, trial_time
 from sow.clock import format_duration
-from sow.config.units import parse_duration
 from sow.errors import ExitCode
 from sow.executors.registry import make_executor
 from sow.paths import display_path
@@ -40,7 +39,7 @@ SPARE = ("NAME", "REVIEW", "ITER")
     default=3,
     help="How often work may go back to its author.  [default: 3]",
 )
-@click.option("--wait", default="30m", help="How long each run may take.  [default: 30m]")
+@time_options("30m")
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
@@ -53,7 +52,8 @@ def compare(
     executors: str,
     review: bool,
     max_iterations: int,
-    wait: str,
+    timeout: str,
+    wait: str | None,
     keep: Path | None,
     yes: bool,
     as_json: bool,
@@ -64,18 +64,18 @@ def compare(
     HEAD, in which it does one task after the other. Your checkout is not changed.
     The repository's checks run if you have accepted them (`sow trust`), and work that
     fails goes back to its author. Without checks and --review, a task counts as done
-    when its agent says so. The runs use your tokens.
+    when its agent says so. The runs use your tokens. A signal ends it with its agents and
+    workers, as --wait does.
 
     Exit: 0 every task is done; 1 a task is not; 2 there is no terminal to ask on, and no
-    --yes; 5 an executor is unknown, or its program is not installed.
+    --yes; 5 an executor is unknown, or its program is not installed; 75 the time of
+    --wait was up; 130 interrupted.
     """
     names = tuple(dict.fromkeys(filter(None, (name.strip() for name in executors.split(",")))))
     if not names:
         raise usage_error("--executors: name at least one")
-    try:
-        parse_duration(wait)
-    except ValueError as error:
-        raise usage_error(f"--wait: {error}") from error
+    time = trial_time(timeout, wait)
+    end_what_was_left()
     workspace = here()
     text = read_given(file, "FILE")
     entries = read_entries(text, Path(STDIN) if str(file) == "-" else file).entries
@@ -87,26 +87,26 @@ def compare(
     if not yes and not confirm(question, option="--yes"):
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
-    folder = own_folder(keep, "compare")
     rows: list[ComparedTask] = []
-    is_kept = keep is not None
     try:
-        tasks = folder / "tasks"
-        tasks.write_bytes(text)
-        name_checks = all(entry.checks for entry in entries)
-        wanted = Comparison(workspace, tasks, name_checks, review, max_iterations, wait)
-        for name in names:
-            click.echo(f"{name}: starts", err=True)
-            rows += done_by(wanted, name, folder / name)
-    except CommandFailed:
-        is_kept = True  # the error says what to look at there
-        raise
+        with own_folder(keep, "compare") as own:
+            tasks = own.path / "tasks"
+            tasks.write_bytes(text)
+            name_checks = all(entry.checks for entry in entries)
+            wanted = Comparison(workspace, tasks, name_checks, review, max_iterations, time)
+            for name in names:
+                timed_out = time.is_up
+                click.echo(f"{name}: {TIME_IS_UP if timed_out else 'starts'}", err=True)
+                if not timed_out:
+                    rows += done_by(wanted, name, own)
+            timed_out = time.is_up
     finally:
         _print(rows, as_json=as_json)  # those of the first ones, where a later one fails
-        if is_kept:
-            click.echo(f"Everything is left in {display_path(folder)}", err=True)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+    if keep is not None:
+        click.echo(f"Everything is left in {display_path(own.path)}", err=True)
+    if timed_out:
+        click.echo(ASK_LONGER, err=True)
+        return int(ExitCode.STILL_RUNNING)
     return int(ExitCode.OK if all(map(_is_well, rows)) else ExitCode.FAILED)
 
 

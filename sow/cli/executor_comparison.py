@@ -13,7 +13,8 @@ import msgspec
 
 from sow.agents.roles import AGENTS
 from sow.cli import late_click as click
-from sow.cli.own_repository import OwnRepository, environment_for, remove_homes
+from sow.cli.own_repository import OwnFolder, OwnRepository, environment_for
+from sow.cli.trial_time import TrialTime
 from sow.config.checks import checks_of, read_repository
 from sow.errors import SowError
 from sow.git.repository import repository_of
@@ -43,23 +44,22 @@ class Comparison(NamedTuple):
     review: bool
     max_iterations: int
     """How often work may go back to its author."""
-    wait: str
-    """How long each run may take."""
+    time: TrialTime
 
 
-def done_by(wanted: Comparison, name: str, folder: Path) -> list[ComparedTask]:
-    """Have an executor do the tasks in a clone at `folder`, and return what came of each."""
+def done_by(wanted: Comparison, name: str, own: OwnFolder) -> list[ComparedTask]:
+    """Have an executor do the tasks in a clone of its own, and return what came of each.
+
+    What is not done when the time is up stays as it is. Its worker is left to the end of `own`.
+    """
     environ = environment_for(name, [each.name for each in AGENTS if each.name not in REVIEWERS])
-    repository = OwnRepository(_clone(wanted.workspace, folder), environ)
-    try:
-        checks = _begin(repository, wanted)
-        unjudged = _do_all(repository, wanted, checks=checks)
-        listed = [each["task"] for each in repository.need("task", "list").records]
-        shown = repository.need("task", "show", *listed).records if listed else ()
-        return [_compared(name, task, unjudged) for task in shown]
-    finally:
-        repository.stop()
-        remove_homes(repository)
+    root = _clone(wanted.workspace, own.path / name)
+    repository = own.repository(root, environ)
+    checks = _begin(repository, wanted)
+    unjudged = _do_all(repository, wanted, checks=checks)
+    listed = [each["task"] for each in repository.need("task", "list").records]
+    shown = repository.need("task", "show", *listed).records if listed else ()
+    return [_compared(name, task, unjudged) for task in shown]
 
 
 def _clone(workspace: Workspace, folder: Path) -> Path:
@@ -100,10 +100,12 @@ def _do_all(repository: OwnRepository, wanted: Comparison, *, checks: bool) -> s
     """Do each task when those that it depends on are completed; return what nothing has judged."""
     unjudged = set()
     while ready := repository.need("task", "list", "--ready").records:
+        if wanted.time.is_up:
+            break
         task = ready[0]["task"]
         _do(repository, wanted, task, checks=checks)
         status = _shown(repository, task)["status"]
-        if status == "pending":  # else it would be begun for ever
+        if status == "pending" and not wanted.time.is_up:  # else it would be begun for ever
             raise SowError(f"task {task} could not be begun", hint=LOOK_THERE)
         if status == "needs_review" and not (checks or wanted.review):
             unjudged.add(task)
@@ -134,14 +136,16 @@ def _judged(
     if _shown(repository, task)["status"] != "needs_review":
         return None
     if checks:
-        _call(repository, wanted, "task", "check", task)
+        if not _call(repository, wanted, "task", "check", task):
+            return None
         result = _shown(repository, task)["check"]
         if result is None:
             return None
         if not result["passed"]:
             return (CORRECT,)
     if wanted.review:
-        _call(repository, wanted, "agent", "review", task)
+        if not _call(repository, wanted, "agent", "review", task):
+            return None
         verdict = _shown(repository, task)["review"]
         if verdict is None:
             return None
@@ -152,7 +156,9 @@ def _judged(
 
 def _call(repository: OwnRepository, wanted: Comparison, *words: str) -> bool:
     """Make a call and wait for its job; return whether it ended in time. Raises SowError."""
-    answer = repository.ask(*words, "--wait", wanted.wait)
+    if wanted.time.is_up:
+        return False
+    answer = repository.call(*words, time=wanted.time)
     if "error" in answer.record:
         raise SowError(f"`sow {' '.join(words)}` was refused: {answer.fault}", hint=LOOK_THERE)
     if answer.code == STILL_RUNNING:

@@ -12,8 +12,10 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 
 from sow import env_vars
+from sow.cli.detaching import leave_if_nobody_waits
 from sow.cli.own_repository import Answer, OwnRepository
 from sow.cli.streams import wait_for_more
+from sow.cli.trial_time import TIME_IS_UP, TrialTime
 from sow.processes import process_facts
 from sow.schema.output.executors import PromiseView
 
@@ -72,14 +74,15 @@ class Seen(NamedTuple):
     reason: str
 
 
+OUT_OF_TIME = Seen(Result.NOT_SHOWN, TIME_IS_UP)
+
+
 class Trial(NamedTuple):
     """One trial."""
 
     repository: OwnRepository
     can_resume: bool
-    wait: str
-    """How long each run may take, as `--wait` takes it."""
-    wait_seconds: float
+    time: TrialTime
     word: str
     """What only the first prompt says."""
     death_seconds: float = DEATH_SECONDS
@@ -91,9 +94,9 @@ class Trial(NamedTuple):
         self.repository.need("task", "add", "Wait", "--agent", ROLE, *_with(WAIT_FOR_END))
         begun = time.monotonic()
         words = ("agent", "spawn", ROLE, FIRST, "--prompt", REMEMBER.format(word=self.word))
-        spawned = self.repository.ask(*words, "--wait", self.wait)
+        spawned = self.repository.call(*words, time=self.time)
         yield _view("spawn", self._reported(spawned), begun)
-        yield _view("pause", _paused(spawned))
+        yield _view("pause", self._paused(spawned))
         begun = time.monotonic()
         yield _view("resume", self._resumed(spawned), begun)
         yield _view("deny", self._denied(spawned))
@@ -103,17 +106,32 @@ class Trial(NamedTuple):
     def _reported(self, spawned: Answer) -> Seen:
         if self._log_has(FIRST, BEGUN):
             return Seen(Result.HELD, "its entry is in the task's log")
-        return Seen(Result.BROKEN, _ending(spawned))
+        return self._without_report(spawned)
+
+    def _paused(self, spawned: Answer) -> Seen:
+        if spawned.record.get("status") == "paused":
+            return Seen(Result.HELD, "its task is paused")
+        return self._without_report(spawned)
+
+    def _without_report(self, run: Answer) -> Seen:
+        """Return what a run has shown that did not come to what it was for."""
+        if self.time.is_up and "job" in run.record and not run.record["ended_at"]:
+            self.repository.ask("job", "cancel", str(run.record["job"]))
+            return OUT_OF_TIME
+        return Seen(Result.BROKEN, _ending(run))
 
     def _resumed(self, spawned: Answer) -> Seen:
         if not self.can_resume:
             return Seen(Result.NOT_MADE, "its sessions cannot be continued")
+        if self.time.is_up:
+            return OUT_OF_TIME
         session = spawned.record.get("session_id")
         if not session:
             return Seen(Result.NOT_SHOWN, "there is no session to continue")
-        resumed = self.repository.ask("agent", "resume", FIRST, GO_ON, "--wait", self.wait)
+        words = ("agent", "resume", FIRST, GO_ON)
+        resumed = self.repository.call(*words, time=self.time)
         if resumed.record.get("status") != "needs_review":
-            return Seen(Result.BROKEN, _ending(resumed))
+            return self._without_report(resumed)
         now = resumed.record.get("session_id")
         if now != session:
             return Seen(Result.BROKEN, f"it went on in session {now} instead of {session}")
@@ -142,12 +160,18 @@ class Trial(NamedTuple):
 
     def cancelled(self) -> Seen:
         """Cancel a run in which a command goes on, and look for what is left of it."""
+        if self.time.is_up:
+            return OUT_OF_TIME
         begun = self.repository.ask("agent", "spawn", ROLE, SECOND, "--detach")
         job = begun.record.get("job")
         if job is None:
             return Seen(Result.NOT_SHOWN, begun.fault)
-        _until(lambda: self._log_has(SECOND, WAITING) or self._has_ended(job), self.wait_seconds)
+        seconds = self.time.next_seconds
+        _until(lambda: self._log_has(SECOND, WAITING) or self._has_ended(job), seconds)
         if not self._log_has(SECOND, WAITING):
+            if self.time.is_up and not self._has_ended(job):
+                self.repository.ask("job", "cancel", str(job))
+                return OUT_OF_TIME
             return Seen(Result.NOT_SHOWN, f"it did not come to its command: {self._cause(job)}")
         _until(lambda: self._follows(job) or self._has_ended(job), COMMAND_SECONDS)
         attempts = self.repository.need("job", "show", str(job)).record["attempts"]
@@ -179,22 +203,13 @@ class Trial(NamedTuple):
         return any(words in entry["action"] for entry in entries if entry["agent"] == ROLE)
 
 
-def new_trial(
-    repository: OwnRepository, *, can_resume: bool, wait: str, wait_seconds: float
-) -> Trial:
+def new_trial(repository: OwnRepository, time: TrialTime, *, can_resume: bool) -> Trial:
     """Return a trial with a word of its own, which no earlier session knows."""
-    return Trial(repository, can_resume, wait, wait_seconds, f"maple-{token_hex(3)}")
+    return Trial(repository, can_resume, time, f"maple-{token_hex(3)}")
 
 
 def _with(description: str) -> tuple[str, str]:
     return "--description", description
-
-
-def _paused(spawned: Answer) -> Seen:
-    status = spawned.record.get("status")
-    if status == "paused":
-        return Seen(Result.HELD, "its task is paused")
-    return Seen(Result.BROKEN, _ending(spawned))
 
 
 def _ending(answer: Answer) -> str:
@@ -222,5 +237,6 @@ def _until(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() >= deadline:
             return False
+        leave_if_nobody_waits()
         wait_for_more(LOOK_SECONDS)
     return True

@@ -5,7 +5,6 @@ when it has held, is `executor_trial`'s.
 """
 
 import os
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -15,17 +14,15 @@ from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.config import configuration_here
 from sow.cli.confirming import confirm
-from sow.cli.executor_trial import ROLE, Result, new_trial
+from sow.cli.executor_trial import OUT_OF_TIME, ROLE, Result, new_trial
 from sow.cli.output import echo_json, json_option
 from sow.cli.own_repository import (
-    CommandFailed,
     OwnRepository,
+    end_what_was_left,
     environment_for,
     own_folder,
-    remove_homes,
 )
-from sow.cli.this_call import usage_error
-from sow.config.units import parse_duration
+from sow.cli.trial_time import ASK_LONGER, TrialTime, time_options, trial_time
 from sow.doctor.executors import VERSION, ask
 from sow.errors import ExitCode
 from sow.executors.base import Executor
@@ -46,10 +43,12 @@ FIRST_COMMIT = ("-c", "user.name=sow", "-c", "user.email=sow@localhost", "commit
     type=click.Path(file_okay=False, path_type=Path),
     help="Use this new or empty folder, and keep it.",
 )
-@click.option("--wait", default="10m", help="How long each run may take.  [default: 10m]")
+@time_options("10m")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask first.")
 @json_option
-def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bool) -> int:
+def try_executor(
+    name: str, keep: Path | None, timeout: str, wait: str | None, yes: bool, as_json: bool
+) -> int:
     """Run EXECUTOR with your login, and print which promises hold.
 
     It does two tiny tasks in a repository of its own, which is removed afterwards. The
@@ -58,65 +57,62 @@ def try_executor(name: str, keep: Path | None, wait: str, yes: bool, as_json: bo
     refused; a cancelled run leaves no process. Your configuration is used, with its
     notifications.
 
+    A signal ends it with its agent and its worker, as --wait does.
+
     Exit: 0 no promise was broken; 1 one was; 2 there is no terminal to ask on, and no
-    --yes; 5 the executor is unknown, or its program is not installed.
+    --yes; 5 the executor is unknown, or its program is not installed; 75 the time of
+    --wait was up; 130 interrupted.
     """
-    try:
-        seconds = parse_duration(wait)
-    except ValueError as error:
-        raise usage_error(f"--wait: {error}") from error
+    time = trial_time(timeout, wait)
+    end_what_was_left()
     executor = make_executor(configuration_here(os.environ).executor(name))
     path = executor.validate_availability(os.environ.get("PATH"))
     question = f"{name} ({path}) runs {RUNS} times with your login and uses its tokens. Go on?"
     if not yes and not confirm(question, option="--yes"):
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
-    folder = own_folder(keep, "try")
-    repository = OwnRepository(folder, environment_for(name, [ROLE]))
-    is_kept = keep is not None
-    try:
-        tried = _tried(repository, executor, path, wait, seconds, as_json=as_json)
-    except CommandFailed:
-        is_kept = True  # the error says what to look at there
-        raise
-    finally:
-        _close(repository, keep=is_kept)
+    with own_folder(keep, "try") as own:
+        repository = own.repository(own.path, environment_for(name, [ROLE]))
+        tried = _tried(repository, executor, path, time, as_json=as_json)
     if keep is not None:
-        tried = msgspec.structs.replace(tried, folder=str(folder))
-        click.echo(f"Everything is left in {display_path(folder)}", err=True)
+        tried = msgspec.structs.replace(tried, folder=str(own.path))
+        click.echo(f"Everything is left in {display_path(own.path)}", err=True)
     if as_json:
         echo_json(tried)
-    return int(ExitCode.OK if tried.ok else ExitCode.FAILED)
+    if not tried.ok:
+        return int(ExitCode.FAILED)
+    return int(ExitCode.STILL_RUNNING if tried.timed_out else ExitCode.OK)
 
 
 def _tried(
     repository: OwnRepository,
     executor: Executor,
     path: str,
-    wait: str,
-    seconds: float,
+    time: TrialTime,
     *,
     as_json: bool,
 ) -> ExecutorTried:
     """Make the repository, and try each promise; people see each when it is known."""
     _begin(repository)
-    trial = new_trial(
-        repository, can_resume=executor.supports_resumption, wait=wait, wait_seconds=seconds
-    )
+    trial = new_trial(repository, time, can_resume=executor.supports_resumption)
     promises = []
     for promise in trial.promises():
         promises.append(promise)
         if not as_json:
             _show(promise)
     used = msgspec.convert(repository.need("cost").record["total"], CostSum)
+    timed_out = any((promise.result, promise.reason) == OUT_OF_TIME for promise in promises)
     if not as_json:
         click.echo(_sum(promises, used))
+    if timed_out:
+        click.echo(ASK_LONGER, err=True)
     return ExecutorTried(
         executor=executor.name,
         type=executor.config.type,
         path=path,
         version=_version(executor, path, repository.folder),
         ok=all(promise.result != Result.BROKEN for promise in promises),
+        timed_out=timed_out,
         promises=tuple(promises),
         used=used,
         folder=None,
@@ -128,15 +124,6 @@ def _begin(repository: OwnRepository) -> None:
     git(repository.folder, *FIRST_COMMIT, "--allow-empty", "--message", "Begin")
     repository.need("init")
     repository.need("project", "new", "trial", "--type", "quick")
-
-
-def _close(repository: OwnRepository, *, keep: bool) -> None:
-    """End what runs in the repository, and remove it and its sessions' folders."""
-    repository.stop()
-    if keep:
-        return
-    remove_homes(repository)
-    shutil.rmtree(repository.folder)
 
 
 def _version(executor: Executor, path: str, folder: Path) -> str | None:

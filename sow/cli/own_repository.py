@@ -1,25 +1,37 @@
 """A repository of a command's own, in which it runs `sow` as a person does.
 
 `sow demo` and the trials of executors work in one. Owns where it lies, what the commands there see
-of the caller's environment, and its end: agents are cancelled and workers stopped before it goes.
+of the caller's environment, and its end: agents are cancelled and workers stopped before it goes,
+also where a signal ends the command. What a killed command has left, the next one ends.
 """
 
 import json
+import math
 import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from sow import env_vars
 from sow.attempts.homes import homes_of, remove_home
+from sow.cli import late_click as click
+from sow.cli.detaching import detaching_signals, leave_if_nobody_waits, signals_ignored
+from sow.cli.trial_time import TrialTime
 from sow.config.load import variable_for
 from sow.environment import own_process, worker_environment
 from sow.errors import SowError, UsageError
-from sow.paths import Workspace
+from sow.files.inside import opened_folder
+from sow.files.left_folders import PREFIX, FolderNote, note_folder, taken_folders
+from sow.files.trees import remove_tree
+from sow.paths import Workspace, display_path
+from sow.schema.job import JobState
 from sow.state.projects import read_project
+
+WAIT = "--wait"
 
 
 class CommandFailed(SowError):
@@ -89,24 +101,162 @@ class OwnRepository(NamedTuple):
         """Return what a command prints for people."""
         return self._done(*words).stdout
 
-    def stop(self) -> None:
-        """Cancel what still runs here, and stop the workers."""
-        for record in self.ask("job", "list", "--active").records:
-            if "job" in record:  # else it is an error: there may be no project
-                self.ask("job", "cancel", str(record["job"]))
-        self.ask("worker", "stop")
+    def call(self, *words: str, time: TrialTime) -> Answer:
+        """Queue a job and wait for it as long as a run may take; return how it stands then.
+
+        It is queued by one command and waited for by another: a signal ends the second alone, so
+        none that is starting a worker. Raises KeyboardInterrupt, BrokenPipeError.
+        """
+        leave_if_nobody_waits()
+        queued = self.ask(*words, "--detach")
+        job = queued.record.get("job")
+        if job is None:
+            return queued
+        leave_if_nobody_waits()
+        milliseconds = max(1, math.ceil(time.next_seconds * 1000))
+        return self.ask("job", "wait", str(job), WAIT, f"{milliseconds}ms")
+
+    def end(self) -> str:
+        """End the agents and the workers here; return in words what is left, or nothing."""
+        if not Workspace(self.folder).sow.is_dir():
+            return ""  # nothing has begun, and above it there may be a repository of the user's
+        for job in self._active_jobs():
+            self.ask("job", "cancel", str(job["job"]))
+        stopped = self.ask("worker", "stop", "--end-agents")
+        if stopped.code != 0:
+            return stopped.fault
+        running = [job for job in self._active_jobs() if job["state"] == JobState.RUNNING]
+        return f"job {running[0]['job']} has not ended" if running else ""
+
+    def _active_jobs(self) -> list[Mapping[str, Any]]:
+        records = self.ask("job", "list", "--active").records
+        return [record for record in records if "job" in record]  # else it is an error
 
     def _done(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+        """Run a command to its end, beyond the reach of a terminal's signals.
+
+        One that waits for a job goes where we are to go; any other one does what it has begun.
+        """
+        with subprocess.Popen(
             own_process("sow", *words),
             cwd=self.folder,
             env=self.environ,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            check=False,
-        )
+            start_new_session=True,
+        ) as process:
+            try:
+                printed, complaint = process.communicate()
+            except BaseException:
+                if WAIT in words:
+                    process.terminate()
+                process.communicate()
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, printed, complaint)
+
+
+class OwnFolder:
+    """A command's own folder, with the repositories in it in which agents may run."""
+
+    def __init__(self, path: Path, note: FolderNote, *, is_kept: bool) -> None:
+        """`is_kept` is whether the folder stays."""
+        self.path = path
+        self.is_kept = is_kept
+        self._note = note
+        self._repositories: list[OwnRepository] = []
+
+    def repository(self, root: Path, environ: Mapping[str, str]) -> OwnRepository:
+        """Return a repository in which agents may run from now on."""
+        self._note.add(root)
+        return self.with_repository(OwnRepository(root, environ))
+
+    def with_repository(self, repository: OwnRepository) -> OwnRepository:
+        """Return a repository in which agents may run already."""
+        self._repositories.append(repository)
+        return repository
+
+    def close(self) -> bool:
+        """End what runs in the folder, then remove it; return whether nothing is left to do.
+
+        Where something cannot be ended the folder stays, and the next command tries again.
+        """
+        with signals_ignored():
+            left = next(filter(None, (each.end() for each in self._repositories)), "")
+            if not left and not self.is_kept:
+                left = self._removed()
+            if left:
+                click.echo(f"Warning: {display_path(self.path)} is left: {left}", err=True)
+                return False
+            self._note.remove()
+            return True
+
+    def _removed(self) -> str:
+        """Remove the folder, and those of its sessions; return in words what stays, or nothing."""
+        for repository in self._repositories:
+            with suppress(SowError):  # a killed command may have left half of a project
+                remove_homes(repository)
+        try:
+            with opened_folder(self.path.parent) as above:
+                remove_tree(above, self.path.name, str(self.path))
+        except FileNotFoundError:  # the machine was started anew, and its temporary files are gone
+            return ""
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}"
+        return ""
+
+
+@contextmanager
+def own_folder(keep: Path | None, purpose: str) -> Iterator[OwnFolder]:
+    """Give a new folder in the place for temporary files for the length of the block; or `keep`.
+
+    A first INT, TERM or HUP raises KeyboardInterrupt in the block. It stays where a command in it
+    has failed: the error says what to look at there. Raises UsageError where something is in
+    `keep`.
+    """
+    path = _made(keep, purpose)
+    note = note_folder(path, is_kept=keep is not None)
+    own = OwnFolder(path, note, is_kept=keep is not None)
+    try:
+        with detaching_signals(keeps_ignored=True):
+            try:
+                yield own
+            except CommandFailed:
+                own.is_kept = True
+                raise
+            except KeyboardInterrupt:
+                click.echo("\nEnding the agents and the worker…", err=True)
+                raise
+            finally:
+                own.close()
+    finally:
+        note.close()
+
+
+def _made(keep: Path | None, purpose: str) -> Path:
+    """Return a new folder; or `keep`, made if it is missing. Raises UsageError."""
+    if keep is None:
+        return Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-")))
+    if keep.exists() and any(keep.iterdir()):
+        raise UsageError(f"not empty: {keep}", hint="Name a new folder.")
+    keep.mkdir(parents=True, exist_ok=True)
+    return keep.resolve()
+
+
+def end_what_was_left() -> None:
+    """End what killed commands have left running, and remove their folders; say so."""
+    environ = environment_for("", ())
+    with taken_folders() as taken:
+        for note, left in taken:
+            own = OwnFolder(left.folder, note, is_kept=left.is_kept)
+            for root in filter(Path.is_dir, left.repositories):
+                own.with_repository(OwnRepository(root, environ))
+            if own.close():
+                stays = "is kept" if left.is_kept else "was removed"
+                words = f"what it left running was ended, and {display_path(left.folder)} {stays}"
+                click.echo(f"Note: an earlier command was killed; {words}", err=True)
 
 
 def environment_for(executor: str, roles: Iterable[str]) -> dict[str, str]:
@@ -128,16 +278,3 @@ def remove_homes(repository: OwnRepository) -> None:
     workspace = Workspace(repository.folder)
     if workspace.project_state.is_file():
         remove_home(homes_of(workspace, read_project(workspace).id))
-
-
-def own_folder(keep: Path | None, purpose: str) -> Path:
-    """Return a new folder in the place for temporary files; or `keep`, made if it is missing.
-
-    Raises UsageError where there is something in it.
-    """
-    if keep is None:
-        return Path(os.path.realpath(tempfile.mkdtemp(prefix=f"sow-{purpose}-")))
-    if keep.exists() and any(keep.iterdir()):
-        raise UsageError(f"not empty: {keep}", hint="Name a new folder.")
-    keep.mkdir(parents=True, exist_ok=True)
-    return keep.resolve()

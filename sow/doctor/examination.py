@@ -17,6 +17,7 @@ from sow.doctor.mcp_package import examine_mcp
 from sow.doctor.queue import examine_queue, live_workers
 from sow.doctor.secrets import examine_secrets
 from sow.errors import QueueError, SowError, StateError
+from sow.files.left_folders import left_folders
 from sow.findings import Finding, Level
 from sow.git.identity import FALLBACK, is_unknown
 from sow.git.promised import is_partial, remote_of
@@ -130,6 +131,17 @@ def examine_git(workspace: Workspace, environ: Mapping[str, str]) -> Iterator[Fi
         )
 
 
+def examine_left_folders() -> Iterator[Finding]:
+    """Yield the folders in which a killed command has left agents."""
+    for left in left_folders():
+        yield Finding(
+            check="left",
+            level=Level.WARNING,
+            text=f"A killed command left {display_path(left.folder)}, where agents may still run",
+            remedy="`sow demo` and `sow executor try` first end what an earlier command left.",
+        )
+
+
 class Section(msgspec.Struct, frozen=True):
     """What belongs together."""
 
@@ -166,6 +178,8 @@ def examine(here: Surroundings, only: Sequence[str] = ()) -> Iterator[Section]:
         return
     if configuration is not None and (of_agents := [*examine_secrets(configuration, here.environ)]):
         yield Section("Environment of agents", of_agents)
+    if killed := [*examine_left_folders()]:
+        yield Section("Killed commands", killed)
     yield Section("MCP", list(examine_mcp()))
     yield Section("Plugin", list(examine_installed(here.agents_folder, here.environ)))
     if here.workspace is None:

@@ -11,7 +11,9 @@ import yaml
 from journeys.batch_site import accept
 from journeys.gitsite import commit, make_repository
 from journeys.json_contract import hold
-from journeys.site import Result, Site
+from journeys.own_folders import nothing_left, signals_as_usual
+from journeys.site import Result, Site, wait_until
+from standins import read_runs
 
 YOLO = {"yolo_mode": True}
 TASKS = [
@@ -31,10 +33,8 @@ def site(site: Site) -> Iterator[Site]:
     site.configure({"agents": {"executors": executors}})
     site.project("900")
     (site.base / "tasks.yaml").write_text(yaml.safe_dump(TASKS))
-    (site.base / "tmp").mkdir()
-    site.env["TMPDIR"] = str(site.base / "tmp")
-    yield site
-    assert not list((site.base / "tmp").iterdir())
+    with nothing_left(site):
+        yield site
 
 
 def compared(site: Site, *words: str, expect: int = 0) -> list[dict[str, Any]]:
@@ -114,3 +114,36 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(site: Site) -> 
     assert "each do 2 tasks" in site.sow(*asked, "cursor", expect=2).err
     site.sow(*asked, "cursor,nobody", "--yes", expect=5)
     assert "name at least one" in site.sow(*asked, ",", "--yes", expect=2).err
+
+
+@pytest.mark.one_of("comparisons that are cut")
+def test_when_the_time_is_up_it_prints_what_there_is(site: Site) -> None:
+    """Some four seconds: nothing shorter is sure to come to the run that is cut."""
+    site.script([[{"hang": True}]], task="010")
+    commit(site)
+    ended = compare(site, "--wait", "4s", "--json", expect=75)
+    rows = ended.json_lines
+    assert [(row["executor"], row["task"]) for row in rows] == [
+        ("claude-code", "010"),
+        ("claude-code", "020"),
+    ]
+    assert not {row["status"] for row in rows} & {"needs_review", "completed"}
+    assert "cursor: the time was up" in ended.err
+    assert "The time of --wait is up" in ended.err
+
+
+@pytest.mark.one_of("comparisons that are cut")
+def test_a_comparison_that_is_ended_leaves_nothing(site: Site) -> None:
+    site.script([[{"hang": True}]], task="010")
+    commit(site)
+    file = str(site.base / "tasks.yaml")
+    words = ("executor", "compare", file, "--executors", "claude-code,cursor", "--yes")
+    process = site.start(*words, preexec_fn=signals_as_usual)
+    places = site.base / "tmp"
+    wait_until(lambda: any(places.glob("sow-*/*/.standin/runs.jsonl")), "it runs")
+    (folder,) = places.glob("sow-*/claude-code")
+    (run,) = read_runs(folder)
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 130
+    assert not Path(f"/proc/{run.pid}").exists()

@@ -6,13 +6,14 @@ import os
 import re
 import shlex
 import shutil
-import signal
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from journeys.json_contract import hold
+from journeys.own_folders import ENDING, at_work, notes_of, nothing_left, signals_as_usual
 from journeys.site import Site, make_site, wait_until
 from repository.markdown import blocks, read, steps
 from standins import read_runs
@@ -28,8 +29,6 @@ REMEMBER: Step = {"aside": f"grep -o '{WORD}' .standin/runs.jsonl | head -n 1 > 
 KNOWS: Step = {"aside": 'sow agent log "The word is $(cat .word)"'}
 WAITS: Sequence[Step] = ({"sow": ["agent", "log", "Trial waits"]}, {"sow": ["changes", "--follow"]})
 GOOD = ([REMEMBER, BEGUN, FORBIDDEN, PAUSED], [KNOWS, DONE])
-
-
 FREE = "env -u SOW_JOB_ID -u SOW_TASK_ID -u SOW_AGENT -u SOW_ATTEMPT_ID sow"
 """As a person's own command, not as an agent's."""
 
@@ -37,11 +36,11 @@ FREE = "env -u SOW_JOB_ID -u SOW_TASK_ID -u SOW_AGENT -u SOW_ATTEMPT_ID sow"
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
     made = make_site(tmp_path, forks=False)
-    (tmp_path / "tmp").mkdir()
-    made.env["TMPDIR"] = str(tmp_path / "tmp")
-    yield made
-    assert not list((tmp_path / "tmp").iterdir())
-    made.close()
+    try:
+        with nothing_left(made):
+            yield made
+    finally:
+        made.close()
 
 
 def tried(site: Site, *words: str, expect: int = 0) -> dict[str, Any]:
@@ -152,7 +151,8 @@ def test_without_a_terminal_and_without_yes_nothing_runs(site: Site) -> None:
     refused = site.sow("executor", "try", "claude-code", expect=2)
     assert "runs 3 times with your login and uses its tokens" in refused.err
     assert "Add --yes" in refused.err
-    assert "not a duration" in site.sow("executor", "try", "cursor", "--wait", "x", expect=2).err
+    for option, words in (("--timeout", "not a duration"), ("--wait", "not a length of time")):
+        assert words in site.sow("executor", "try", "cursor", option, "x", expect=2).err
     (site.base / "bin/claude").unlink()
     site.sow("executor", "try", "claude-code", "--yes", expect=5)
 
@@ -172,13 +172,55 @@ def test_a_repository_is_left_where_a_command_has_failed(site: Site) -> None:
     shutil.rmtree(found[1])
 
 
-def test_an_interrupted_trial_leaves_nothing(site: Site) -> None:
+@pytest.mark.one_of
+@pytest.mark.parametrize("signum", ENDING)
+def test_an_interrupted_trial_leaves_nothing(site: Site, signum: int) -> None:
     playing(site, [BEGUN, {"hang": True}])
-    process = site.start("executor", "try", "claude-code", "--yes", start_new_session=True)
-    places = site.base / "tmp"
-    wait_until(lambda: any(places.glob("sow-try-*/.standin/runs.jsonl")), "it runs")
-    (run,) = read_runs(next(places.glob("sow-try-*")))
-    os.killpg(process.pid, signal.SIGINT)
+    process, run = hanging(site, "executor", "try", "claude-code", "--yes")
+    for _ in range(2):  # a terminal sends several, to all that belong to it
+        os.killpg(process.pid, signum)
+    printed, complaint = process.communicate()
+    assert (process.returncode, printed) == (130, "")
+    assert "Ending the agents" in complaint
+    assert not Path(f"/proc/{run}").exists()
+    assert not notes_of(site)
+
+
+def test_what_a_killed_trial_has_left_is_named_and_ended_by_the_next(site: Site) -> None:
+    playing(site, [BEGUN, {"hang": True}])
+    process, run = hanging(site, "executor", "try", "claude-code", "--yes")
+    (folder,) = (site.base / "tmp").iterdir()
+    process.kill()
     process.communicate()
-    assert process.returncode == 130
-    assert not Path(f"/proc/{run.pid}").exists()
+    assert at_work(site)
+    doctor = site.sow("doctor", expect=None)
+    assert f"A killed command left {folder}, where agents may still run" in doctor.out
+    refused = site.sow("executor", "try", "claude-code", expect=2)  # there is nobody to ask
+    assert f"what it left running was ended, and {folder} was removed" in refused.err
+    assert not Path(f"/proc/{run}").exists()
+    assert not notes_of(site)
+
+
+def test_when_the_time_is_up_it_says_what_has_held_until_then(site: Site) -> None:
+    """Some four seconds: nothing shorter is sure to come to the run that is cut."""
+    playing(site, [BEGUN, {"hang": True}])
+    ended = site.sow(
+        *("executor", "try", "claude-code", "--yes", "--json"), env={"SOW_WAIT": "4s"}, expect=75
+    )
+    (record,) = ended.json_lines
+    hold("executor try", ended.json_lines)
+    assert "The time of --wait is up" in ended.err
+    assert (record["ok"], record["timed_out"]) == (True, True)
+    for promise in ("pause", "resume", "cancel"):
+        assert reason(record, promise) == "the time was up"
+    assert set(results(record).values()) <= {"held", "not shown"}
+
+
+def hanging(site: Site, *words: str) -> tuple["subprocess.Popen[str]", int]:
+    """Start a command, and return it with the pid of its agent, which does not end by itself."""
+    process = site.start(*words, preexec_fn=signals_as_usual, start_new_session=True)
+    places = site.base / "tmp"
+    wait_until(lambda: any(places.glob("sow-*/**/.standin/runs.jsonl")), "it runs")
+    (runs,) = places.glob("sow-*/**/.standin")
+    (run,) = read_runs(runs.parent)
+    return process, run.pid

@@ -35,7 +35,6 @@ ELSEWHERE = {
     "sow/cli/demo.py": "the demonstration's own folder, which the user names",
     "sow/cli/executor_compare.py": "the folder of the comparison",
     "sow/cli/executor_comparison.py": "its clones",
-    "sow/cli/executor_try.py": "the folder of the trial, and those of its sessions",
     "sow/cli/own_repository.py": "a command's own folder, which the user may name",
     "sow/cli/demo_agent.py": "the demonstration's own folder",
     "sow/cli/streams.py": "standard streams",

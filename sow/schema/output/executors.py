@@ -86,7 +86,8 @@ class ExecutorTried(msgspec.Struct, frozen=True, kw_only=True):
     version: Annotated[
         str | None, about("the version that the program names; null if sow does not ask it")
     ]
-    ok: Annotated[bool, about("whether every promise that it makes has held")]
+    ok: Annotated[bool, about("whether no promise that it makes was broken")]
+    timed_out: Annotated[bool, about("whether the time was up before every promise was tried")]
     promises: Annotated[tuple[PromiseView, ...], about("each promise, in the order of the trial")]
     used: Annotated[CostSum, about("the tokens, time and money of the trial")]
     folder: Annotated[str | None, about("the repository of the trial; null if it was removed")]
