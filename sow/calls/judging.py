@@ -23,14 +23,15 @@ from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.state.authors import PERSON, author_of
 from sow.state.tasks import read_task
-from sow.state.verdicts import Judgement
+from sow.state.verdicts import JUDGED, Judgement
 from sow.terminal_text import readable
 
 
 def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """Return what the caller says of a task's work as it stands now.
 
-    Raises StateError, TaskIsRunning, GitRefused.
+    What was committed in its clone since is brought here first, so that what is judged is what
+    is shown and merged. Raises StateError, TaskIsRunning, GitRefused.
     """
     refuse_author(caller, task_id)
     _refuse_before_end(caller, task_id)
@@ -111,6 +112,10 @@ def _commit(caller: Caller, task: Task, job: Job | None) -> str | None:
         return job.judged_commit
     from sow.clones.judged import judged_commit  # a merge asks for the author alone
 
+    if task.clone is not UNSET and task.status in JUDGED:
+        from sow.clones.newer_commits import bring_newer  # as above
+
+        bring_newer(caller.workspace, task)
     try:
         return judged_commit(caller.workspace, task)
     except SowError:

@@ -35,6 +35,7 @@ from sow.calls.resolution import job_for, resolve
 from sow.cli import late_click as click
 from sow.cli.output import echo_json
 from sow.clones.main_checkout import clone_place, main_checkout
+from sow.clones.newer_commits import refuse_newer
 from sow.clones.throw_away_clone import PREFIX
 from sow.config.configuration import Binding, Configuration
 from sow.config.effective import executor_settings
@@ -52,6 +53,10 @@ from sow.schema.task import SessionFacts, Task
 from sow.state import transitions
 
 NEW_SESSION = "<new session>"
+NEWER = (
+    "Note: the clone of task {task} has newer commits than its branch in the repository. The review"
+    " will be of these; what is shown here is of the older ones."
+)
 
 
 def resolution_trace(configuration: Configuration, binding: Binding) -> list[str]:
@@ -133,8 +138,17 @@ def show_review_dry_run(
     if isinstance(found, Placed):
         _show_found(caller, found, as_json=as_json, detach=detach)
         return
+    _show_newer(caller, config, found.task)
     would = f"review task {found.task.id} as {found.job.agent}"
     _show(_of_review(caller, config, found), would, as_json=as_json)
+
+
+def _show_newer(caller: Caller, config: Configuration, task: Task) -> None:
+    """Say that a review will be of newer commits than what is shown. Raises what it would raise."""
+    if task.clone is UNSET:
+        return
+    if refuse_newer(main_checkout(caller.workspace, config.clones), task):
+        click.echo(NEWER.format(task=task.id), err=True)
 
 
 def _configuration(caller: Caller) -> Configuration:

@@ -5,6 +5,7 @@ by itself: the group's help and completion need none of it.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from sow.cli import late_click as click
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.clock import local_time
-from sow.errors import UsageError
+from sow.errors import SowError, UsageError
 from sow.ids import TaskId, parse_task_id
 from sow.terminal_text import printable, printable_lines, readable
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sow.schema.task import Task
 
 
+MOST_NAMED = 5
+"""How many files a note names."""
 whole_option = click.option(
     "--project", "whole", is_flag=True, help="Review the project as a whole."
 )
@@ -78,6 +81,22 @@ def accept(
         f"{who.capitalize()} accepted task {task_id}. Its status is {shown_state(judged.status)}."
     )
     echo_result(_view(judged), line, as_json=as_json)
+    if judgement.job is None:
+        _note_uncommitted(judged)
+
+
+def _note_uncommitted(task: "Task") -> None:
+    """Say what in a task's clone is not committed: who judges may have seen it there."""
+    if task.clone is UNSET:
+        return
+    from sow.clones.clone_facts import text_of
+    from sow.clones.newer_commits import uncommitted_work
+
+    with suppress(SowError):  # the verdict is on record
+        paths = uncommitted_work(here(), task)
+        if paths:
+            named = printable(text_of(paths, MOST_NAMED))
+            click.echo(f"Note: not committed in its clone, and not accepted: {named}", err=True)
 
 
 @click.command()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct
 
-from sow.clones.bring_back import BranchInTheWay, bring_back
+from sow.clones.bring_back import BranchInTheWay, BroughtBack, bring_back
 from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.place import Place
@@ -101,13 +101,7 @@ def _refuse_unfinished(task: Task) -> None:
 def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
     """Return a task with the last commit of its branch, fetched from its clone if it has one."""
     place = main.place(task)
-    brought = None
-    if state_of(place) is CloneState.WHOLE:
-        try:
-            brought = bring_back(place, main.repository)
-        except BranchInTheWay:
-            refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
-            raise
+    brought = bring(main, task, place) if state_of(place) is CloneState.WHOLE else None
     if brought is not None:
         return Candidate(task, place, brought.commit)
     tip = branch_commit(main.repository, place.branch)
@@ -116,6 +110,18 @@ def _brought(main: MainCheckout, task: Task, project: str) -> Candidate:
         hint = f"Work without a clone is in {main.repository.top}: commit it there."
         raise NotMergeable(task, why, f"{hint} You need not merge it into {project}.")
     return Candidate(task, place, tip)
+
+
+def bring(main: MainCheckout, task: Task, place: Place) -> BroughtBack | None:
+    """Bring a task's branch here from its whole clone, as `bring_back` does.
+
+    Raises ClonedElsewhere, and what `bring_back` does.
+    """
+    try:
+        return bring_back(place, main.repository)
+    except BranchInTheWay:
+        refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
+        raise
 
 
 def last_commit(main: MainCheckout, place: Place) -> str | None:

@@ -1,7 +1,8 @@
 """What a verdict is about: a commit of the task's branch in the main repository, and its change.
 
-The clone itself has no say in it: what is judged is what was brought back, and
-what a merge would take. Nor has the task's state, which its author can write.
+The clone itself has no say in it: what is judged is what was brought back, and what a merge
+would take. What somebody has committed there since is brought back right before
+(`newer_commits`). Nor has the task's state a say, which its author can write.
 """
 
 from msgspec import UNSET

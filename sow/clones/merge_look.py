@@ -6,15 +6,13 @@ Writes objects alone. A commit that only the clone has is asked about there.
 from collections.abc import Callable
 
 from sow.clones.branch_move import refuse_dirty
-from sow.clones.bring_back import BranchInTheWay, refuse_in_the_way
 from sow.clones.candidates import Candidate, last_commit
 from sow.clones.main_checkout import MainCheckout, branch_tip, project_branch
 from sow.clones.mark import CloneState, state_of
 from sow.clones.merge_tasks import MergeConflict
 from sow.clones.merged_links import refuse_lost_links
 from sow.clones.merging import TaskCommit, compute_merge
-from sow.clones.place import Place
-from sow.clones.record import refuse_cloned_elsewhere
+from sow.clones.newer_commits import refuse_newer, refuse_to_bring
 from sow.clones.update import refuse_update
 from sow.clones.withheld import copied_to
 from sow.errors import SowError
@@ -22,7 +20,7 @@ from sow.faults import passing_fault
 from sow.git.merge_tree import changes_between
 from sow.git.repository import branch_commit
 from sow.git.view import view_of
-from sow.schema.task import Task
+from sow.schema.task import Task, TaskStatus
 
 
 def obstacle_to_merge(main: MainCheckout, task: Task) -> SowError | None:
@@ -36,12 +34,14 @@ def obstacle_to_merge(main: MainCheckout, task: Task) -> SowError | None:
 def obstacle_to_bring(main: MainCheckout, task: Task) -> SowError | None:
     """Return what keeps a task's branch from coming here from its clone; None where nothing does.
 
-    What passes is nothing.
+    Work that waits for a verdict comes here by that. What passes is nothing.
     """
+    if task.status is TaskStatus.NEEDS_REVIEW:
+        return _refusal(lambda: refuse_newer(main, task))
     return _refusal(lambda: refuse_to_bring(main, task, main.place(task)))
 
 
-def _refusal(act: Callable[[], None]) -> SowError | None:
+def _refusal(act: Callable[[], object]) -> SowError | None:
     try:
         act()
     except SowError as error:
@@ -68,17 +68,3 @@ def _try(main: MainCheckout, task: Task) -> None:
             candidate = Candidate(task, place, commit)
             refuse_lost_links(main.repository, candidate, merge.commit, changes)
         refuse_dirty(main.repository, branch, changes)
-
-
-def refuse_to_bring(main: MainCheckout, task: Task, place: Place) -> None:
-    """Raise what keeps a branch from coming here from its clone, changing nothing.
-
-    Raises BranchInTheWay, ClonedElsewhere, and what `refuse_in_the_way` does.
-    """
-    if state_of(place) is not CloneState.WHOLE:
-        return
-    try:
-        refuse_in_the_way(place, main.repository)
-    except BranchInTheWay:
-        refuse_cloned_elsewhere(main.repository, main.project.id, task.id)
-        raise

@@ -156,6 +156,12 @@ class TaskBranches:
 
         return obstacle_to_merge(self.main, task)
 
+    def newer_commit(self, task: Task) -> str | None:
+        """Return the last commit in a task's clone, where that lies here and is another one."""
+        from sow.clones.newer_commits import newer_commit  # only where the two differ
+
+        return newer_commit(self.main, task)
+
     def obstacle_to_bring(self, task: Task) -> SowError | None:
         """Return what keeps a task's branch from coming here from its clone."""
         from sow.clones.merge_look import obstacle_to_bring  # only where the two differ

@@ -47,14 +47,18 @@ UTF_8 = ("-c", "i18n.commitEncoding=UTF-8")
 class CannotUpdate(StateError):
     """The project's branch cannot be brought into a clone as that is now. Nothing was changed."""
 
+    act = "updated"
+    """What cannot be done with the clone."""
+
     def __init__(
         self, facts: CloneFacts, why: str, paths: Sequence[str] = (), hint: str = ""
     ) -> None:
         self.folder = facts.path
+        self.why = why
         self.paths = tuple(paths)
         names = f": {text_of(paths, SHOWN)}" if paths else ""
         super().__init__(
-            f"the clone {facts.path} cannot be updated: {why}{names}",
+            f"the clone {facts.path} cannot be {self.act}: {why}{names}",
             hint=hint or "Nothing was changed. Fix this in the clone, then run the command again.",
         )
 
@@ -160,6 +164,15 @@ def refuse_update(facts: CloneFacts, main: Repository, withheld: Sequence[str]) 
     _refuse_unfinished(facts)
     with private_view(facts.path, main) as view:
         _refuse_dirty(view, facts, _checked_out(facts, view), withheld)
+
+
+def refuse_unfinished(facts: CloneFacts) -> None:
+    """Raise CannotUpdate where a step of git is under way in a clone, or another branch is there.
+
+    Raises UnsafeClone.
+    """
+    _refuse_unfinished(facts)
+    _checked_out(facts)
 
 
 def _refuse_dirty(view: View, facts: CloneFacts, here: str, withheld: Sequence[str]) -> None:

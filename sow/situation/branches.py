@@ -121,10 +121,16 @@ class Branches:
             return frozenset(record.result for record in records)
 
     def stands(self, task: Task) -> bool:
-        """Whether a verdict on a task's clone is about what lies in its branch now."""
+        """Whether a verdict on a task's clone is about what lies in its branch now.
+
+        A merge brings what its clone has, so that counts where the two differ.
+        """
         tip, judged = self.tip(task), UNSET if task.review is UNSET else task.review.commit
         if tip is None or judged is UNSET:
             return False
+        with suppress(SowError):  # a merge says what is wrong with the clone
+            if self._tip_in_clone(task) not in (None, tip):
+                tip = self._exact.newer_commit(task) or tip
         return tip == judged or self._differs_by_merges(task, judged, tip)
 
     @cached_property

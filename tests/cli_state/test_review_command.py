@@ -7,12 +7,16 @@ from attempts.job_values import make_job
 from clones.clone_site import name_author, plain, task_clone
 
 from sow.clones.bring_back import bring_back
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import Stage, mark_for, write_mark
+from sow.config.clones import CloneSettings
 from sow.ids import JobId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.state.projects import read_project
+from sow.state.tasks import read_task
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -136,17 +140,27 @@ def cloned(begun, tmp_path):
     plain(tmp_path, "commit", "-q", "-m", "First")
     for status in ("in_progress", "needs_review"):
         assert begun("task", "set", "010", "status", status).code == 0
-    return task_clone(tmp_path)
+    made = task_clone(tmp_path)
+    workspace = Workspace(tmp_path)
+    place = main_checkout(workspace, CloneSettings()).place(read_task(workspace, "010"))
+    write_mark(place.path, mark_for(place, made.facts.base)._replace(stage=Stage.WHOLE))
+    return made
 
 
-def test_the_head_of_the_tasks_branch_is_judged_as_it_was_brought_back(begun, cloned):
+def test_the_head_of_the_tasks_branch_is_judged_as_its_clone_has_it(begun, cloned):
     cloned.commit("file", "x\n")
     brought = bring_back(cloned.facts, cloned.repository).commit
-    cloned.commit("later", "not brought back\n")
-    assert begun("review", "accept", "010", "--summary", "Good.").code == 0
+    later = cloned.commit("later", "by hand\n")
+    accept = ("review", "accept", "010", "--summary", "Good.")
+    done = begun(*accept)
+    assert (done.code, done.err) == (0, "")
     shown = begun("review", "show", "010", "--json").json
-    assert (shown["commit"], shown["steers"]) == (brought, [])
-    assert brought != head(cloned.main)
+    assert (shown["commit"], shown["steers"]) == (later, [])
+    assert later not in (brought, head(cloned.main))
+    (cloned.clone / "left").write_text("left\n")
+    done = begun(*accept)
+    note = "Note: not committed in its clone, and not accepted: left\n"
+    assert (done.code, done.err) == (0, note)
 
 
 def test_what_steers_agents_or_machines_is_named_wherever_the_verdict_is(begun, cloned):

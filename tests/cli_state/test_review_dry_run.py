@@ -68,6 +68,19 @@ def test_it_tells_what_would_run_in_a_clone_that_is_not_made(sow, home):
     assert open_existing_queue(home.workspace) is None
 
 
+@pytest.mark.slow
+def test_it_says_that_the_review_is_of_newer_commits_and_brings_none(sow, home):
+    judged = work(home)
+    clone = home.place().path
+    commit(clone, "file", "newer\n")
+    done = sow("agent", "review", "010", "--dry-run")
+    assert done.err.startswith("Note: the clone of task 010 has newer commits"), done
+    (clone / "left").write_text("left\n")
+    done = sow("agent", "review", "010", "--dry-run")
+    assert (done.code, "these changes are not committed: left" in done.err) == (4, True), done
+    assert plain(home.top, "rev-parse", f"refs/heads/{home.place().branch}") == judged
+
+
 def test_without_a_clone_it_works_in_the_root(sow, home):
     done = sow("agent", "review", "010", "--dry-run", "--json")
     assert done.json["cwd"] == str(home.workspace.root)

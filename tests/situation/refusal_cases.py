@@ -169,6 +169,15 @@ def cannot_update(site: RefusalSite) -> Over:
     return merged(site)
 
 
+def cannot_review(site: RefusalSite) -> Over:
+    site.work("010", "file", "two\n", status=TaskStatus.NEEDS_REVIEW)
+    clone = site.place("010").path
+    plain(clone, "commit", "-q", "--allow-empty", "-m", "By hand")
+    (clone / "left").write_text("not committed\n")
+    refused(site, "review", "accept", "010", "--summary", "Good.")
+    return merged(site)
+
+
 def unknown_check(site: RefusalSite) -> Over:
     site.work("010", "file", "two\n")
     site.settings(clones={"use": "always", "merge_check": "nothing"})
@@ -261,6 +270,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     "BranchInPlaceOfFolder": (branch_in_place_of_folder,),
     "ClonedElsewhere": (cloned_elsewhere,),
     "CannotUpdate": (cannot_update,),
+    "CannotReview": (cannot_review,),
     "UnknownCheck": (unknown_check,),
     "FolderInRepository": (folder_in_repository,),
     "NoChecks": (no_checks,),

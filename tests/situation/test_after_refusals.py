@@ -58,6 +58,21 @@ def test_a_repository_within_the_clone_is_added_as_files_and_merged(site: Refusa
     assert (site.root / "app" / "inner.txt").exists()
 
 
+def test_what_was_committed_by_hand_after_the_verdict_is_reviewed_and_then_merged(
+    site: RefusalSite,
+) -> None:
+    site.work("010", "file", "two\n", status=TaskStatus.NEEDS_REVIEW)
+    accept = ("review", "accept", "010", "--summary", "Good.")
+    assert site.run(*accept).code == 0
+    clone = site.place("010").path
+    (clone / "file").write_text("by hand\n")
+    plain(clone, "commit", "-q", "-a", "-m", "By hand")
+    assert commands([site.first()]) == ["sow agent review 010"], "a merge would be refused"
+    assert site.run(*accept).code == 0
+    assert commands(site.follow(until=lambda: site.is_merged("010"))) == ["sow merge 010"]
+    assert (site.root / "file").read_text() == "by hand\n"
+
+
 def test_what_is_in_the_way_no_more_is_no_reason_any_more(site: RefusalSite) -> None:
     site.work("010", "file", "two\n")
     (site.root / "file").write_text("mine\n")

@@ -57,10 +57,12 @@ class ReviewKind(CallKind):
     ) -> Placed:
         """Put a review into the queue, or find the one that the same call put there.
 
-        Raises StateError, TaskHasJob, TaskIsCarried, TaskIsTaken,
-        ExecutorError.
+        What was committed in the task's clone since is brought here first. Raises StateError,
+        TaskHasJob, TaskIsCarried, TaskIsTaken, ExecutorError.
         """
         found = find_or_admit_review(caller, database, config, request)
+        if isinstance(found, AdmittedReview) and _brings_newer(caller, request, found.task):
+            found = find_or_admit_review(caller, database, config, request)
         if isinstance(found, Placed):
             return replace(found, job=attached(database, request, found.job))
         wanted = admitted(database, config, request, found.job, now=caller.now())
@@ -75,6 +77,18 @@ class ReviewKind(CallKind):
 
             log_choice(find_task(caller.workspace, job.task_id).folder, job, caller.now())
         return Placed(job, notes=(*job.warnings, *notes_on(job)))
+
+
+def _brings_newer(caller: Caller, request: Request, task: Task) -> bool:
+    """Bring what was committed in a task's clone since; whether there was any.
+
+    A batch takes that up by itself, before it has the work reviewed.
+    """
+    if request.part is not None or task.clone is UNSET:
+        return False
+    from sow.clones.newer_commits import bring_newer  # it imports all that looks into a clone
+
+    return bring_newer(caller.workspace, task)
 
 
 class AdmittedReview(NamedTuple):
