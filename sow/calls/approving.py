@@ -1,8 +1,9 @@
-"""Who may approve plans and documents, and judge the whole.
+"""Who calls, and who may approve plans and documents, and judge the whole.
 
-Owns that rule: a person at a terminal, and where this user's own configuration
-says `approve: agents`, whoever orchestrates. It is against haste, and no wall
-against malice.
+Owns that a call counts as a person's at a terminal alone, and as an orchestrator's without
+one; a verdict on a task counts so, too. Owns who may approve: a person, and where this
+user's own configuration says `approve: agents`, whoever orchestrates. It is against haste,
+and no wall against malice.
 """
 
 from sow import env_vars
@@ -29,8 +30,13 @@ def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Aut
             " orchestrating agents approve, the owner sets `approve: agents` in"
             f" {config_path}.",
         )
+    return author_here(caller, at_terminal=at_terminal)
+
+
+def author_here(caller: Caller, *, at_terminal: bool) -> Author:
+    """Return who calls: an agent by its job, a person at a terminal, else an orchestrator."""
     if at_terminal or caller.job_id is not None:
-        return author
+        return author_of(caller.environ)
     return author_of(caller.environ, otherwise=ORCHESTRATOR)
 
 

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from msgspec import UNSET
 
 from sow import env_vars
+from sow.calls.approving import author_here
 from sow.calls.caller import Caller
 from sow.calls.live_jobs import TaskIsRunning, find_live_job
 from sow.errors import SowError, StateError
@@ -21,13 +22,12 @@ from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
-from sow.state.authors import PERSON, author_of
 from sow.state.tasks import read_task
 from sow.state.verdicts import JUDGED, Judgement
 from sow.terminal_text import readable
 
 
-def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
+def judgement_of(caller: Caller, task_id: TaskId, summary: str, *, at_terminal: bool) -> Judgement:
     """Return what the caller says of a task's work as it stands now.
 
     What was committed in its clone since is brought here first, so that what is judged is what
@@ -35,12 +35,11 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str) -> Judgement:
     """
     refuse_author(caller, task_id)
     _refuse_before_end(caller, task_id)
-    role = caller.environ.get(env_vars.AGENT, "") if caller.job_id is not None else ""
     task = read_task(caller.workspace, task_id)
     commit = _commit(caller, task, _calling_job(caller))
-    author = author_of(caller.environ)
+    author = author_here(caller, at_terminal=at_terminal)
     return Judgement(
-        by=role or PERSON,
+        by=author.agent,
         summary=summary,
         commit=commit,
         steers=_steers(caller, task, commit),

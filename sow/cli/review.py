@@ -14,6 +14,7 @@ from msgspec import UNSET
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
+from sow.cli.confirming import is_somebody_there
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.clock import local_time
 from sow.errors import SowError, UsageError
@@ -66,7 +67,8 @@ def accept(
 
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
-    judgement = judgement_of(caller, task_id, _one_text(summary, "--summary"))
+    words = _one_text(summary, "--summary")
+    judgement = judgement_of(caller, task_id, words, at_terminal=is_somebody_there())
     judged = verdicts.accept(
         caller.workspace, task_id, judgement, complete=complete, now=caller.now()
     )
@@ -141,7 +143,8 @@ def correct(
         return
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
-    judgement = judgement_of(caller, task_id, readable(summary).strip())
+    words = readable(summary).strip()
+    judgement = judgement_of(caller, task_id, words, at_terminal=is_somebody_there())
     judged, written = verdicts.correct(
         caller.workspace, task_id, judgement, findings, now=caller.now()
     )

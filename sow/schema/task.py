@@ -83,7 +83,7 @@ class TaskReview(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     verdict: ReviewVerdict
     by: str
-    """The role of the agent that judged; `person` where it was none."""
+    """The role of the agent that judged; `person` for somebody at a terminal."""
     at: Moment
     commit: CommitText | UnsetType = UNSET
     """The commit that was judged; absent where there is no git."""

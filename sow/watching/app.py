@@ -120,12 +120,13 @@ class CommandOutput(Static):
         super().__init__()
         self._caller = caller
 
-    def run(self, argv: Sequence[str]) -> None:
+    def run(self, argv: Sequence[str], *, for_person: bool = False) -> None:
         """Run a command beside the view; it goes on if the view is left."""
         self._show(Text(f"$ {command_line(argv)}  …", NOTE))
 
         def run() -> None:
-            self.post_message(self.Ended(run_command(argv, caller.cwd, caller.environ)))
+            ran = run_command(argv, caller.cwd, caller.environ, for_person=for_person)
+            self.post_message(self.Ended(ran))
 
         caller = self._caller
         Thread(target=run, daemon=True).start()
@@ -368,4 +369,4 @@ class WatchApp(App[None]):
         if command.takes_terminal:
             shell.run_on_terminal(argv)
         else:
-            shell.run(argv)
+            shell.run(argv, for_person=command.for_person)

@@ -28,14 +28,19 @@ class Ran(Struct, frozen=True):
     """Whether it has said more than is kept."""
 
 
-def run_command(argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Ran:
-    """Run a command of sow's to its end. Nobody is there to answer it."""
+def run_command(
+    argv: Sequence[str], folder: Path, environ: Mapping[str, str], *, for_person: bool = False
+) -> Ran:
+    """Run a command of sow's to its end. Nobody is there to answer it.
+
+    `for_person`: it asks nothing, and counts as a person's word where this process has a terminal.
+    """
     try:
         process = subprocess.Popen(
             own_process("sow", *argv),
             cwd=folder,
             env=own_environment(environ),
-            stdin=subprocess.DEVNULL,
+            stdin=None if for_person else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,

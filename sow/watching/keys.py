@@ -42,6 +42,8 @@ class KeyCommand(Struct, frozen=True, kw_only=True):
     """What cannot be undone, as a question; empty where it can be."""
     takes_terminal: bool = False
     """Whether the command needs the terminal for itself."""
+    for_person: bool = False
+    """Whether it is a person's word: it sees the terminal, and reads nothing from it."""
 
 
 def command_line(argv: Sequence[str]) -> str:
@@ -122,6 +124,7 @@ KEY_COMMANDS: Sequence[KeyCommand] = (
             *("review", "accept", row.task, "--complete"),
             f"--summary={words}",
         ),
+        for_person=True,
     ),
     KeyCommand(
         key="c",

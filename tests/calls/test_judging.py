@@ -1,10 +1,14 @@
 """Who may judge a task's work: never its author, by whatever name, and nobody while it works."""
 
+from pathlib import Path
+
 import pytest
 from calls.desk import Desk
 from clones.clone_site import name_author, plain
 from reports.job_cases import NOW
 
+from sow.calls.approving import approver
+from sow.calls.caller import Caller
 from sow.calls.judging import judgement_of
 from sow.calls.live_jobs import TaskIsRunning
 from sow.errors import StateError
@@ -14,8 +18,13 @@ from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import REVIEW_OF, TaskStatus
 from sow.state.tasks import add_task
+from sow.state.verdicts import Judgement
 
 TASK = TaskId("010")
+
+
+def judged(caller: Caller, task: TaskId = TASK, *, at_terminal: bool = True) -> Judgement:
+    return judgement_of(caller, task, "Good.", at_terminal=at_terminal)
 
 
 @pytest.fixture
@@ -35,7 +44,7 @@ def test_an_author_is_known_by_its_job_whatever_task_its_variables_name(work: De
     for named in ("010", "020", "", "999"):
         caller = work.as_agent_of(job, SOW_TASK_ID=named, SOW_AGENT="orchestrator")
         with pytest.raises(StateError, match="wrote this work, so it cannot"):
-            judgement_of(caller, TASK, "Good.")
+            judged(caller)
 
 
 def test_who_reviews_the_whole_is_shown_the_verdict_on_the_whole(work: Desk) -> None:
@@ -52,7 +61,7 @@ def test_who_reviews_the_whole_is_shown_the_verdict_on_the_whole(work: Desk) -> 
     job = work.insert(task_id=review, state=JobState.RUNNING)
     caller = work.as_agent_of(job, SOW_TASK_ID=review, SOW_AGENT="reviewer")
     with pytest.raises(StateError) as refused:
-        judgement_of(caller, review, "Good.")
+        judged(caller, review)
     assert "sow review accept --project" in refused.value.hint
     assert "needs_review" not in refused.value.hint
 
@@ -60,14 +69,14 @@ def test_who_reviews_the_whole_is_shown_the_verdict_on_the_whole(work: Desk) -> 
 def test_nobody_judges_while_the_author_works(work: Desk) -> None:
     work.insert(task_id=TASK, state=JobState.RUNNING)
     with pytest.raises(TaskIsRunning, match="has a job that has not ended"):
-        judgement_of(work.caller, TASK, "Good.")
+        judged(work.caller)
 
 
 def test_the_agent_of_another_task_judges_when_the_author_has_ended(work: Desk) -> None:
     work.insert(task_id=TASK, state=JobState.DONE, ended_at=NOW)
     other = work.insert(task_id=TaskId("020"), state=JobState.RUNNING)
     caller = work.as_agent_of(other, SOW_TASK_ID="020", SOW_AGENT="orchestrator")
-    assert judgement_of(caller, TASK, "Good.").by == "orchestrator"
+    assert judged(caller).by == "orchestrator"
 
 
 def test_a_review_that_lives_keeps_nobody_from_judging(work: Desk) -> None:
@@ -76,4 +85,19 @@ def test_a_review_that_lives_keeps_nobody_from_judging(work: Desk) -> None:
     job = work.insert(task_id=TASK, verb=Verb.REVIEW, state=JobState.RUNNING, terms=terms)
     reviewer = work.as_agent_of(job, SOW_TASK_ID="010", SOW_AGENT="reviewer")
     for caller in (reviewer, work.caller):
-        assert judgement_of(caller, TASK, "Good.").commit == head
+        assert judged(caller).commit == head
+
+
+def test_a_call_without_a_terminal_counts_as_an_orchestrators_as_an_approval_does(
+    work: Desk,
+) -> None:
+    work.configure({"approve": "agents"})
+    session = Caller(work.workspace, {**work.caller.environ, "SOW_AGENT": "orchestrator"}, Path())
+    for caller, at_terminal, by in (
+        (work.caller, True, "person"),
+        (work.caller, False, "orchestrator"),
+        (session, True, "orchestrator"),
+        (session, False, "orchestrator"),
+    ):
+        assert judged(caller, at_terminal=at_terminal).by == by
+        assert approver(caller, work.config, at_terminal=at_terminal).agent == by

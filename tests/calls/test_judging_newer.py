@@ -33,7 +33,7 @@ def site(desk: Desk) -> Site:
 
 
 def accepted(caller: Caller) -> str | None:
-    return judgement_of(caller, TASK, "Good.").commit
+    return judgement_of(caller, TASK, "Good.", at_terminal=True).commit
 
 
 def checked(desk: Desk, site: Site, *, dirty: bool) -> None:
@@ -44,7 +44,7 @@ def checked(desk: Desk, site: Site, *, dirty: bool) -> None:
 
 
 def test_the_newer_commit_is_brought_and_judged(desk: Desk, site: Site) -> None:
-    judgement = judgement_of(desk.caller, TASK, "Good.")
+    judgement = judgement_of(desk.caller, TASK, "Good.", at_terminal=True)
     assert judgement.commit == site.tip == in_repository(site)
     assert judgement.steers == ["AGENTS.md"], "what it is told to look at is of that commit"
 

@@ -43,7 +43,8 @@ def head(folder):
     return done.stdout.strip()
 
 
-def test_a_person_accepts_and_completes(reviewed, tmp_path):
+def test_a_person_accepts_and_completes(reviewed, tmp_path, monkeypatch):
+    monkeypatch.setattr("sow.cli.review.is_somebody_there", lambda: True)
     done = reviewed("review", "accept", "010", "--summary", "Good.")
     assert (done.code, done.out) == (0, "A person accepted task 010. Its status is needs_review.\n")
     shown = reviewed("review", "show", "010", "--json").json
@@ -61,7 +62,7 @@ def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
     assert "sow agent resume 010 --feedback" in done.out
     assert "001.md (open)" in reviewed("task", "show", "010").out
     shown = reviewed("review", "show", "010").out
-    assert "corrections by person" in shown
+    assert "corrections by orchestrator" in shown
     assert "  feedback: 001.md (open)\n    Name it better.\n" in shown
     assert reviewed("review", "show", "010", "--json").json["newest_feedback"] == "Name it better."
     assert "Nearly." in shown

@@ -47,7 +47,7 @@ def test_each_command_of_the_page_is_run(site: Site) -> None:
         seen[line] = site.sow(*words[1:]).out
 
     assert seen["sow task diff 010 --name-only"] == "code.txt\n"
-    assert "corrections by person" in seen["sow review show 010"]
+    assert "corrections by orchestrator" in seen["sow review show 010"]
     assert "001.md (addressed)" in seen["sow review show 010"]
     assert git(site, "show", "main:code.txt") == "code\nwork\nwork\n"
     assert (site.root / "code.txt").read_text() == "code\nwork\nwork\n"

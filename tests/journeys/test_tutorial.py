@@ -41,7 +41,8 @@ def run(site: Site, folder: Path, command: str) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
-    printed = done.stdout.replace(" --wait 100s", "")  # no limit is named on a terminal
+    # On a terminal no limit is named, and a person is there.
+    printed = done.stdout.replace(" --wait 100s", "").replace("The orchestrator", "A person")
     return [VARIABLE.sub("#", line) for line in besides_news(printed).splitlines()]
 
 
