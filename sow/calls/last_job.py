@@ -10,10 +10,13 @@ from sow.jobs import jobs
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.unrecorded_agents import refuse_strays
 from sow.paths import Workspace
-from sow.schema.job import Job
+from sow.schema.job import Job, JobState
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
 from sow.state.tasks import find_task, read_task
+
+MOST_JOBS = 1000
+"""How many jobs of a task are looked at, the newest."""
 
 
 class NoJobYet(StateError):
@@ -87,21 +90,34 @@ def open_last_job(workspace: Workspace, task_id: TaskId) -> tuple[Database, Job]
         raise
 
 
-def refuse_after_jobs(workspace: Workspace, task: Task) -> None:
-    """Refuse what may be done only to a task that never had a job.
+def forget_withdrawn_jobs(workspace: Workspace, task: Task) -> None:
+    """Remove the records of a task's jobs that never ran; refuse a task that has had any other.
 
-    Raises StateError, QueueError.
+    Another task may get its id, and would have had these jobs. Raises StateError, QueueError.
     """
     database = open_existing_queue(workspace)
     if database is None:
         return
     with closing(database):
         project_id = ProjectId(read_project(workspace).id)
-        last = jobs.last_job(database, project_id, TaskId(task.id))
-    if last is not None:
-        job = last
-        end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
-        raise StateError(
-            f"task {task.id} cannot be removed: it has had a job ({job.id}, {job.state})",
-            hint=f"{end}`sow task abandon {task.id}` abandons the task instead.",
+        found = jobs.recent_jobs(
+            database, limit=MOST_JOBS, project_id=project_id, task_id=TaskId(task.id)
         )
+        ran = jobs.attempt_counts(database, [job.id for job in found])
+        kept = [job for job in found if job.id in ran or not _was_withdrawn(job)]
+        if not kept:
+            from sow.jobs import pruning  # few tasks are removed
+
+            pruning.forget(database, [job.id for job in found])
+            return
+    job = kept[0]
+    end = "" if job.state.is_final else f"End it: `sow job cancel {job.id}`. "
+    raise StateError(
+        f"task {task.id} cannot be removed: it has had a job ({job.id}, {job.state})",
+        hint=f"{end}`sow task abandon {task.id}` abandons the task instead.",
+    )
+
+
+def _was_withdrawn(job: Job) -> bool:
+    """Whether a job of one task alone was cancelled, and its task has its status back."""
+    return job.state is JobState.CANCELLED and not job.owes_task and len(job.tasks) <= 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from sow.agents.roles import AGENTS
-from sow.calls.last_job import refuse_after_jobs
+from sow.calls.last_job import forget_withdrawn_jobs
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import here, ids_option, named_tasks, read_given
@@ -156,6 +156,6 @@ def remove(tasks: tuple[str, ...], task_options: tuple[str, ...], as_json: bool)
 
 
 def _remove(workspace: Workspace, task_id: str, *, as_json: bool) -> None:
-    gone = remove_task(workspace, task_id, lambda task: refuse_after_jobs(workspace, task))
+    gone = remove_task(workspace, task_id, lambda task: forget_withdrawn_jobs(workspace, task))
     view = RemovedTask(task=gone.id, name=gone.name)
     echo_result(view, f"Task {gone.id} removed: {gone.name}", as_json=as_json)

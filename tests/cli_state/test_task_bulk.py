@@ -3,10 +3,19 @@
 import io
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reports.job_cases import make_attempt, make_job
+
+from sow.ids import ProjectId, TaskId
+from sow.jobs import jobs
+from sow.jobs.database import open_queue
+from sow.paths import Workspace
+from sow.schema.job import JobState
+from sow.state.projects import read_project
 
 FILE = """
 - {key: login, name: Sign in, agent: implementer}
@@ -112,32 +121,47 @@ def test_a_task_is_removed_unless_others_wait_for_it(begun: Callable[..., Any]) 
     assert begun("task", "show", "010").code == 4
 
 
-def test_a_task_that_had_a_job_stays(begun: Callable[..., Any], tmp_path: Path) -> None:
-    from contextlib import closing
-
-    from reports.job_cases import make_job
-
-    from sow.ids import ProjectId, TaskId
-    from sow.jobs import jobs
-    from sow.jobs.database import open_queue
-    from sow.paths import Workspace
-    from sow.schema.job import JobState
-    from sow.state.projects import read_project
-
+@pytest.mark.parametrize(
+    ("fields", "has_run"),
+    [
+        ({"state": JobState.CANCELLED}, True),
+        ({"state": JobState.CANCELLED, "owes_task": True}, False),
+        ({"state": JobState.FAILED}, False),
+        ({"state": JobState.QUEUED}, False),
+    ],
+    ids=["ran", "owes its task", "failed", "waits"],
+)
+def test_a_task_that_had_a_job_stays(
+    begun: Callable[..., Any], tmp_path: Path, fields: dict[str, Any], *, has_run: bool
+) -> None:
     workspace = Workspace(tmp_path)
+    project = ProjectId(read_project(workspace).id)
     with closing(open_queue(workspace)) as database:
-        jobs.insert_job(
-            database,
-            make_job(
-                project_id=ProjectId(read_project(workspace).id),
-                task_id=TaskId("020"),
-                state=JobState.CANCELLED,
-            ),
-        )
+        job = make_job(project_id=project, task_id=TaskId("020"), **fields)
+        job = jobs.insert_job(database, job)
+        if has_run:
+            jobs.insert_attempt(database, make_attempt(job_id=job.id))
     done = begun("task", "remove", "020")
     assert done.code == 4
-    assert "it has had a job (1, cancelled)" in done.err
+    assert f"it has had a job (1, {fields['state']})" in done.err
     assert begun("task", "show", "020").code == 0
+
+
+def test_a_task_whose_job_was_cancelled_before_it_ran_is_removed(
+    begun: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "user.yaml").write_text("worker: {autostart: false}\n")
+    monkeypatch.setenv("SOW_CONFIG", str(tmp_path / "user.yaml"))
+    where = ("--phase", "discovery", "--new-phase")
+    add = ("task", "add", "More", "--agent", "implementer", *where)
+    assert begun(*add).code == 0
+    for _ in range(2):
+        assert begun("agent", "spawn", "030", "--detach").code == 0
+        assert begun("agent", "cancel", "030").code == 0
+    assert begun("task", "remove", "030").code == 0
+    assert begun(*add).code == 0
+    done = begun("agent", "wait", "030")
+    assert "task 030 has no job yet" in done.err, "the jobs of the task of before are not its own"
 
 
 @pytest.mark.parametrize(
