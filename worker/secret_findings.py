@@ -85,6 +85,8 @@ def _in_work(running: Running) -> Sequence[str]:
         return ()
     record = read_record(running.paths.found, Found)
     if record is None or not running.owns(record.attempt):
+        if _never_began(running):
+            return ()
         return ("its work was not searched for secrets: the search was killed or took too long",)
     files: dict[str, list[str]] = {}
     for name, file in record.places:
@@ -97,3 +99,12 @@ def _in_work(running: Running) -> Sequence[str]:
         first = record.fault.splitlines()[0]
         found.append(f"its work was not searched whole for secrets: {printable(first)}")
     return found
+
+
+def _never_began(running: Running) -> bool:
+    """Whether the supervisor has left on record that it started no agent: there is no work.
+
+    Of an agent that ran it tells the processor time.
+    """
+    end = running.read_exit()
+    return end is not None and end.cpu_seconds is None and not running.paths.started.exists()

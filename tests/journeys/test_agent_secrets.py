@@ -230,6 +230,7 @@ def test_a_secret_that_cannot_be_had_ends_the_start(
     assert words in ended.err + ended.out
     assert not (site.root / "began").exists()
     assert site.job(1)["cause"] == "configuration"
+    assert site.job(1)["warnings"] == [], "there is no work that was not searched"
     nothing_is_taken(site)
 
 
