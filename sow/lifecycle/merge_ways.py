@@ -10,7 +10,7 @@ from sow.lifecycle.lifecycle_facts import Remedy, TaskFacts
 
 MOST_NAMED = 8
 """How many tasks one command names: it is to be read, and who runs it asks again."""
-CONFLICT, RED = "merge_conflict", "check_failed"
+CONFLICT, RED, REFUSED = "merge_conflict", "check_failed", "merge_refused"
 """The causes by which a merge comes to nothing."""
 UNCHECKED = ("red", "missing")
 """What its checks say of work that is not to be accepted yet."""
@@ -21,9 +21,12 @@ def merges(tasks: Sequence[TaskFacts]) -> list[Remedy]:
     found = _with_dependencies(tasks)
     prevented = [task for task in found.values() if task.in_the_way]
     free = _without(found, prevented)
-    together = _first_of(_without(free, [task for task in free.values() if _is_apart(task)]))
+    apart = [task for task in free.values() if _is_apart(task)]
+    together = _first_of(_without(free, apart))
+    alone = [[task] for task in apart if not free.keys() & set(task.depends_on)][:MOST_NAMED]
+    groups = [group for group in (together, *alone) if group] or [_first_of(free)[:1]]
     return [
-        *(_merged(together or _first_of(free)[:1], free)),
+        *(remedy for group in groups for remedy in _merged(group, free)),
         *(remedy for task in prevented for remedy in task.in_the_way),
         *(_made_mergeable(task) for task in tasks if _is_stuck(task)),
     ]
@@ -42,12 +45,12 @@ def _merged(tasks: Sequence[TaskFacts], free: Mapping[str, TaskFacts]) -> list[R
 def _is_apart(task: TaskFacts) -> bool:
     """Whether a merge of a task with others came to nothing, and one of it alone is still to try.
 
-    Where it conflicted, it conflicts with those others alone. Of a red check nobody knows whose
-    work is at fault before each was merged by itself.
+    Where it conflicted, it conflicts with those others alone. Of a red check, and of a refusal,
+    nobody knows whose work is at fault before each was merged by itself.
     """
     if not task.ended_in_merge:
         return False
-    return task.ended == CONFLICT or (task.ended == RED and task.was_together)
+    return task.ended == CONFLICT or (task.ended in (RED, REFUSED) and task.was_together)
 
 
 def _without(

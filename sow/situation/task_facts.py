@@ -104,7 +104,8 @@ def merge_now(task: Task, last: Job | None, looks: Looks, *, times: int) -> Merg
         return MergeNow(in_the_way=_helps(kept) if kept is not None else ())
     found = looks.obstacle(task)
     if found is None:
-        vain = last.cause is Cause.MERGE_REFUSED and times >= ENOUGH
+        is_alone = len(last.tasks) == 1  # else another task may be at fault
+        vain = last.cause is Cause.MERGE_REFUSED and is_alone and times >= ENOUGH
         return MergeNow(in_the_way=_asks_person(task, last, times) if vain else ())
     from sow.clones.merge_tasks import MergeConflict  # only where one came to nothing
 

@@ -48,6 +48,33 @@ def commands(lines: list[str]) -> list[str]:
     return [line.partition("  # ")[0].partition(" --wait")[0] for line in lines]
 
 
+def test_all_that_was_merged_together_in_vain_is_named_one_by_one(site: RefusalSite) -> None:
+    site.work("010", "file", "two\n")
+    site.work("020", "file", "three\n")
+    site.work("030", "new", "two\n")
+    site.work("040", "newer", "two\n", depends_on=["020"])
+    site.run("merge", "010", "020", "030", "--detach")
+    site.work_off()
+    merges = ["sow merge 010", "sow merge 020", "sow merge 030"]
+    assert commands(site.next_lines()) == merges, "040 comes after 020"
+    site.work("050", "newest", "two\n")
+    assert commands(site.next_lines()) == ["sow merge 050", *merges]
+
+
+def test_a_task_that_nothing_stands_against_is_named_though_a_merge_of_others_was_refused(
+    site: RefusalSite,
+) -> None:
+    site.work("010", "new", "two\n")
+    site.work("020", "file", "two\n")
+    (site.root / "file").write_text("mine\n")
+    for _ in range(2):
+        site.run("merge", "010", "020", "--detach")
+        site.work_off()
+    dirty = f"git -C {site.root} add -- file"
+    first, *others = commands(site.next_lines())
+    assert (first, [line.startswith(dirty) for line in others]) == ("sow merge 010", [True])
+
+
 def test_a_repository_within_the_clone_is_added_as_files_and_merged(site: RefusalSite) -> None:
     site.work("010", "file", "two\n")
     committed_nested(site.place("010").path)
