@@ -77,6 +77,11 @@ class Workspace:
         """Return the file whose `flock` is a worker's life."""
         return self.workers / f"{worker_id}.lock"
 
+    @property
+    def start_lock(self) -> Path:
+        """The file whose `flock` a worker holds that a call has started, until it is on record."""
+        return self.workers / ".start"
+
     def worker_log(self, worker_id: WorkerId) -> Path:
         """Return the file that holds what a background worker says."""
         return self.workers / f"{worker_id}.log"

@@ -45,6 +45,7 @@ from worker.registration import (
     leave_fence,
     register,
     release_alive_lock,
+    release_start_lock,
     say_leaving,
     strike_off,
     take_name,
@@ -145,6 +146,7 @@ class WorkerProcess:
     def _run(self) -> None:
         self.departure.leave_at(SIGNALS)
         register(self.context, concurrency=self.own, background=self.options.background)
+        release_start_lock(self.context.workspace)
         if self.options.starting is not None:
             os.close(self.options.starting)
         try:

@@ -116,12 +116,21 @@ def leave_fence() -> None:
 def release_alive_lock(environ: Mapping[str, str]) -> None:
     """Close the `alive.lock` of the attempt whose agent we run below, if we run below one."""
     lock = _alive_lock(environ)
-    if lock is None:
-        return
+    if lock is not None:
+        _close_inherited(lock)
+
+
+def release_start_lock(workspace: Workspace) -> None:
+    """Close the lock of our start, if a call has started us: we are on record by now."""
+    with suppress(OSError):
+        _close_inherited(workspace.start_lock.stat())
+
+
+def _close_inherited(file: os.stat_result) -> None:
     for entry in list(DESCRIPTORS.iterdir()):
         descriptor = int(entry.name)
         with suppress(OSError):
-            if descriptor >= FIRST_OF_ITS_OWN and os.path.samestat(os.fstat(descriptor), lock):
+            if descriptor >= FIRST_OF_ITS_OWN and os.path.samestat(os.fstat(descriptor), file):
                 os.close(descriptor)
 
 

@@ -2,14 +2,16 @@
 
 Owns the decision and the start; the worker's own life is `worker.main`. The
 worker is started as a process, so that nothing here imports it.
+
+A start has a lock, and the worker that is started holds it until it is on record or dead. So each
+call sees by the lock alone whether a worker is coming to life, whatever has become of the call that
+has started it; by the file's time it sees since when.
 """
 
 import os
-import select
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
 
@@ -19,26 +21,29 @@ from sow.config.configuration import Configuration
 from sow.config.environment import references
 from sow.environment import own_process, worker_environment
 from sow.errors import ConfigurationError, QueueError
-from sow.files.flock import lock_within, open_lock_file, try_lock
+from sow.files.flock import lock_within, open_lock_file
 from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import UnknownJob
 from sow.jobs.run_names import changed_at, worker_logs
-from sow.paths import Workspace, user_config_path
+from sow.paths import user_config_path
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 MOST_STARTS = 3
 """How often one call starts a worker that dies before it takes the job."""
 START_SECONDS = 10.0
-"""How long a worker may take to come to life."""
-RETRY_SECONDS = 0.5
-"""How long after a worker has died at its start the next one is started: the reason may pass."""
-AGAIN_SECONDS = 2.0
-"""The same for a call that waits: it has the time."""
-LEAST_SECONDS = 1.0
-"""How long a worker may take to come to life, however short the call's time is."""
-MOST_PAUSE_SECONDS = 5.0
-"""How much longer than START_SECONDS another call's start is waited for at most, at random."""
+"""How long a call that goes away waits for a worker that is coming to life."""
+LOOK_AFTER_SECONDS = 1.0
+"""The same for one look of a call that waits."""
+STUCK_SECONDS = 60.0
+"""A start that takes longer counts as stuck: somebody may have stopped the worker."""
+RETRY_SECONDS = 1.0
+"""How long after a start that failed a call makes its next one; twice as long after the second."""
+LOCK_SECONDS = 0.5
+"""How long the lock of a start is tried: a call may hold it for a moment and start nothing."""
 LOOK_SECONDS = 0.02
 
 
@@ -60,80 +65,81 @@ class Staffing(Struct):
     config: Configuration
     database: Database
     starts: int = field(default=0)
-    not_before: float = field(default=0.0)
-    """Until then the next worker is not started: what the last one died of may pass."""
-    alone_from: float | None = field(default=None)
-    """From then on another call's start is waited for no longer; None where none is under way."""
-    has_gone_alone: bool = field(default=False)
+    """How many workers the call has started for the work that there is."""
 
     def ensure(self) -> None:
         """Return once a worker works; start one in the background if none lives.
 
         The call may go away at once and nobody look again. So a worker that dies at its start is
-        followed by another, and the start of another call is waited for. A worker that is still
-        coming to life after START_SECONDS is left to itself. Raises NoWorker, QueueError.
+        followed by another, whichever call has started it. One that is still coming to life after
+        START_SECONDS is left to itself. Raises NoWorker, QueueError.
         """
-        while not self._is_staffed():
-            self._refuse_start()
-            if self._start(seconds=START_SECONDS, waits=True):
-                return
-            if self.starts < MOST_STARTS:
-                time.sleep(RETRY_SECONDS)
+        while not self._is_served() and self._start(START_SECONDS) < START_SECONDS:
+            time.sleep(LOOK_SECONDS)
 
-    def look_after(self, seconds: float | None = None) -> None:
-        """Start a worker in the background if none lives; return within `seconds`, or a second.
+    def look_after(self) -> None:
+        """Start a worker in the background if none lives; return within a second or two.
 
-        A call that waits looks again and again. So it waits for no other call's start, and if a
-        worker dies at its start, it starts another at a later look. Raises NoWorker, QueueError.
+        A call that waits looks again and again: a worker that dies at its start is followed by
+        another at a later look. Raises NoWorker, QueueError.
         """
-        if self._is_staffed():
-            self.alone_from = None
-        elif time.monotonic() >= self.not_before or not self.config.worker.autostart:
-            self._refuse_start()
-            bound = START_SECONDS if seconds is None else min(START_SECONDS, seconds)
-            self._start(seconds=max(LEAST_SECONDS, bound), waits=False)
+        if not self._is_served():
+            self._start(LOOK_AFTER_SECONDS)
 
-    def _refuse_start(self) -> None:
+    def _start(self, seconds: float) -> float:
+        """Start a worker unless one is coming to life; return how long that has taken so far.
+
+        One that we start is waited for so many seconds.
+        """
         if not self.config.worker.autostart:
             raise NoWorker
-        if self.starts >= MOST_STARTS:
-            raise self._gives_up()
+        from subprocess import TimeoutExpired  # most calls find a worker
 
-    def _start(self, *, seconds: float, waits: bool) -> bool:
-        """Start a worker, or leave that to another call; return False where it has died.
-
-        Another call may have been stopped in the middle of its start. Where that takes too long,
-        one worker is started all the same; each call begins to do so at another moment.
-        """
-        begun = time.monotonic()
-        if self.alone_from is None:
-            self.alone_from = begun + START_SECONDS + _random_pause()
-        patience = max(0.0, self.alone_from - begun) if waits else 0.0
-        with _one_at_a_time(self.caller.workspace, patience, self._is_staffed) as is_ours:
+        lock = self._open_lock()
+        try:
+            is_ours = lock_within(lock, LOCK_SECONDS, every=LOOK_SECONDS)
+            now = self.caller.now()
+            age = abs(now - os.fstat(lock).st_mtime)
+            if not is_ours and age < STUCK_SECONDS:
+                return age
             if self._is_staffed():
-                return True
-            if is_ours:
-                self.alone_from = None
-            elif not waits and time.monotonic() < self.alone_from:
-                return True
-            elif self.has_gone_alone:
+                return 0.0
+            if self.starts >= MOST_STARTS:
                 raise self._gives_up()
-            else:
-                self.has_gone_alone, self.alone_from = True, None
+            if age < self.starts * RETRY_SECONDS:
+                return 0.0
             self.starts += 1
-            caller = without_executors_own(self.caller, self.database)
-            is_there = start_in_background(caller, self._is_staffed, seconds)
-        if not is_there and not self._has_work():  # it has left, for it had nothing to do
-            self.starts -= 1
-            is_there = True
-        if not is_there:
-            self.not_before = time.monotonic() + AGAIN_SECONDS
-        elif not self._is_staffed():
-            self.not_before = time.monotonic() + START_SECONDS
-        return is_there
+            os.utime(lock, (now, now))
+            command = start_in_background(without_executors_own(self.caller, self.database), lock)
+        finally:
+            os.close(lock)
+        try:
+            command.wait(seconds)
+        except TimeoutExpired:
+            command.returncode = 0  # it ends by itself; without a code, Python warns of it
+        return 0.0
+
+    def _open_lock(self) -> int:
+        path = self.caller.workspace.start_lock
+        try:
+            return open_lock_file(path)
+        except OSError as error:
+            raise QueueError(
+                f"the job is queued, but no worker can be started: {path}: {error.strerror}",
+                hint="Check the folder and the disk's free space, then run the same command again.",
+            ) from error
+
+    def _is_served(self) -> bool:
+        """Whether a worker works, or none is needed: ours has left, for it had nothing to do."""
+        if self._is_staffed():
+            return True
+        if self.starts and not self._has_work():
+            self.starts = 0
+            return True
+        return False
 
     def _has_work(self) -> bool:
-        # Only where a worker was started, and has gone.
+        # Only where a worker was started.
         from sow.state.kept.store import project_id_at
 
         project_id = ProjectId(project_id_at(self.caller.workspace.root))
@@ -142,9 +148,8 @@ class Staffing(Struct):
     def _gives_up(self) -> QueueError:
         log = self._newest_log()
         where = f"Its log says why: {log}" if log else "Run `sow worker` to see why."
-        times = f"{self.starts} times" if self.starts > 1 else "at its start"
         return QueueError(
-            f"the job is queued, but its worker has died {times}",
+            f"the job is queued, but its worker has died {MOST_STARTS} times",
             hint=f"{where}\nThe job starts when a worker runs: `sow worker`.",
         )
 
@@ -185,48 +190,28 @@ def _executors_own(database: Database, job_id: JobId) -> frozenset[str]:
     return frozenset(job.executor.env_names) - handed_on
 
 
-def _random_pause() -> float:
-    return MOST_PAUSE_SECONDS * int.from_bytes(os.urandom(2)) / 0xFFFF
+def start_in_background(caller: Caller, lock: int) -> "Popen[bytes]":
+    """Start a worker that outlives us, and hand it the lock of its start.
 
-
-@contextmanager
-def _one_at_a_time(
-    workspace: Workspace, seconds: float, is_over: Callable[[], bool]
-) -> Iterator[bool]:
-    """Be the one call that starts a worker; yield whether we are.
-
-    Another one is waited for: until it has done so or has died, until it `is_over`, or for so many
-    seconds.
+    The process that is returned ends once the worker is on record or gone, or after some seconds.
+    The worker inherits no variable that describes the caller; where the caller's configuration is
+    not in its usual place, the worker is told where.
     """
-    lock = workspace.workers / ".start"
-    try:
-        fd = open_lock_file(lock)
-    except OSError as error:
-        raise QueueError(
-            f"the job is queued, but no worker can be started: {lock}: {error.strerror}",
-            hint="Check the folder and the disk's free space, then run the same command again.",
-        ) from error
-    try:
-        deadline = time.monotonic() + seconds
-        is_ours = try_lock(fd)
-        while not is_ours and time.monotonic() < deadline and not is_over():
-            is_ours = lock_within(fd, LOOK_SECONDS, every=LOOK_SECONDS)
-        yield is_ours
-    finally:
-        os.close(fd)
+    from subprocess import DEVNULL, Popen  # most calls find a worker
 
-
-def start_in_background(
-    caller: Caller, is_staffed: Callable[[], bool], seconds: float = START_SECONDS
-) -> bool:
-    """Start a worker that outlives us; returns when it works, is gone, or takes too long.
-
-    False where it is gone: it has died, or found nothing to do. It inherits no variable that
-    describes the caller; where the caller's configuration is not in its usual place, the worker is
-    told where.
-    """
+    named = caller.environ.get(env_vars.CONFIG)
+    where = ["--config", str(user_config_path(caller.environ))] if named else []
     try:
-        return _start_in_background(caller, is_staffed, seconds)
+        return Popen(
+            own_process("sow", "worker", "--background", *where),
+            cwd=caller.workspace.root,
+            env=worker_environment(caller.environ),
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+            pass_fds=[lock],
+        )
     except OSError as error:
         raise QueueError(
             f"the job is queued, but no worker can be started now: {error.strerror}",
@@ -234,41 +219,3 @@ def start_in_background(
             " later: it starts a worker and waits for the job. `sow worker` starts a"
             " worker too.",
         ) from error
-
-
-def _start_in_background(caller: Caller, is_staffed: Callable[[], bool], seconds: float) -> bool:
-    import subprocess  # most calls find a worker
-
-    named = caller.environ.get(env_vars.CONFIG)
-    where = ["--config", str(user_config_path(caller.environ))] if named else []
-    alive, held = os.pipe()
-    deadline = time.monotonic() + seconds
-    try:
-        command = subprocess.Popen(
-            own_process("sow", "worker", "--background", *where),
-            cwd=caller.workspace.root,
-            env=worker_environment(caller.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=[held],
-        )
-    except OSError:
-        os.close(alive)
-        raise
-    finally:
-        os.close(held)
-    try:
-        while time.monotonic() < deadline:
-            is_gone = select.select([alive], [], [], LOOK_SECONDS)[0]  # nobody holds the other end
-            if is_staffed():
-                break
-            if is_gone:
-                command.wait()
-                return False
-        with suppress(subprocess.TimeoutExpired):
-            command.wait(max(0.0, deadline - time.monotonic()))  # it ends once its worker works
-        return True
-    finally:
-        os.close(alive)

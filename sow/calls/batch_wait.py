@@ -117,7 +117,7 @@ def wait_for_batch(
                 return found if is_sure else look_surely(caller, database, config, batch_id, seen)
             if found.rests:
                 continue
-            staffing.look_after(None if seconds is None else seconds - waited)
+            staffing.look_after()
             if is_sure:
                 on_tick(found)
             rest = FALLBACK_SECONDS if seconds is None else seconds - waited

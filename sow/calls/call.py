@@ -201,7 +201,6 @@ def _wait(
     # It takes as long as a fifth of the placing, and the jobs are queued by now.
     from sow.calls import delivery
 
-    until = None if seconds is None else time.monotonic() + seconds
     database, owed = waiter.database, {found.job.id: found for found in placed if found.owed}
     ended: list[Outcome] = []
     look: HeldLook | None = None
@@ -226,7 +225,7 @@ def _wait(
             held.look()
         if held is None or not jobs.are_held(database, progress.job_ids):
             # No worker could do anything for those that are held.
-            staffing.look_after(None if until is None else until - time.monotonic())
+            staffing.look_after()
         listener.progress(progress)
 
     def deliver(jobs_ended: Sequence[Job]) -> None:

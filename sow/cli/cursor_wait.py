@@ -58,7 +58,7 @@ def wait_since(
                     break
                 if seconds is not None and waited >= seconds:
                     break
-                staffing.look_after(None if seconds is None else seconds - waited)
+                staffing.look_after()
                 leave_if_nobody_waits()
                 wait_for_more(LOOK_SECONDS)
         except GONE:

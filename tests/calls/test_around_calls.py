@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import pytest
@@ -32,9 +35,10 @@ from sow.calls.request import Placed
 from sow.calls.state_witness import live_job_label
 from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
-from sow.files.flock import lock_file_held
+from sow.files.flock import lock_file_held, lock_within
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, waiters, workers
+from sow.jobs.database import open_queue
 from sow.processes import process_facts
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.task import TaskStatus
@@ -118,7 +122,9 @@ def test_without_a_queue_no_task_has_a_job(desk: Desk) -> None:
 
 
 def staffing(desk: Desk) -> Staffing:
-    return Staffing(desk.caller, desk.config, desk.database)
+    """Return the care of a call whose clock goes on, as that of the disk does."""
+    caller = msgspec.structs.replace(desk.caller, clock=time.time)
+    return Staffing(caller, desk.config, desk.database)
 
 
 def test_where_a_worker_lives_none_is_started(desk: Desk) -> None:
@@ -137,6 +143,8 @@ def test_a_worker_on_record_whose_lock_is_free_is_none(desk: Desk) -> None:
 
 def test_a_call_whose_workers_keep_dying_gives_up_and_names_the_log(desk: Desk) -> None:
     desk.configure(CONFIG)
+    desk.task()
+    desk.queue()
     care = staffing(desk)
     care.starts = MOST_STARTS
     with pytest.raises(QueueError, match="the job is queued, but its worker has died") as refusal:
@@ -159,7 +167,7 @@ def test_while_another_call_starts_a_worker_it_is_waited_for_and_none_is_started
     """The call may go away next: it would leave a job behind that nobody runs."""
     desk.configure(CONFIG)
     desk.workspace.workers.mkdir(parents=True, exist_ok=True)
-    lock = desk.workspace.workers / ".start"
+    lock = desk.workspace.start_lock
     fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
     care, staffed = staffing(desk), list[bool]()
@@ -202,27 +210,35 @@ def test_a_worker_that_dies_at_its_start_is_followed_by_another_at_once(
 
 
 @pytest.fixture
-def held_start(desk: Desk) -> Iterator[None]:
-    """Another call was stopped in the middle of the start of a worker."""
+def held_start(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Another call has started a worker, which is coming to life."""
     desk.configure(CONFIG)
-    desk.workspace.workers.mkdir(parents=True, exist_ok=True)
-    with lock_file_held(desk.workspace.workers / ".start"):
-        yield
+    monkeypatch.setattr(autostart, "LOCK_SECONDS", 0.05)
+    with lock_file_held(desk.workspace.start_lock):
+        yield desk.workspace.start_lock
+
+
+def began(lock: Path, seconds: float) -> None:
+    """Have the last start be so many seconds ago."""
+    then = time.time() - seconds
+    os.utime(lock, (then, then))
 
 
 @dataclass
 class Starts:
-    """Stands for the start of a worker: whether each one works, and how long it might take."""
+    """Stands for starts of a worker: whether one works, and how long each was waited for."""
 
     desk: Desk
     works: bool
-    bounds: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
 
-    def __call__(self, caller: Caller, is_staffed: Callable[[], bool], seconds: float) -> bool:
-        self.bounds.append(seconds)
+    def __call__(self, caller: Caller, lock: int) -> Self:
+        return self
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
         if self.works:
             self.desk.staff()
-        return self.works
 
 
 def starts(desk: Desk, monkeypatch: pytest.MonkeyPatch, *, works: bool) -> Starts:
@@ -231,25 +247,20 @@ def starts(desk: Desk, monkeypatch: pytest.MonkeyPatch, *, works: bool) -> Start
     return made
 
 
-@pytest.mark.usefixtures("held_start")
 def test_a_call_that_waits_waits_for_no_start_of_another_call(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, held_start: Path
 ) -> None:
-    """Its own time may be over sooner. It looks again: later it starts one worker all the same."""
-    made, begun, care = starts(desk, monkeypatch, works=False), time.monotonic(), staffing(desk)
-    care.look_after(1.0)
-    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.bounds) == (True, [])
-    assert care.alone_from is not None
-    assert care.alone_from - begun >= autostart.START_SECONDS
-    desk.task()
-    desk.queue()
-    care.alone_from = begun
-    care.look_after(3.0)
-    assert made.bounds == [3.0]
-    care.not_before, care.alone_from = begun, begun
-    with pytest.raises(QueueError, match="its worker has died at its start"):
-        care.look_after(3.0)
-    assert made.bounds == [3.0]
+    """Its own time may be over sooner. It looks again: where that start is stuck, it makes its own,
+    and other calls wait for that."""
+    made, begun = starts(desk, monkeypatch, works=False), time.monotonic()
+    staffing(desk).look_after()
+    began(held_start, autostart.STUCK_SECONDS - 10)
+    staffing(desk).look_after()
+    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.waits) == (True, [])
+    began(held_start, autostart.STUCK_SECONDS + 1)
+    for _ in range(2):
+        staffing(desk).look_after()
+    assert made.waits == [autostart.LOOK_AFTER_SECONDS]
 
 
 @pytest.mark.usefixtures("held_start")
@@ -261,20 +272,50 @@ def test_a_task_of_a_batch_is_changed_without_a_wait_for_another_call(
     begin(desk, "010")
     begun = time.monotonic()
     touch_batch(desk.caller, desk.read())
-    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.bounds) == (True, [])
+    assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.waits) == (True, [])
 
 
-@pytest.mark.usefixtures("held_start")
-def test_a_call_that_goes_away_starts_one_worker_though_another_call_is_stopped(
+def test_a_call_that_goes_away_waits_until_a_start_takes_long_or_is_stuck(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, held_start: Path
+) -> None:
+    made, begun = starts(desk, monkeypatch, works=True), time.monotonic()
+    began(held_start, autostart.START_SECONDS - 0.3)
+    staffing(desk).ensure()
+    assert (time.monotonic() - begun >= 0.3, made.waits) == (True, [])
+    began(held_start, autostart.STUCK_SECONDS + 1)
+    staffing(desk).ensure()
+    assert made.waits == [autostart.START_SECONDS]
+
+
+@pytest.fixture
+def stops_worker(desk: Desk) -> Iterator[None]:
+    """End the worker that the test has started, however the test has ended."""
+    yield
+    wait_until(lambda: bool(workers.staff(desk.database, desk.workspace)), "it is on record")
+    (worker,) = workers.staff(desk.database, desk.workspace)
+    os.kill(worker.process.pid, signal.SIGTERM)
+    wait_until(lambda: not workers.is_alive(desk.workspace, worker.id), "it has left")
+
+
+def is_free_within(lock: Path, seconds: float) -> bool:
+    with lock.open() as file:
+        return lock_within(file.fileno(), seconds, every=0.02)
+
+
+@pytest.mark.usefixtures("stops_worker")
+def test_the_lock_of_a_start_is_the_worker_s_until_that_is_on_record(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = starts(desk, monkeypatch, works=True)
-    begun = time.monotonic()
-    care = staffing(desk)
-    monkeypatch.setattr(autostart, "START_SECONDS", 0.1)
-    monkeypatch.setattr(autostart, "MOST_PAUSE_SECONDS", 0.5)
-    care.ensure()
-    assert (time.monotonic() - begun >= 0.1, len(made.bounds)) == (True, 1)
+    """Whatever becomes of the call that has started it: no other call starts one beside it."""
+    desk.configure(CONFIG)
+    monkeypatch.setattr(autostart, "LOOK_AFTER_SECONDS", 0.1)
+    lock = desk.workspace.start_lock
+    with closing(open_queue(desk.workspace)) as database, database.transaction():
+        staffing(desk).look_after()
+        wait_until(lambda: any(desk.workspace.workers.glob("w*.log")), "it is cut loose")
+        assert not is_free_within(lock, 0.0)
+    assert is_free_within(lock, 10.0)
+    assert workers.staff(desk.database, desk.workspace)
 
 
 def test_a_call_that_waits_starts_a_worker_again_only_at_a_later_look(
@@ -286,13 +327,13 @@ def test_a_call_that_waits_starts_a_worker_again_only_at_a_later_look(
     desk.queue()
     made, care = starts(desk, monkeypatch, works=False), staffing(desk)
     for started in range(1, MOST_STARTS + 1):
-        begun = time.monotonic()
-        care.look_after(0.2)
-        care.look_after(0.2)
-        assert len(made.bounds) == started
-        assert care.not_before >= begun + autostart.AGAIN_SECONDS
-        care.not_before = begun
-    assert set(made.bounds) == {autostart.LEAST_SECONDS}
+        care.look_after()
+        assert len(made.waits) == started
+        if started < MOST_STARTS:
+            began(desk.workspace.start_lock, autostart.RETRY_SECONDS * started - 0.5)
+            care.look_after()
+            assert len(made.waits) == started
+            began(desk.workspace.start_lock, autostart.RETRY_SECONDS * started)
     with pytest.raises(QueueError, match=f"its worker has died {MOST_STARTS} times"):
         care.look_after()
 
@@ -305,10 +346,9 @@ def test_a_worker_that_had_nothing_to_do_has_not_died(
     desk.configure(CONFIG)
     desk.task()
     made, care = starts(desk, monkeypatch, works=False), staffing(desk)
-    for _ in range(MOST_STARTS + 1):
-        care.not_before = 0.0
+    for _ in range(2 * MOST_STARTS + 1):
         see_to(care)
-    assert (len(made.bounds), care.starts) == (MOST_STARTS + 1, 0)
+    assert len(made.waits) > MOST_STARTS
 
 
 def test_a_worker_that_leaves_is_no_staff(desk: Desk) -> None:
@@ -393,7 +433,7 @@ def test_one_that_drains_is_waited_for_no_longer_than_its_last_claim_takes(
 
 def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
     desk.configure(CONFIG)
-    (desk.workspace.workers / ".start").mkdir(parents=True)
+    desk.workspace.start_lock.mkdir(parents=True)
     with pytest.raises(QueueError) as refusal:
         staffing(desk).ensure()
     assert "no worker can be started" in refusal.value.message

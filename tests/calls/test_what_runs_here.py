@@ -11,13 +11,14 @@ import msgspec
 import pytest
 from calls.desk import WORKER, Desk, a_dead_process
 
-from sow.calls.autostart import start_in_background
+from sow.calls.autostart import START_SECONDS, start_in_background
 from sow.calls.caller import Caller
 from sow.calls.declare_gone import declare_gone
 from sow.calls.kinds import place_in_order
 from sow.calls.request import Placed
 from sow.calls.state_witness import among_processes, live_job_label, restore_lost_state
 from sow.errors import QueueError
+from sow.files.flock import lock_file_held
 from sow.ids import TaskId
 from sow.jobs import jobs, unrecorded_agents, workers
 from sow.jobs.unrecorded_agents import (
@@ -206,16 +207,17 @@ def test_a_worker_elsewhere_is_struck_off_on_a_persons_word(desk: Desk) -> None:
 
 
 def test_a_worker_that_cannot_begin_is_not_waited_for(desk: Desk) -> None:
-    """Its configuration is refused: the pipe that it was given closes, and the wait is over."""
+    """Its configuration is refused: the lock that it was given is free, and the wait is over."""
     (desk.base / "config.yaml").write_text("not: [valid")
-    asked = []
-    start_in_background(desk.caller, lambda: bool(asked.append(1)))
-    assert asked
-    assert list(workers.staff(desk.database, desk.workspace)) == []
+    with lock_file_held(desk.workspace.start_lock) as lock:
+        command = start_in_background(desk.caller, lock)
+    command.wait(START_SECONDS / 2)
+    with lock_file_held(desk.workspace.start_lock):
+        assert list(workers.staff(desk.database, desk.workspace)) == []
 
 
 def test_where_the_system_starts_nothing_the_job_stays_queued(desk: Desk) -> None:
     gone = Caller(Workspace(desk.base / "gone"), desk.caller.environ, desk.base)
-    with pytest.raises(QueueError) as refusal:
-        start_in_background(gone, lambda: False)
+    with lock_file_held(desk.workspace.start_lock) as lock, pytest.raises(QueueError) as refusal:
+        start_in_background(gone, lock)
     assert "the job is queued, but no worker can be started now" in refusal.value.message

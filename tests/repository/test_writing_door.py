@@ -89,6 +89,7 @@ IN_WORKING_TREE = {
 IN_RUN = {
     "sow/blanking.py",
     "sow/acp/agent_process.py",
+    "sow/calls/autostart.py",
     "sow/calls/declare_gone.py",
     "sow/calls/wait.py",
     "sow/jobs/attempt_evidence.py",
