@@ -37,7 +37,7 @@ def unblocked(now: Situation) -> Iterator[Remedy]:
     held = [job for job in now.queue.live if job.held_for != "dependencies"]
     untrusted = [str(job.id) for job in held if job.state == "held"]
     if untrusted:
-        yield Remedy("sow trust", f"held until you accept its command lines: job {untrusted[0]}")
+        yield Remedy("sow trust", f"held until you accept {_lines_of(untrusted)}")
     if not _is_needed(now):
         return
     if now.queue.paused_since:
@@ -58,6 +58,14 @@ def holds_spawn(now: Situation) -> bool:
     """Whether an agent that begins now would be held: its clone needs a command line."""
     clones = "never" if now.facts is None else now.facts.clones
     return SETUP in now.unaccepted and clones in task_ways.IN_CLONES
+
+
+def _lines_of(job_ids: Sequence[str]) -> str:
+    if len(job_ids) == 1:
+        return f"its command lines: job {job_ids[0]}"
+    more = len(job_ids) - MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"their command lines: jobs {', '.join(job_ids[:MOST_NAMED])}{rest}"
 
 
 def _is_needed(now: Situation) -> bool:

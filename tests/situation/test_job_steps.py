@@ -1,11 +1,12 @@
 """What the queue asks of whoever leads: an agent that hangs is ended before it is waited for."""
 
+import pytest
 from msgspec.structs import replace
 from reports.job_cases import make_job
 
 from sow.ids import JobId, TaskId
 from sow.schema.job import JobState
-from sow.situation.job_steps import waits
+from sow.situation.job_steps import unblocked, waits
 from sow.situation.situation import Queue, Reader, Situation
 
 
@@ -29,3 +30,17 @@ def test_an_agent_without_a_sign_of_life_is_ended_before_it_is_waited_for() -> N
     assert [remedy.command for remedy in waits(bounded)] == ["sow agent wait 010"]
     calm = Situation(Reader(), queue=Queue(live=[hanging, other]))
     assert [remedy.command for remedy in waits(calm)] == ["sow agent wait 010 020 --any"]
+
+
+@pytest.mark.parametrize(
+    ("count", "named"),
+    [
+        (1, "its command lines: job 1"),
+        (2, "their command lines: jobs 1, 2"),
+        (10, "their command lines: jobs 1, 2, 3, 4, 5, 6, 7, 8 and 2 more"),
+    ],
+)
+def test_the_jobs_that_wait_for_accepted_command_lines_are_named(count: int, named: str) -> None:
+    held = [make_job(id=JobId(number), state=JobState.HELD) for number in range(1, count + 1)]
+    (found,) = unblocked(Situation(Reader(), queue=Queue(live=held)))
+    assert (found.command, found.why) == ("sow trust", f"held until you accept {named}")
