@@ -23,6 +23,9 @@ from sow.errors import UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+MOST_OF_THE_NAME = 3
+"""So many commands of other groups are named for a word that is not one of this group."""
+
 
 class LazyGroup(click.Group):
     """The group of commands whose rows in `sow.commands` begin with `words`."""
@@ -81,9 +84,11 @@ class LazyGroup(click.Group):
     def _refuse(self, ctx: click.Context, name: str) -> NoReturn:
         from difflib import get_close_matches
 
-        nearest = get_close_matches(name, self.list_commands(ctx), n=2)
-        path = ctx.command_path
-        guess = " or ".join(f"`{path} {word}`" for word in nearest)
+        path, program = ctx.command_path, ctx.find_root().command_path
+        same = [f"{program} {row.words}" for row in COMMANDS.values() if row.path[-1] == name]
+        near = get_close_matches(name, self.list_commands(ctx), n=2)
+        meant = same if 1 <= len(same) <= MOST_OF_THE_NAME else [f"{path} {word}" for word in near]
+        guess = " or ".join(f"`{words}`" for words in meant)
         raise UsageError(
             f"no such command: {path} {name}",
             hint=f"{f'Did you mean {guess}? ' if guess else ''}See `{path} --help`.",

@@ -301,6 +301,14 @@ def test_a_filter_that_leaves_nothing_is_no_sign_that_there_are_no_tasks(begun):
         ),
         (("task", "lits"), "sow task lits", "Did you mean `sow task list`? See `sow task --help`."),
         (("xyz",), "sow xyz", "See `sow --help`."),
+        (("spawn",), "sow spawn", "Did you mean `sow agent spawn`? See `sow --help`."),
+        (
+            ("task", "resume"),
+            "sow task resume",
+            "Did you mean `sow agent resume` or `sow batch resume` or `sow queue resume`? See `sow"
+            " task --help`.",
+        ),
+        (("add",), "sow add", "See `sow --help`."),
     ],
 )
 def test_a_command_that_is_none_is_told_with_the_nearest(sow, words, message, hint):
