@@ -33,6 +33,14 @@ _NAMES = {
     "object": "a mapping",
     "null": "nothing",
 }
+_READ_AS = {
+    "bool": "a boolean",
+    "int": "an integer",
+    "float": "a number",
+    "datetime": "a time",
+    "date": "a date",
+}
+"""What YAML takes a value for that is no string."""
 _MESSAGE = r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$"
 _STEP = r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]"
 _ANY_KEY = "..."
@@ -142,8 +150,10 @@ def _wrong_type(expected: str, got: str, written: str | None) -> str:
     wanted = " or ".join(_NAMES.get(name, name) for name in expected.split(" | ") if name != "null")
     if written is None or got == "null":
         return f"expected {wanted}, got {_NAMES.get(got, got)}"
-    quote = f'; quote it: "{written}"' if "str" in expected and got != "str" else ""
-    return f"expected {wanted}, got {written!r}{quote}"
+    if got == "str":
+        return f"expected {wanted}, got {written!r}"
+    quote = f'; quote it: "{written}"' if "str" in expected else ""
+    return f"expected {wanted}, got {written} ({_READ_AS.get(got, got)}){quote}"
 
 
 def _broken_rule(what: str, written: str | None, keys: KeyPath, type: type[Any]) -> str:

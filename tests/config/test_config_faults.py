@@ -142,14 +142,14 @@ FAULTS = {
         executor("claude", "custom_args:", "  - --max-turns", "  - 3"),
         7,
         "agents.executors.x.custom_args[1]",
-        "expected a string, got '3'",
+        "expected a string, got 3 (an integer)",
         "Write a list of strings",
     ),
     "a number for a duration": (
         executor("claude", "timeout: 30"),
         5,
         "agents.executors.x.timeout",
-        "expected a string, got '30'",
+        "expected a string, got 30 (an integer)",
         "Write a number and a unit",
     ),
     "no duration": (
@@ -184,7 +184,7 @@ FAULTS = {
         "worker: {idle_exit: 10}",
         1,
         "worker.idle_exit",
-        "expected a string, got '10'",
+        "expected a string, got 10 (an integer)",
         "Write a number and a unit",
     ),
     "nobody at work": (

@@ -68,7 +68,7 @@ def test_a_byte_order_mark_and_windows_lines_are_read():
     [
         (
             changed('"010"', "010"),
-            *(2, 7, "task.id", "expected a string, got '010'; quote it: \"010\""),
+            *(2, 7, "task.id", 'expected a string, got 010 (an integer); quote it: "010"'),
         ),
         (
             changed("pending", "pendin"),
@@ -76,11 +76,11 @@ def test_a_byte_order_mark_and_windows_lines_are_read():
         ),
         (
             changed("name: Add JWT auth", "name: yes"),
-            *(3, 9, "task.name", "expected a string, got 'yes'; quote it: \"yes\""),
+            *(3, 9, "task.name", 'expected a string, got yes (a boolean); quote it: "yes"'),
         ),
         (
             changed("name: Add JWT auth", "name: 2026-01-31"),
-            *(3, 9, "task.name", "expected a string, got '2026-01-31'; quote it"),
+            *(3, 9, "task.name", "expected a string, got 2026-01-31 (a date); quote it"),
         ),
         (changed("name: Add JWT auth", "name:"), 3, 3, "task.name", "expected a string, got noth"),
         (changed("name: Add JWT auth", 'name: ""'), 3, 3, "task.name", "must not be empty"),
@@ -120,7 +120,7 @@ def test_a_byte_order_mark_and_windows_lines_are_read():
         ),
         (
             changed("name: Add JWT auth", "name: a\n  metadata: {1: x}"),
-            *(4, 14, "task.metadata[1]", "expected a string, got '1'; quote it: \"1\""),
+            *(4, 14, "task.metadata[1]", 'expected a string, got 1 (an integer); quote it: "1"'),
         ),
     ],
 )
@@ -132,6 +132,13 @@ def test_a_wrong_value_is_told_with_its_place(text, line, column, key, reason):
     shown, caret = found.caret.split("\n")
     assert shown == text.splitlines()[line - 1]
     assert caret == " " * (column - 1) + "^"
+
+
+@pytest.mark.parametrize("value", ["yes", "010", "1.5", "2026-01-31", "2026-01-31T12:00:00Z"])
+def test_a_value_that_yaml_takes_for_no_string_is_one_in_the_quotes_that_are_named(value):
+    named = problem(changed("Add JWT auth", value)).reason.partition("quote it: ")[2]
+    read = read_yaml(changed("Add JWT auth", named).encode(), TaskState, path=PATH)
+    assert read.task.name == value
 
 
 def test_a_misread_mapping_names_the_guilty_key_among_many():
