@@ -54,6 +54,8 @@ job list
 task list
 """
 """What is said, and the commands that are run."""
+NEXT = """
+Next, in your own repository: sow init && sow next"""
 
 
 @click.command()
@@ -84,6 +86,7 @@ def demo(keep: Path | None, as_json: bool) -> None:
             repository.run(("task", "list", "--json"))
     if keep is not None:
         click.echo(f"\nEverything is left in {own.path}", err=as_json)
+    click.echo(NEXT, err=as_json)
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -16,6 +16,7 @@ def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
     for task, _ in DONE:
         assert ended.out.count(f"{task}  completed") == 1
     assert (folder / ".sow/project/state.yaml").is_file()
+    assert ended.out.endswith("\nNext, in your own repository: sow init && sow next\n")
     assert "not empty" in site.sow("demo", "--keep", str(folder), expect=2).err
 
 
