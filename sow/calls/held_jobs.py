@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -33,9 +33,6 @@ from sow.state.state_errors import RefusedDependency, UnknownTask
 from sow.state.status_notes import version_of
 from sow.state.tasks import read_task, read_task_at, scan_tasks
 from sow.state.waiting import MISSING, Among
-
-if TYPE_CHECKING:
-    from sow.config.configuration import Configuration
 
 ENDING = "completed, but its agent still runs"
 UNMERGED = "completed, but not merged"
@@ -244,24 +241,6 @@ def release_accepted(
         return True
 
     return leases.release_held(database, [job.id for job in held if may_go_on(job)], now=now)
-
-
-def unaccepted_keys(caller: Caller, config: "Configuration") -> tuple[str, ...]:
-    """Return the settings whose command lines are not accepted, such as `checks.unit`.
-
-    For who tells of them before a job is held. What cannot be read is told by whoever needs it.
-    """
-    if not (config.checks.commands or config.clones.setup):
-        return ()
-    # Few repositories have any.
-    from sow.config.checks import read_repository
-    from sow.trust.accepted import unaccepted
-
-    workspace = caller.workspace
-    with suppress(SowError):
-        content = read_repository(workspace.repository_config).content
-        return unaccepted(workspace, content, caller.environ)
-    return ()
 
 
 class HeldLook:

@@ -73,10 +73,12 @@ def _and_trust(
         placed(found)
         if found.job.id != FIRST_JOB or found.attached:
             return
+        if not (config.checks.commands or config.clones.setup):
+            return
         # Once in the life of a queue.
-        from sow.calls.held_jobs import unaccepted_keys
+        from sow.trust.needed import unaccepted_keys
 
-        if keys := unaccepted_keys(caller, config):
+        if keys := unaccepted_keys(caller.workspace, caller.environ):
             path = os.path.relpath(caller.workspace.repository_config)
             words = f"{path} has command lines that you have not accepted ({', '.join(keys)})"
             click.echo(f"Note: {words}; jobs that need them are held: `sow trust`", err=True)

@@ -133,9 +133,9 @@ def _unaccepted(
         return ()
     if not (configuration.checks.commands or configuration.clones.setup):
         return ()
-    from sow.calls.held_jobs import unaccepted_keys  # SQLite
+    from sow.trust.needed import unaccepted_keys  # few repositories have any
 
-    return unaccepted_keys(caller, configuration)
+    return unaccepted_keys(caller.workspace, caller.environ)
 
 
 def _has_lost_branch(workspace: Workspace, project: Project, here: str) -> bool:

@@ -1,16 +1,21 @@
-"""Which command lines of a repository a job needs.
+"""Which command lines of a repository a job needs, and which of them nobody has accepted.
 
 Owns that choice: who starts a job asks for these, and who lets held jobs go on.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from sow.config.checks import checks_of, chosen
+from sow.config.checks import checks_of, chosen, read_repository
 from sow.config.clones import SETUP, clone_settings, merge_commands
 from sow.config.source import Source
+from sow.errors import SowError
+from sow.paths import Workspace
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
+from sow.trust.accepted import unaccepted
 
 
 def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> tuple[str, ...]:
@@ -26,3 +31,14 @@ def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> t
         names = (command.name for command in commands)
         return tuple(name if name == SETUP else f"checks.{name}" for name in names)
     return (SETUP,)
+
+
+def unaccepted_keys(workspace: Workspace, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the settings whose command lines are not accepted, such as `checks.unit`.
+
+    For who tells of them before a job is held. What cannot be read is told by whoever needs it.
+    """
+    with suppress(SowError):
+        content = read_repository(workspace.repository_config).content
+        return unaccepted(workspace, content, environ)
+    return ()
