@@ -121,10 +121,13 @@ def test_without_a_queue_no_task_has_a_job(desk: Desk) -> None:
 # A worker.
 
 
+def caller_in_time(desk: Desk) -> Caller:
+    """Return a caller whose clock goes on, as that of the disk does."""
+    return msgspec.structs.replace(desk.caller, clock=time.time)
+
+
 def staffing(desk: Desk) -> Staffing:
-    """Return the care of a call whose clock goes on, as that of the disk does."""
-    caller = msgspec.structs.replace(desk.caller, clock=time.time)
-    return Staffing(caller, desk.config, desk.database)
+    return Staffing(caller_in_time(desk), desk.config, desk.database)
 
 
 def test_where_a_worker_lives_none_is_started(desk: Desk) -> None:
@@ -271,7 +274,7 @@ def test_a_task_of_a_batch_is_changed_without_a_wait_for_another_call(
     desk.task()
     begin(desk, "010")
     begun = time.monotonic()
-    touch_batch(desk.caller, desk.read())
+    touch_batch(caller_in_time(desk), desk.read())
     assert (time.monotonic() - begun < autostart.START_SECONDS / 2, made.waits) == (True, [])
 
 
