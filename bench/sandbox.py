@@ -130,6 +130,8 @@ def _report(build: Build, rounds: int) -> Row:
         actions = {"log": _log(place, own), "log by a socket": _log(place, by_socket)}
         plain, fenced = interleave(actions, rounds)
         (place.workspace.root / "go").touch()
+        words = place.sow("agent", "wait", TASK)  # else its agent would outlive the worker
+        subprocess.run(words, cwd=place.root, env=env, check=False, capture_output=True)
     return _ratio_row("sow agent log from a sandbox, to the plain one", plain, fenced, REPORT_BAR)
 
 
