@@ -8,7 +8,7 @@ import re
 import shutil
 from functools import cache
 
-from sow.sandbox.probe import PLACES, Fault, SandboxUnavailable, answer_of
+from sow.sandbox.probe import PLACES, Fault, NoAnswer, SandboxUnavailable, answer_of, no_answer
 from sow.sandbox.proxy_settings import PROGRAM
 
 OLDEST = (1, 11, 0)
@@ -26,7 +26,10 @@ class ProxyUnavailable(SandboxUnavailable):
 
 def usable_proxy(whose: str, places: str = PLACES) -> str:
     """Return the path of tinyproxy. Raises ProxyUnavailable, in words for `whose`."""
-    found = _looked_at(places)
+    try:
+        found = _looked_at(places)
+    except NoAnswer as error:
+        found = no_answer(PROGRAM, "-v", error)
     if isinstance(found, Fault):
         raise ProxyUnavailable(whose, found.reason, found.remedy)
     return found
@@ -34,7 +37,7 @@ def usable_proxy(whose: str, places: str = PLACES) -> str:
 
 @cache
 def _looked_at(places: str) -> str | Fault:
-    """Return a tinyproxy, or why there is none. It is asked once."""
+    """Return a tinyproxy, or why there is none. It is asked once. Raises NoAnswer."""
     program = shutil.which(PROGRAM, path=places)
     if program is None:
         where = places.replace(":", ", ")

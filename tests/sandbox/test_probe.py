@@ -39,6 +39,26 @@ def test_one_that_works_is_tried_once(tmp_path: Path) -> None:
     assert (tmp_path / "bin/log").read_text() == "tried\n"
 
 
+ENDED = 'echo tried >>{{log}}; test "$(wc -l <{{log}})" -gt {often} || {{{{ {how}; }}}}'
+
+
+@pytest.mark.parametrize("how", ["kill -9 $$", "exit 137"])
+def test_one_that_a_signal_ends_is_tried_again(tmp_path: Path, how: str) -> None:
+    places = bwrap(tmp_path / "bin", "echo bubblewrap 0.8.0", ENDED.format(often=2, how=how))
+    assert usable("one", places) == f"{places}/bwrap"
+    assert (tmp_path / "bin/log").read_text() == 3 * "tried\n"
+
+
+@pytest.mark.parametrize("version", ["echo bubblewrap 0.8.0", "kill -9 $$"])
+def test_that_no_trial_came_to_its_end_is_told_and_not_noted(tmp_path: Path, version: str) -> None:
+    places = bwrap(tmp_path / "bin", version, "kill -9 $$")
+    error = refusal(places)
+    assert error.reason == "bwrap cannot be tried: a signal ended it 3 times"
+    assert "`bwrap --version`" in error.hint
+    bwrap(tmp_path / "bin", "echo bubblewrap 0.8.0")
+    assert usable("one", places) == f"{places}/bwrap"
+
+
 def test_a_missing_one_names_the_package(tmp_path: Path) -> None:
     error = refusal(str(tmp_path))
     assert f"there is no bwrap in {tmp_path}" in error.reason

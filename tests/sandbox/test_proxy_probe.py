@@ -35,3 +35,12 @@ def test_a_missing_one_names_the_package(tmp_path: Path) -> None:
     begin = f"executor mine asks for network: allow, but there is no tinyproxy in {tmp_path}"
     assert raised.value.message.startswith(begin)
     assert "apt-get install tinyproxy-bin" in raised.value.hint
+
+
+def test_that_no_question_was_answered_is_told_and_not_noted(tmp_path: Path) -> None:
+    places = places_with(tmp_path / "bin", "kill -9 $$")
+    with pytest.raises(ProxyUnavailable, match="a signal ended it 3 times") as raised:
+        usable_proxy("executor mine", places)
+    assert "`tinyproxy -v`" in raised.value.hint
+    (tmp_path / "bin/tinyproxy").write_text("#!/bin/sh\necho tinyproxy 1.11.2\n")
+    assert usable_proxy("executor mine", places)
