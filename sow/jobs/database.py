@@ -27,6 +27,7 @@ from sow.jobs.queue_files import (
     are_same,
     connect,
     count_commit,
+    has_opened,
     look_again,
     marks_of,
     refuse_unfit,
@@ -485,7 +486,7 @@ def _open_once(workspace: Workspace) -> Database | None:
             # Replaced since we looked, perhaps before it was opened.
             if before.file != marks.file or not is_own(workspace):
                 raise QueueReplaced(path)
-            if not are_same(before, marks):
+            if not are_same(before, marks) or not has_opened(marks):
                 raise _LogIsNew
             return Database(path, connection, marks, name_here(workspace.run))
         except BaseException as error:

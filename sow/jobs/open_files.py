@@ -4,11 +4,12 @@ Opens none of them: closing a file frees the locks that SQLite holds on it for t
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 Place = tuple[int, int]
 """Device and inode: one file, whatever its names."""
+OWN = "/proc/self/fd"
 
 
 def place_of(facts: os.stat_result) -> Place:
@@ -19,6 +20,19 @@ def place_of(facts: os.stat_result) -> Place:
 def is_open_without(file: Place, other: Place | None) -> bool:
     """Whether a process has a file open, and another one not. None: one that is not there."""
     return any(file in files and other not in files for files in _each_process())
+
+
+def are_open_here(files: Collection[Place]) -> bool:
+    """Whether this process has them all open; where its files cannot be listed, they count so."""
+    try:
+        names = os.listdir(OWN)  # noqa: PTH208
+    except OSError:  # no Linux
+        return True
+    found = set()
+    for name in names:
+        with suppress(OSError):  # the list's own
+            found.add(place_of(os.fstat(int(name))))
+    return found.issuperset(files)
 
 
 def _each_process() -> Iterator[set[Place]]:

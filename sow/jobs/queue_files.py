@@ -28,7 +28,7 @@ from sow.jobs.faults import (
     put_aside_command,
     unusable,
 )
-from sow.jobs.open_files import Place, is_open_without, place_of
+from sow.jobs.open_files import Place, are_open_here, is_open_without, place_of
 
 MOST_COMMITS = 2**31 - 1
 """The count goes on from 1 after this; 0 is the count of a file that never had one."""
@@ -136,6 +136,16 @@ def are_same(before: Marks, after: Marks) -> bool:
     is_shorter = after.log_written[1] < before.log_written[1]
     same_log = before.log == after.log and not is_shorter
     return before.file == after.file and same_log == (before.wal_index == after.wal_index)
+
+
+def has_opened(marks: Marks) -> bool:
+    """Whether SQLite has opened the very log and index that lie there after it has read the file.
+
+    Both may have been removed in between, and made anew by another process: what is committed then
+    goes into the removed ones, and nobody reads it.
+    """
+    log, index = marks.log, marks.wal_index
+    return log is not None and index is not None and are_open_here((log, index))
 
 
 def look_again(path: Path, before: Marks) -> Marks:

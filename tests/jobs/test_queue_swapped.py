@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +231,35 @@ def test_a_log_that_is_removed_while_the_file_is_opened_is_told(
     assert left(mine) == ["own"] if suffix == "-wal" else ["own", "in the log"]
 
 
+@pytest.mark.parametrize("is_made_anew", [True, False])
+def test_a_log_that_is_removed_once_it_is_open_gets_no_commit(
+    mine: Workspace, monkeypatch: pytest.MonkeyPatch, is_made_anew: bool
+) -> None:
+    """The marks of an opening are taken after it: they may be those of another log and index."""
+    formats: list[int] = []
+    format_of = database_module.format_of
+
+    with ExitStack() as others:
+
+        def read_and_lose(connection: sqlite3.Connection) -> int:
+            formats.append(format_of(connection))
+            if len(formats) == 1:
+                remove_log(mine)
+                if is_made_anew:
+                    others.enter_context(holder(mine))
+            return formats[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database_module, "format_of", read_and_lose)
+            database = open_queue(mine)
+        with closing(database):
+            insert(database, "030", prompt="later")
+            assert prompts(database)[-1] == "later"
+        earlier = ["own", "in the log"] if is_made_anew else ["own"]
+        assert left(mine) == [*earlier, "later"]
+        assert len(formats) > 1
+
+
 def test_a_new_log_with_the_inode_of_the_last_one_goes_with_a_new_index() -> None:
     """The last who had the file open has closed it meanwhile, and another has opened it."""
     before = Marks((1, 1), (1, 2), (1, 3), (50, 4096), (60, 90_672))
@@ -254,6 +283,7 @@ def test_a_file_whose_log_changes_while_it_is_opened_is_opened_anew(
         return marks._replace(log=(1, 4)) if is_after and len(looks) <= 2 * changes else marks
 
     monkeypatch.setattr(database_module, "marks_of", look)
+    monkeypatch.setattr(database_module, "has_opened", lambda _: True)
     if changes == OPENINGS:
         with pytest.raises(QueueReplaced):
             open_existing_queue(mine)
