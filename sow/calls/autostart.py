@@ -10,6 +10,7 @@ has started it; by the file's time it sees since when.
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,8 @@ class Staffing(Struct):
     database: Database
     starts: int = field(default=0)
     """How many workers the call has started for the work that there is."""
+    unreaped: list[int] = field(default_factory=list)
+    """The processes of starts that took longer than they were waited for."""
 
     def ensure(self) -> None:
         """Return once a worker works; start one in the background if none lives.
@@ -83,6 +86,7 @@ class Staffing(Struct):
         A call that waits looks again and again: a worker that dies at its start is followed by
         another at a later look. Raises NoWorker, QueueError.
         """
+        self._reap()
         if not self._is_served():
             self._start(LOOK_AFTER_SECONDS)
 
@@ -117,7 +121,16 @@ class Staffing(Struct):
             command.wait(seconds)
         except TimeoutExpired:
             command.returncode = 0  # it ends by itself; without a code, Python warns of it
+            self.unreaped.append(command.pid)
         return 0.0
+
+    def _reap(self) -> None:
+        """Take the exit codes of starts that have ended since; a zombie would stay for each."""
+        for pid in list(self.unreaped):
+            with suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    continue
+            self.unreaped.remove(pid)
 
     def _open_lock(self) -> int:
         path = self.caller.workspace.start_lock

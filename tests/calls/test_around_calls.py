@@ -312,13 +312,22 @@ def test_the_lock_of_a_start_is_the_worker_s_until_that_is_on_record(
     """Whatever becomes of the call that has started it: no other call starts one beside it."""
     desk.configure(CONFIG)
     monkeypatch.setattr(autostart, "LOOK_AFTER_SECONDS", 0.1)
-    lock = desk.workspace.start_lock
+    lock, care = desk.workspace.start_lock, staffing(desk)
     with closing(open_queue(desk.workspace)) as database, database.transaction():
-        staffing(desk).look_after()
+        care.look_after()
         wait_until(lambda: any(desk.workspace.workers.glob("w*.log")), "it is cut loose")
         assert not is_free_within(lock, 0.0)
     assert is_free_within(lock, 10.0)
     assert workers.staff(desk.database, desk.workspace)
+    [start] = care.unreaped
+
+    def is_reaped() -> bool:
+        care.look_after()
+        return not care.unreaped
+
+    wait_until(is_reaped, "the call that waits has taken the end of its start")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(start, os.WNOHANG)
 
 
 def test_a_call_that_waits_starts_a_worker_again_only_at_a_later_look(
