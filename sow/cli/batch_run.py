@@ -19,6 +19,7 @@ from sow.cli.output import COUNT, echo_result
 from sow.config.batches import policy_of
 from sow.config.checks import read_repository
 from sow.errors import UsageError
+from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.schema.output.batches import NoBatch
 from sow.terminal_text import readable
@@ -96,6 +97,11 @@ def run(
             echo_result(NoBatch(), words, as_json=options.as_json)
             return 0
         _tell(made)
+        if not made.attached and not jobs.newest_id(database):
+            # Once in the life of a queue: a batch's jobs are placed by workers, which tell nobody.
+            from sow.cli.trust_note import name_unaccepted
+
+            name_unaccepted(caller, caller.load_configuration())
         if options.detach:
             staff(caller, database)
     return wait_and_print(caller, made.batch.id, options)

@@ -4,7 +4,6 @@ Owns when something is printed. The steps of the call are `sow.calls.call`, what
 printed of outcomes is `call_outcomes`; how it goes away is `detaching`.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -64,24 +63,15 @@ def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOpt
 def _and_trust(
     caller: Caller, config: "Configuration", placed: Callable[[Placed], None]
 ) -> Callable[[Placed], None]:
-    """Return a listener that tells of the first job, too, which command lines are not accepted.
-
-    Later, a job that needs them is held and says so.
-    """
+    """Return a listener that tells of the first job, too, which command lines are not accepted."""
 
     def tell(found: Placed) -> None:
         placed(found)
-        if found.job.id != FIRST_JOB or found.attached:
-            return
-        if not (config.checks.commands or config.clones.setup):
-            return
-        # Once in the life of a queue.
-        from sow.trust.needed import unaccepted_keys
+        if found.job.id == FIRST_JOB and not found.attached:
+            # Once in the life of a queue.
+            from sow.cli.trust_note import name_unaccepted
 
-        if keys := unaccepted_keys(caller.workspace, caller.environ):
-            path = os.path.relpath(caller.workspace.repository_config)
-            words = f"{path} has command lines that you have not accepted ({', '.join(keys)})"
-            click.echo(f"Note: {words}; jobs that need them are held: `sow trust`", err=True)
+            name_unaccepted(caller, config)
 
     return tell
 

@@ -85,13 +85,22 @@ def test_a_job_that_another_call_may_release_is_waited_for(site: Site) -> None:
     assert caller.returncode == 0, (out, err)
 
 
+NAMED = "not accepted (checks.unit, clones.setup); jobs that need them are held: `sow trust`"
+
+
 def test_what_nobody_has_accepted_is_named_before_a_job_is_held(held: Site) -> None:
     held.script([good(), good()], task="010")
-    named = "not accepted (checks.unit, clones.setup); jobs that need them are held: `sow trust`"
     assert "sow trust  # jobs that need a command line" in held.sow("next").out
-    assert named in held.sow("agent", "spawn", "implementer", "010").err
-    assert named not in held.sow("agent", "resume", "010", "More.").err
+    assert NAMED in held.sow("agent", "spawn", "implementer", "010").err
+    assert NAMED not in held.sow("agent", "resume", "010", "More.").err
     held.sow("task", "add", "More", "--agent", "implementer")
     assert "sow trust" in held.sow("next").out
     held.sow("trust", "--yes")
     assert "sow trust" not in held.sow("next").out
+
+
+def test_a_batch_that_is_the_first_work_of_a_checkout_names_it_too(held: Site) -> None:
+    held.script([good()], task="010")
+    assert NAMED in held.sow("batch", "run", "--detach").err
+    assert NAMED not in held.sow("batch", "run", "--detach").err
+    assert NAMED not in held.sow("batch", "run", "010", "--name", "b", expect=4).err
