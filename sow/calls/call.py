@@ -18,7 +18,7 @@ from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.kinds import place_in_order
 from sow.calls.request import Placed, Request
-from sow.calls.wait import Progress, Waiter
+from sow.calls.wait import Progress, Recipient, Waiter
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
@@ -111,7 +111,7 @@ def call(
     def time_left() -> float | None:
         return None if terms.seconds is None else max(0.0, begun + terms.seconds - time.monotonic())
 
-    def place_all(waiter: Waiter | None) -> tuple[list[Placed], list[SowError]]:
+    def place_all(waiter: Recipient) -> tuple[list[Placed], list[SowError]]:
         placed: list[Placed] = []
         refused: list[SowError] = []
         placing = place_in_order(
@@ -123,7 +123,7 @@ def call(
             error = found if isinstance(found, SowError) else None
             if isinstance(found, Placed):
                 call_progress.placed.add(found.job.id)
-                if found.owed and waiter is None:
+                if found.owed and terms.detach:
                     error = OutcomeIsOwed(found.job, found.anew_with, now=caller.now())
                 else:
                     placed.append(found)
@@ -137,7 +137,7 @@ def call(
 
     staffing = Staffing(caller, config, database)
     if terms.detach:
-        placed, refused = place_all(None)
+        placed, refused = place_all(Recipient(caller, database))
         if placed:
             _staff_without_waiting(staffing, listener)
         return Result(tuple(placed), refused=tuple(refused))

@@ -33,7 +33,7 @@ from sow.files import (
 )
 from sow.git.checked_out import branch_at
 from sow.ids import BatchId, JobId, ProjectId
-from sow.jobs import batch_summaries, batches, doorbell, jobs
+from sow.jobs import batch_summaries, batches, doorbell, jobs, waiters
 from sow.jobs.database import Database, open_queue
 from sow.jobs.end_entries import log_ends
 from sow.knowledge.filling import fill_index, take_back
@@ -221,6 +221,7 @@ def _carry_out(
         _log(workspace, project, project.ending, now=now)
         kept = kept_at(workspace.root)
         cancelled = _cancel_batches(database, project_id, now=now, made_until=now)
+        waiters.forget_detached(database, project_id)
         archive = _move(workspace, project, project.ending)
         if kept is not None:
             forget_project(kept)

@@ -34,7 +34,35 @@ class Progress(Struct, frozen=True):
     """Those that have not ended."""
 
 
-class Waiter:
+class Recipient:
+    """Who is to learn the outcomes of a call's jobs: by itself a call that goes away at once."""
+
+    def __init__(self, caller: Caller, database: Database, kind: str = waiters.DETACHED) -> None:
+        self.caller = caller
+        self.database = database
+        self.job_ids: list[JobId] = []
+        self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
+
+    def expect(self, job_id: JobId) -> None:
+        """Put on record that nobody has shown the outcome of a job of ours.
+
+        Call it in the transaction that inserts the job.
+        """
+        self._begin(job_id, on_behalf_of=None)
+
+    def delivered(self, job_id: JobId) -> None:
+        """Say that the caller has got this job's outcome, or knows that there will be none."""
+        waiters.end(self.database, self.id, job_id)
+        self.job_ids.remove(job_id)
+
+    def _begin(self, job_id: JobId, *, on_behalf_of: JobId | None) -> None:
+        waiters.begin(
+            self.database, self.id, job_id, on_behalf_of=on_behalf_of, now=self.caller.now()
+        )
+        self.job_ids.append(job_id)
+
+
+class Waiter(Recipient):
     """One caller that waits for some jobs. Use it as a context manager.
 
     It waits for jobs that it places (`expect`) and for such as are on record
@@ -51,13 +79,9 @@ class Waiter:
         rest: Callable[[float], None] = time.sleep,
     ) -> None:
         """`rest` sleeps for so many seconds."""
-        self.caller = caller
-        self.database = database
+        super().__init__(caller, database, waiters.PASSING if passing else waiters.CALLER)
         self.passing = passing
         self.rest = rest
-        self.job_ids: list[JobId] = []
-        kind = waiters.PASSING if passing else waiters.CALLER
-        self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
 
     def __enter__(self) -> "Waiter":
         self.bell = self._hang_bell()
@@ -79,10 +103,7 @@ class Waiter:
         From here on the job that we act for, if any, counts against no limit; the
         workers are rung for its slot when ours is queued.
         """
-        waiters.begin(
-            self.database, self.id, job_id, on_behalf_of=self.caller.job_id, now=self.caller.now()
-        )
-        self.job_ids.append(job_id)
+        self._begin(job_id, on_behalf_of=self.caller.job_id)
 
     def begin(self, job_ids: Sequence[JobId]) -> None:
         """Wait for jobs on record. Jobs that we wait for already stay so."""
@@ -94,7 +115,8 @@ class Waiter:
     def take_up(self, job_ids: Sequence[JobId]) -> None:
         """Wait for jobs on record, and take up what is owed to one caller of each that went away.
 
-        We are that caller once more, in all likelihood. Jobs that we wait for already stay so.
+        We are that caller once more, in all likelihood, or the one that has detached. Jobs that we
+        wait for already stay so.
         """
         missing = self._missing(job_ids)
         if not missing:
@@ -102,6 +124,7 @@ class Waiter:
         with self.database.transaction():
             for job_id in missing:
                 waiters.take_owed(self.database, self.caller.workspace, job_id)
+                waiters.take_detached(self.database, job_id)
                 self.expect(job_id)
         self._tell_of_free_slot()
 
@@ -139,11 +162,6 @@ class Waiter:
                 if escrow is not None:
                     waiters.put_into(self.database, escrow, job_id, now=self.caller.now())
                 self.delivered(job_id)
-
-    def delivered(self, job_id: JobId) -> None:
-        """Say that the caller has got this job's outcome, or knows that there will be none."""
-        waiters.end(self.database, self.id, job_id)
-        self.job_ids.remove(job_id)
 
     def wait(
         self,

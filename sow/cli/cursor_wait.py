@@ -4,9 +4,10 @@ Owns what such a call prints: all that has changed, and the cursor with which th
 call goes on. Nothing is missed between two calls, and nothing is told twice.
 """
 
+import sys
 import time
-from collections.abc import Callable, Collection
-from contextlib import closing
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing, suppress
 
 from sow.calls.autostart import Staffing
 from sow.calls.caller import Caller
@@ -16,14 +17,16 @@ from sow.cli.changes import change_record, print_row
 from sow.cli.detaching import GONE, detaching_signals, leave_if_nobody_waits
 from sow.cli.output import echo_json
 from sow.cli.streams import wait_for_more
-from sow.errors import ExitCode
+from sow.errors import ExitCode, QueueError
 from sow.ids import TaskId
+from sow.jobs import waiters
 from sow.jobs.change_feed import ChangeFeed
 from sow.jobs.changes import Cursor, Filter, newest, parse_since
 from sow.jobs.database import Database
-from sow.schema.change import Change
+from sow.schema.change import Change, ChangeKind
 
 LOOK_SECONDS = 0.25
+ENDS = frozenset({ChangeKind.DONE, ChangeKind.FAILED, ChangeKind.CANCELLED})
 
 
 def wait_since(
@@ -64,6 +67,7 @@ def wait_since(
         except GONE:
             return int(ExitCode.INTERRUPTED)
         _print(found, feed.cursor or newest(database), options)
+        _note_shown(caller, database, [change for change, _ in found])
         return stands
 
 
@@ -72,6 +76,22 @@ def _read(
 ) -> list[tuple[Change, Cursor | None]]:
     found = [(change, feed.cursor) for change in feed.read(now=caller.now())]
     return [pair for pair in found if not tasks or not pair[0].task or pair[0].task in tasks]
+
+
+def _note_shown(caller: Caller, database: Database, changes: Sequence[Change]) -> None:
+    """Note that the ends of jobs among these changes have been shown: who detached follows them.
+
+    A caller that was killed is owed the outcome itself, as before.
+    """
+    ended = {change.job for change in changes if change.kind in ENDS and change.job is not None}
+    if not any(waiters.is_unshown(database, job_id) for job_id in ended):
+        return
+    if sys.stdout is not None:  # whoever started us may have closed it
+        sys.stdout.flush()
+    with suppress(QueueError), database.transaction():  # else they are named once more
+        for job_id in ended:
+            if waiters.take_detached(database, job_id) and caller.escrow is not None:
+                waiters.put_into(database, caller.escrow, job_id, now=caller.now())
 
 
 def _print(found: list[tuple[Change, Cursor | None]], cursor: Cursor, options: WaitOptions) -> None:

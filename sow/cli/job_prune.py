@@ -23,9 +23,9 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
     """Remove the records and output of old jobs, and old logs of workers.
 
     Jobs of tasks that are neither completed nor abandoned are kept, and so are
-    results that were not shown yet. Defaults come from the settings
-    worker.keep_for and worker.keep_size. Sessions and task states are never
-    removed.
+    results that a call has waited for and no command has shown. Defaults come
+    from the settings worker.keep_for and worker.keep_size. Sessions and task
+    states are never removed.
     """
     caller = this_caller()
     limits = _limits(caller, keep_for, keep_size)

@@ -8,6 +8,9 @@ takes over what is owed to one that has died (`take_owed`). The row is deleted
 when the outcome has been printed. Who only lets a job end, and tells of no outcome,
 says so in its id (`PASSING`): nothing is owed to it though it is killed.
 
+A call that detaches has no bell: its row (`DETACHED`) says that no command has shown the outcome
+yet. That is for `sow next` to name. The same call again is owed nothing, for it asked for none.
+
 What a command prints for `sow mcp` has reached nobody yet. The server hangs a
 bell of its own for each call, an escrow: the row is put under the escrow's id then,
 and the server deletes it once its client has been written the answer.
@@ -19,6 +22,7 @@ against the limits: `leases.CLAIMABLE` leaves it out of every count.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from sow import env_vars
 from sow.ids import JobId, ProjectId, TaskId
@@ -32,6 +36,10 @@ CALLER = "c"
 """Begins the id of a call that waits for outcomes."""
 PASSING = "p"
 """Begins the id of one that waits for the end of a job alone: it is owed nothing."""
+DETACHED = "d"
+"""Begins the id of a call that went away as soon as its job was queued."""
+_IS_DETACHED = f"waiter.id >= '{DETACHED}' and waiter.id < '{chr(ord(DETACHED) + 1)}'"
+"""In SQL; by the order of ids, which has an index."""
 ESCROW_ID = r"m\d{1,10}-[0-9a-f]{8}"
 
 
@@ -122,7 +130,7 @@ def is_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
 def _gone(database: Database, workspace: Workspace, job_id: JobId) -> Iterator[str]:
     """Yield the callers that went away without a job's outcome."""
     for waiter_id in of_job(database, job_id):
-        is_owed = not waiter_id.startswith(PASSING)
+        is_owed = not waiter_id.startswith((PASSING, DETACHED))
         if is_owed and not doorbell.is_held(bell_path(workspace, waiter_id)):
             yield waiter_id
 
@@ -141,6 +149,53 @@ def owed_tasks(
     return [(task, job) for task, job in found if is_owed(database, workspace, job)]
 
 
+class Unshown(NamedTuple):
+    """A job of a detached call that has ended, and whose outcome no command has shown."""
+
+    task_id: TaskId
+    job_id: JobId
+    status: str | None
+    """The status in which the job has left its task; None where it leaves that alone."""
+    ended_at: float
+
+
+def unshown(database: Database, project_id: ProjectId) -> list[Unshown]:
+    """Return the jobs of detached calls that have ended, and whose outcomes were not shown."""
+    ended = records.among("job.state", sorted(FINAL_STATES))
+    sql = f"""
+        select distinct job.task_id, job.id, job.outcome_status, job.ended_at
+        from waiter join job on job.id = waiter.job_id
+        where {_IS_DETACHED} and job.project_id = ? and {ended} order by job.id
+    """  # noqa: S608 - words of ours
+    rows = database.rows(sql, (project_id,))
+    return [
+        Unshown(
+            TaskId(row["task_id"]), JobId(row["id"]), row["outcome_status"], row["ended_at"] or 0.0
+        )
+        for row in rows
+    ]
+
+
+def take_detached(database: Database, job_id: JobId) -> bool:
+    """Note that a job's outcome has been shown, or is about to be; tell whether it had not been."""
+    sql = f"delete from waiter where job_id = ? and {_IS_DETACHED}"  # noqa: S608 - words of ours
+    return database.run(sql, (job_id,)).rowcount > 0
+
+
+def forget_detached(database: Database, project_id: ProjectId) -> None:
+    """Let nobody be shown the outcomes of a project's detached calls any more: it has ended."""
+    of_project = "job_id in (select id from job where project_id = ?)"
+    database.run(
+        f"delete from waiter where {_IS_DETACHED} and {of_project}",  # noqa: S608 - words of ours
+        (project_id,),
+    )
+
+
+def is_unshown(database: Database, job_id: JobId) -> bool:
+    """Whether a job is a detached call's, and no command has shown its outcome."""
+    return any(waiter_id.startswith(DETACHED) for waiter_id in of_job(database, job_id))
+
+
 def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
     """Claim the outcome owed to one caller that went away; tell whether there was one."""
     for waiter_id in _gone(database, workspace, job_id):
@@ -154,13 +209,14 @@ def take_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
 def strike_gone(
     database: Database, workspace: Workspace, job_id: JobId, *, escrow: str | None, now: float
 ) -> None:
-    """Owe a job's outcome to no caller that went away: it has just been shown.
+    """Owe a job's outcome to no caller that went away or detached: it has just been shown.
 
     With an escrow it was shown to a server; what was owed then lies there.
     """
-    if not is_owed(database, workspace, job_id):
+    if not (is_owed(database, workspace, job_id) or is_unshown(database, job_id)):
         return
     with database.transaction():
+        take_detached(database, job_id)
         while take_owed(database, workspace, job_id):
             pass
         if escrow is not None:

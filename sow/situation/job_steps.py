@@ -76,12 +76,12 @@ def _is_needed(now: Situation) -> bool:
 
 
 def owed(now: Situation) -> Iterator[Remedy]:
-    """Yield what tells how jobs have ended whose callers have gone away."""
+    """Yield what shows how jobs have ended whose callers have gone away."""
     live = {task for job in now.queue.live for task in job.tasks}
     tasks = [task for task, _ in now.queue.owed if task and task not in live]
     if tasks:
         names = ", ".join(tasks)
-        why = f"it has ended, and nobody was told how: task {names}"
+        why = f"it has ended, and no command has shown how yet: task {names}"
         yield Remedy(f"sow agent wait {' '.join(dict.fromkeys(tasks))}", why)
 
 

@@ -16,6 +16,7 @@ from sow.features import FEATURES
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.jobs.waiters import Unshown
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState
@@ -33,6 +34,19 @@ MOST_SEEN = 100
 
 def _is_vain_review(job: Job) -> bool:
     return kind_of(job).judges and job.state is JobState.FAILED
+
+
+def _stands(job: Unshown, tasks: Mapping[str, Task]) -> bool:
+    """Whether a task is as a detached job has left it: who has changed or judged it knows it."""
+    task = tasks.get(job.task_id)
+    if task is None:
+        return False
+    is_judged = (
+        task.review is not UNSET
+        and task.review.job != job.job_id
+        and task.review.at.timestamp() >= int(job.ended_at)  # state files have whole seconds
+    )
+    return job.status in (None, task.status) and not is_judged
 
 
 class QueueLook:
@@ -130,12 +144,14 @@ class QueueLook:
         return last.id if last is not None and last.cause is Cause.CHECK_FAILED else 0
 
     def _owed(self) -> list[tuple[TaskId, JobId]]:
-        """Return whose outcome was told to nobody, or whose status is still to be written."""
+        """Return whose outcome was shown to nobody, or whose status is still to be written."""
         owed = waiters.owed_tasks(self._database, self._workspace, self._project)
+        tasks = {task.id: task for task in self._tasks}
+        left = waiters.unshown(self._database, self._project)
+        owed += [(job.task_id, job.job_id) for job in left if _stands(job, tasks)]
         owing = [job for job in jobs.owing(self._database) if job.project_id == self._project]
-        there = {task.id for task in self._tasks}
         pairs = dict.fromkeys([*owed, *((job.task_id, job.id) for job in owing)])
-        return [pair for pair in pairs if not pair[0] or pair[0] in there]
+        return [pair for pair in pairs if not pair[0] or pair[0] in tasks]
 
     def _batches(self, tell: Callable[[SowError], None]) -> list[BatchNow]:
         """Return the batches that go on; without settings nobody can tell how they stand."""

@@ -27,9 +27,13 @@ from sow.calls.idempotency import OutcomeIsOwed, TaskHasJob
 from sow.calls.last_job import NoJobYet
 from sow.calls.request import Placed, Request
 from sow.calls.wait import Progress
+from sow.cli.call_options import WaitOptions
+from sow.cli.cursor_wait import wait_since
 from sow.cli.tree import root
 from sow.errors import SowError
-from sow.ids import TaskId
+from sow.ids import JobId, TaskId
+from sow.jobs import waiters
+from sow.jobs.changes import Filter
 from sow.schema.job import JobState
 from sow.schema.output.outcome import Outcome
 from sow.schema.task import TaskStatus
@@ -204,6 +208,58 @@ def test_a_call_that_detaches_waits_for_nothing_and_is_owed_nothing(desk: Desk) 
     assert [found.job.id for found in result.placed] == [1]
     assert (heard.progress, heard.unstaffed) == ([], [])
     assert not desk.is_owed(1)
+
+
+def unshown(desk: Desk) -> list[int]:
+    """Return the jobs whose outcomes `sow next` names as not shown."""
+    found = waiters.unshown(desk.database, desk.job(1).project_id)
+    return [job.job_id for job in found]
+
+
+def test_the_outcome_of_a_call_that_detached_is_unshown_until_a_call_waits_for_it(
+    desk: Desk,
+) -> None:
+    desk.staff()
+    for task in ("010", "020"):
+        desk.task(task)
+    make(desk, desk.spawn("010"), desk.spawn("020"), heard=Heard(), detach=True)
+    assert unshown(desk) == []
+    for job in (1, 2):
+        desk.end(job)
+    assert unshown(desk) == [1, 2]
+    wait(desk, "010", heard=Heard())
+    assert unshown(desk) == [2]
+    assert not desk.is_owed(1)
+
+
+def test_the_end_of_a_detached_job_that_a_server_has_printed_lies_in_its_escrow(
+    desk: Desk,
+) -> None:
+    """Its client may never read it."""
+    desk.staff()
+    desk.task()
+    make(desk, desk.spawn(), heard=Heard(), detach=True)
+    desk.end(1)
+    server = replace(desk.caller, environ={**desk.caller.environ, "SOW_ESCROW": "m1-0000abcd"})
+    wanted, options = Filter(project=desk.job(1).project_id), WaitOptions(as_json=True)
+    wait_since(server, desk.database, "0", options, wanted=wanted, code=lambda: 0)
+    assert waiters.of_job(desk.database, JobId(1)) == ["m1-0000abcd"]
+
+
+def test_a_call_that_finds_a_detached_call_s_job_takes_its_outcome_up(desk: Desk) -> None:
+    desk.staff()
+    desk.task()
+    make(desk, desk.spawn(), heard=Heard(), detach=True)
+
+    def leave(progress: Progress) -> None:
+        reports(desk)(progress)
+        raise TerminalIsGone
+
+    with pytest.raises(TerminalIsGone):
+        make(desk, desk.spawn(), heard=Heard(leave))
+    assert (unshown(desk), desk.is_owed(1)) == ([], True)
+    make(desk, desk.spawn(), heard=Heard())
+    assert not waiters.of_job(desk.database, JobId(1))
 
 
 def test_a_call_that_detaches_only_says_that_no_worker_lives(desk: Desk) -> None:

@@ -27,7 +27,7 @@ from sow.calls.kinds import place
 from sow.calls.request import Request
 from sow.errors import SowError
 from sow.ids import BatchId, JobId, TaskId
-from sow.jobs import batches, jobs
+from sow.jobs import batches, jobs, waiters
 from sow.paths import Workspace
 from sow.schema.batch import Batch, BatchState, Selection
 from sow.schema.batch_policy import BatchPolicy
@@ -164,6 +164,18 @@ def test_what_ended_jobs_still_owe_is_written_before_it_goes(desk: Desk) -> None
     folder = desk.workspace.root / str(archive) / "phases/implementation/tasks/010"
     assert "status: failed" in (folder / "state.yaml").read_text()
     assert f"Job {job.id} failed: It broke." in (folder / "log.md").read_text()
+
+
+def test_what_a_detached_call_has_not_seen_goes_with_it_and_what_another_is_owed_stays(
+    desk: Desk,
+) -> None:
+    desk.task()
+    job = desk.queue()
+    desk.end(job.id)
+    desk.owe(job)
+    waiters.begin(desk.database, "d1", job.id, on_behalf_of=None, now=NOW)
+    end(desk)
+    assert waiters.of_job(desk.database, job.id) == [f"gone-{job.id}"]
 
 
 def test_batches_of_the_project_end_with_it(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from calls.desk import PROJECT, Desk, make_desk
 from reports.job_cases import NOW
 
 from sow.ids import ProjectId
-from sow.jobs import jobs
+from sow.jobs import jobs, waiters
 from sow.jobs.database import open_queue
 from sow.jobs.doorbell import Bell
 from sow.jobs.pruning import Limits, Pruned, find_prunable, prune, size_of
@@ -96,6 +96,17 @@ def test_the_jobs_of_a_task_that_is_gone_go(desk: Desk) -> None:
 def test_an_outcome_that_is_owed_stays(desk: Desk) -> None:
     desk.owe(ended(desk, "010", days=400))
     assert found(desk).jobs == ()
+
+
+def test_an_outcome_that_only_a_detached_call_has_not_seen_goes_as_its_task_does(
+    desk: Desk,
+) -> None:
+    """Whoever always detaches and never waits would keep every record for ever."""
+    over, open_task = ended(desk, "010", days=400), ended(desk, "020", days=400)
+    desk.change("020", status=TaskStatus.NEEDS_REVIEW)
+    for job in (over, open_task):
+        waiters.begin(desk.database, "d1", job.id, on_behalf_of=None, now=NOW)
+    assert found(desk).jobs == (over.id,)
 
 
 def test_what_has_not_ended_stays(desk: Desk) -> None:

@@ -151,7 +151,7 @@ def test_a_resume_that_goes_away_while_it_waits_for_that_end_is_owed_nothing(
     open_gate(site, "exit")
     out, _ = waiting.communicate(timeout=240)
     assert out.startswith("010 needs_review")
-    assert "nobody was told" not in site.sow("next").out
+    assert "sow agent wait 010" not in site.sow("next").out
     assert not site.sow("agent", "wait", "010", "--json").json["owed"]
 
 

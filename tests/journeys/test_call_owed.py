@@ -454,3 +454,22 @@ def test_no_option_is_named_where_none_is_admitted(site: Site) -> None:
     assert "`sow agent wait 010` prints it.\n" in refused.err
     owed = site.sow(*SPAWN, "--json").json
     assert (owed["owed"], owed["anew_with"]) == (True, None)
+
+
+def test_what_was_detached_and_forgotten_is_named_until_a_command_has_shown_it(site: Site) -> None:
+    site.project("010", "020", "030")
+    for task in ("010", "020", "030"):
+        site.script([good()], task=task)
+    site.sow("agent", "spawn", "010", "020", "030", "--detach")
+    jobs = {task: await_end(site, task).id for task in ("010", "020", "030")}
+
+    def named() -> list[str]:
+        lines = [line for line in site.sow("next").out.splitlines() if "has shown how" in line]
+        return lines[0].rpartition(": task ")[2].split(", ") if lines else []
+
+    assert named() == ["010", "020", "030"]
+    site.sow("job", "show", str(jobs["010"]))
+    site.sow("review", "accept", "020", "--summary", "Read.")
+    assert named() == ["030"]
+    site.sow("agent", "wait", "030", "--any", "--since", "0")
+    assert named() == []

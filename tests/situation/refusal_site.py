@@ -269,6 +269,7 @@ class RefusalSite:
         }
         jobs.change_job(database, job.id, **ends)
         waiters.ring_job(database, self.desk.workspace, job.id)
+        waiters.take_detached(database, job.id)  # beside a true worker its call would have waited
 
     def standing(self) -> str:
         """Return what tells how all stands from how it stood before."""

@@ -112,6 +112,7 @@ class StandInWorker:
         }
         jobs.change_job(database, job.id, **ends)
         waiters.ring_job(database, self.desk.workspace, job.id)
+        waiters.take_detached(database, job.id)  # beside a true worker its call would have waited
 
     def _cancelled(self, job: Job) -> None:
         """End a job as somebody has asked: its task is paused."""

@@ -15,7 +15,7 @@ from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
 from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
 from sow.calls.request import Known, Placed, Request, Resolved
-from sow.calls.wait import Progress, Waiter
+from sow.calls.wait import Progress, Recipient, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
@@ -54,12 +54,12 @@ class CallKind(ABC):
         database: Database,
         config: Configuration,
         request: Request,
-        waiter: Waiter | None,
+        waiter: Recipient | None,
     ) -> Placed:
         """Put a request's job into the queue, or find the one that the same call put there.
 
-        `waiter` waits for a new job from its first moment on. Raises TaskIsTaken where another call
-        was first, and SowError; nothing is left behind then.
+        `waiter` is to learn how a new job ends, from its first moment on. Raises TaskIsTaken
+        where another call was first, and SowError; nothing is left behind then.
         """
 
     def admit_to_group(
@@ -80,7 +80,7 @@ class CallKind(ABC):
         database: Database,
         config: Configuration,
         admitted: Sequence[Resolved],
-        waiter: Waiter | None,
+        waiter: Recipient | None,
         known: Known,
     ) -> list[Placed | SowError]:
         """Place requests that `admit_to_group` has returned, and tell what became of each.
@@ -108,7 +108,7 @@ def place_in_order(
     database: Database,
     config: Configuration,
     requests: Sequence[Request],
-    waiter: Waiter | None,
+    waiter: Recipient | None,
     *,
     time_left: Callable[[], float | None],
     on_tick: Callable[[Progress], None],
@@ -195,7 +195,7 @@ def place_when_settled(
     database: Database,
     config: Configuration,
     request: Request,
-    waiter: Waiter | None = None,
+    waiter: Recipient | None = None,
     *,
     seconds: float | None = None,
     on_tick: Callable[[Progress], None] = lambda _: None,
@@ -227,13 +227,12 @@ def place(
     database: Database,
     config: Configuration,
     request: Request,
-    waiter: Waiter | None = None,
+    waiter: Recipient | None = None,
 ) -> Placed:
     """Put a request's job into the queue, or find the job that the same call put there.
 
-    `waiter` waits for a new job from its first moment on; without one, nobody
-    is owed the outcome. Raises StateError, ExecutorError, UsageError; nothing
-    is left behind then.
+    `waiter` is to learn how a new job ends, from its first moment on; without one, nobody is.
+    Raises StateError, ExecutorError, UsageError; nothing is left behind then.
     """
     _keep_what_stands(caller, database)
     finish_abandoned(caller, database, request.task_id)

@@ -18,7 +18,7 @@ from sow.calls.kinds import CallKind
 from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.wait import Waiter
+from sow.calls.wait import Recipient
 from sow.clones.judged import judged_commit
 from sow.config.configuration import Configuration
 from sow.errors import SowError
@@ -53,7 +53,7 @@ class ReviewKind(CallKind):
         database: Database,
         config: Configuration,
         request: Request,
-        waiter: Waiter | None,
+        waiter: Recipient | None,
     ) -> Placed:
         """Put a review into the queue, or find the one that the same call put there.
 

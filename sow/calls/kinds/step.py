@@ -13,7 +13,7 @@ from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds import CallKind
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.wait import Waiter
+from sow.calls.wait import Recipient
 from sow.config.configuration import Configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
@@ -43,7 +43,7 @@ class StepKind(CallKind):
         database: Database,
         config: Configuration,
         request: Request,
-        waiter: Waiter | None,
+        waiter: Recipient | None,
     ) -> Placed:
         """Put the job of a step into the queue, or find the one that the same call put there.
 
@@ -96,7 +96,7 @@ def _is_same(job: Job, request: Request) -> bool:
     return job.verb is request.verb and job.terms == request.terms
 
 
-def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job:
+def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Recipient | None) -> Job:
     """Put a job that leaves its task's status alone on record and into the queue.
 
     What callers of older jobs are owed lapses. Raises TaskIsTaken, StateError.

@@ -32,7 +32,7 @@ from sow.calls.resolution import (
     with_clone,
     with_free_executor,
 )
-from sow.calls.wait import Waiter
+from sow.calls.wait import Recipient
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, ExitCode, SowError, StateError
@@ -82,7 +82,7 @@ class WorkKind(CallKind):
         database: Database,
         config: Configuration,
         request: Request,
-        waiter: Waiter | None,
+        waiter: Recipient | None,
     ) -> Placed:
         """Put an agent's job into the queue; its task is `in_progress` from then on."""
         resolved = find_or_admit(caller, database, config, request)
@@ -124,7 +124,7 @@ class WorkKind(CallKind):
         database: Database,
         config: Configuration,
         admitted: Sequence[Resolved],
-        waiter: Waiter | None,
+        waiter: Recipient | None,
         known: Known,
     ) -> list[Placed | SowError]:
         """Put all jobs on record in one commit, mark their tasks, queue them in another commit.
@@ -141,7 +141,7 @@ def _place_all(
     database: Database,
     config: Configuration,
     admitted: Sequence[Resolved],
-    waiter: Waiter | None,
+    waiter: Recipient | None,
 ) -> list[Placed | SowError]:
     """Do as `place_together`, without a look for agents that are not on record."""
     # What marks a task. It is imported here, for from the first commit on its agent waits; what
@@ -169,7 +169,7 @@ def _place_first_turn(
     database: Database,
     config: Configuration,
     resolved: Resolved,
-    waiter: Waiter | None,
+    waiter: Recipient | None,
     mark: "_Mark | None",
 ) -> Placed | None:
     """Put the first turn of a pending task on record and into the queue, then mark the task.
@@ -223,7 +223,7 @@ def _place_marked(
     database: Database,
     config: Configuration,
     admitted: Sequence[Resolved],
-    waiter: Waiter | None,
+    waiter: Recipient | None,
     mark: "_Mark | None",
 ) -> list[Placed | SowError]:
     """Put jobs on record, mark their tasks, queue them; `mark` is that of the only task, if any."""
@@ -252,7 +252,7 @@ def _insert_all(
     database: Database,
     config: Configuration,
     admitted: Sequence[Resolved],
-    waiter: Waiter | None,
+    waiter: Recipient | None,
     *,
     queued_as: Draft[TaskState] | None = None,
 ) -> list[Job]:
@@ -372,7 +372,7 @@ def insert(
     database: Database,
     config: Configuration,
     resolved: Resolved,
-    waiter: Waiter | None = None,
+    waiter: Recipient | None = None,
 ) -> Job:
     """Put the job on record as `preparing`; what callers of older jobs are owed lapses.
 
@@ -533,7 +533,7 @@ def _marked(
 
 
 def _undone(
-    caller: Caller, database: Database, job: Job, error: SowError, waiter: Waiter | None
+    caller: Caller, database: Database, job: Job, error: SowError, waiter: Recipient | None
 ) -> SowError:
     """Undo a job that cannot be placed and return why: the undoing may have failed, too."""
     try:
@@ -544,7 +544,7 @@ def _undone(
 
 
 def _undo(
-    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Waiter | None
+    caller: Caller, database: Database, job: Job, error: BaseException, waiter: Recipient | None
 ) -> None:
     reason = error.message if isinstance(error, SowError) else "its call was interrupted"
     undo(
@@ -560,7 +560,7 @@ def _undo(
 
 
 def _enqueue(
-    caller: Caller, database: Database, marked: Sequence[Job], waiter: Waiter | None
+    caller: Caller, database: Database, marked: Sequence[Job], waiter: Recipient | None
 ) -> dict[JobId, Job | SowError]:
     """Queue jobs in one commit, unless cancelled, or completed by recovery, in between.
 
@@ -585,7 +585,9 @@ def _enqueue(
     return {job.id: _stands(caller, database, queued[job.id], waiter) for job in marked}
 
 
-def _stands(caller: Caller, database: Database, job: Job, waiter: Waiter | None) -> Job | SowError:
+def _stands(
+    caller: Caller, database: Database, job: Job, waiter: Recipient | None
+) -> Job | SowError:
     """Return a job that was to be queued as it stands, let go where it need not be held."""
     try:
         if job.state is JobState.HELD and job.held_for is HeldFor.DEPENDENCIES:
