@@ -74,7 +74,7 @@ def _not_a_job_id(text: str) -> StateError:
 
 
 def duration_text(job: Job, now: float) -> str:
-    """Return how long a job has run or has taken, for people."""
+    """Return how long a job has taken since its first start, for people."""
     if job.started_at is None:
         return "-"
     return format_duration((job.ended_at or now) - job.started_at)

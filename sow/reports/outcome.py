@@ -69,7 +69,8 @@ def line_of(outcome: Outcome, *, now: float, paint: Callable[[str], str] = str) 
         how = f"closed, left {paint(str(outcome.status))}"
     else:
         how = paint(outcome.status or outcome.state)
-    took = f", {format_duration(outcome.seconds)}" if outcome.seconds is not None else ""
+    ran = outcome.run_seconds
+    took = f", {format_duration(ran)}" if ran is not None else ""
     tries = f", {outcome.attempt_count} attempts" if outcome.attempt_count > 1 else ""
     asked = [outcome.verb, outcome.agent, *outcome.checks]
     words = " ".join(word for word in asked if word)

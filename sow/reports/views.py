@@ -185,6 +185,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
         "attempt_count": len(attempts),
         "session_id": attempts[-1].session_id if attempts else None,
         "seconds": round(ended - job.created_at, 3) if ended else None,
+        "run_seconds": round(ended - job.started_at, 3) if ended and job.started_at else None,
         "created_at": format_time(job.created_at),
         "started_at": _time(job.started_at),
         "ended_at": _time(ended),

@@ -154,7 +154,7 @@ def _runs(now: Situation, at: float) -> Iterator[RunningJob]:
             executor=job.executor_name or None,
             state=job.state.value,
             doing=doing.words if doing is not None else "",
-            seconds=round(max(0.0, at - (job.started_at or job.created_at)), 1),
+            seconds=round(max(0.0, at - (job.started_at or at)), 1),
             quiet_seconds=doing.quiet_seconds if doing is not None else None,
         )
 

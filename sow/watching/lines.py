@@ -62,7 +62,7 @@ def money_words(usd: float | None, *, is_estimate: bool) -> str:
 
 
 def elapsed(row: Row, now: float) -> float | None:
-    """Return how long the newest job of a row lives, or took; None without one."""
+    """Return how long the newest job of a row takes, or took; None where it has not started."""
     return now - row.begun_at if row.begun_at is not None else row.seconds
 
 

@@ -149,9 +149,9 @@ def _of_job(found: Found, job: Job | None) -> dict[str, Any]:
         "job_state": job.state,
         "has_agent": is_agents,
         "executor": job.executor_name,
-        "begun_at": None if waits else job.started_at or job.created_at,
+        "begun_at": None if waits else job.started_at,
         # That of a check or a merge would be taken for the task's.
-        "seconds": ended - (job.started_at or job.created_at) if ended and is_agents else None,
+        "seconds": ended - job.started_at if ended and job.started_at and is_agents else None,
         "attempts": found.attempts.get(job.id, 0),
     }
 

@@ -34,9 +34,9 @@ class Row(Struct, frozen=True, kw_only=True):
     has_agent: bool = False
     """Whether that job is an agent's."""
     begun_at: float | None = None
-    """Since when that job lives, in seconds since the epoch; None where none does."""
+    """When that job has first started, in seconds since the epoch; None where none lives."""
     seconds: float | None = None
-    """How long the newest job took that has ended."""
+    """How long the newest job took that has ended, from its first start on."""
     attempts: int = 0
     """How many that job has had."""
     tokens: int | None = None

@@ -96,13 +96,21 @@ def test_a_live_job_names_the_command_that_goes_on_waiting(state: JobState) -> N
 
 
 def test_a_final_job_has_nothing_to_wait_for() -> None:
-    job = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED)
+    job = ended_job(JobState.DONE, TaskStatus.NEEDS_REVIEW, Cause.REPORTED, started_at=NOW + 0.5)
     outcome = outcome_of(job, [make_attempt(session_id="s1"), make_attempt(2, session_id="s2")])
     assert outcome.continue_with is None
-    assert (outcome.attempt_count, outcome.session_id, outcome.seconds) == (2, "s2", 2.0)
+    assert (outcome.attempt_count, outcome.session_id) == (2, "s2")
+    assert (outcome.seconds, outcome.run_seconds) == (2.0, 1.5)
     assert line_of(outcome, now=NOW) == (
-        "010 needs_review (spawn implementer by claude-code, job 1, 2 attempts, 2.0s)"
+        "010 needs_review (spawn implementer by claude-code, job 1, 2 attempts, 1.5s)"
     )
+
+
+def test_a_job_that_never_started_took_no_time() -> None:
+    job = ended_job(JobState.CANCELLED, TaskStatus.PENDING, Cause.CANCELLED)
+    outcome = outcome_of(job, ())
+    assert (outcome.seconds, outcome.run_seconds) == (2.0, None)
+    assert line_of(outcome, now=NOW).endswith("job 1)")
 
 
 def test_an_owed_outcome_names_its_job_and_its_end() -> None:

@@ -2,12 +2,13 @@
 
 import pytest
 from msgspec.structs import replace
-from reports.job_cases import make_job
+from reports.job_cases import NOW, make_job
 
 from sow.ids import JobId, TaskId
 from sow.schema.job import JobState
 from sow.situation.job_steps import unblocked, waits
 from sow.situation.situation import Queue, Reader, Situation
+from sow.situation.view import status_of
 
 
 def test_an_agent_without_a_sign_of_life_is_ended_before_it_is_waited_for() -> None:
@@ -44,3 +45,10 @@ def test_the_jobs_that_wait_for_accepted_command_lines_are_named(count: int, nam
     held = [make_job(id=JobId(number), state=JobState.HELD) for number in range(1, count + 1)]
     (found,) = unblocked(Situation(Reader(), queue=Queue(live=held)))
     assert (found.command, found.why) == ("sow trust", f"held until you accept {named}")
+
+
+def test_a_job_counts_from_its_first_start() -> None:
+    started = make_job(id=JobId(1), state=JobState.RUNNING, created_at=NOW, started_at=NOW + 5)
+    queued = make_job(id=JobId(2), state=JobState.QUEUED, created_at=NOW)
+    now = Situation(Reader(), queue=Queue(live=[started, queued]))
+    assert [run.seconds for run in status_of(now, [], at=NOW + 60).runs] == [55.0, 0.0]

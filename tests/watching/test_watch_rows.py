@@ -194,5 +194,7 @@ def test_a_time_is_that_of_an_agents_job_that_has_begun() -> None:
     merge = job("010", JobState.DONE, verb=Verb.MERGE, agent="", executor=None, **times)
     merged = found(task("010", TaskStatus.COMPLETED), jobs=(merge,))
     assert only_row(merged).seconds is None
+    queued = found(task("010", TaskStatus.IN_PROGRESS), jobs=(job("010", JobState.QUEUED),))
+    assert only_row(queued).begun_at is None
     held = found(task("010", TaskStatus.IN_PROGRESS), jobs=(job("010", JobState.HELD),))
     assert (only_row(held).begun_at, only_row(held).seconds) == (None, None)

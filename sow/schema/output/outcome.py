@@ -44,6 +44,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Annotated[
         float | None, about("the time from the call to the job's end, in seconds; null before that")
     ]
+    run_seconds: Annotated[
+        float | None,
+        about("the time from its first start to its end, in seconds; null before that"),
+    ]
     created_at: fields.CreatedAt
     started_at: fields.StartedAt
     ended_at: fields.EndedAt

@@ -56,7 +56,7 @@ class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
     executor: fields.JobsExecutor
     state: Annotated[str, about("the state of the job")]
     doing: Annotated[str, about("what its agent did last; often empty")]
-    seconds: Annotated[float, about("seconds since it began, or was queued")]
+    seconds: Annotated[float, about("seconds since its first start; 0 before that")]
     quiet_seconds: Annotated[
         float | None, about("seconds since its agent printed anything; null if it has not yet")
     ]

@@ -28,7 +28,8 @@ class WatchedRow(msgspec.Struct, frozen=True, kw_only=True):
         about("seconds since the agent printed its last line; null if the agent does not run"),
     ]
     seconds: Annotated[
-        float | None, about("how long the newest job has taken, in seconds; null without one")
+        float | None,
+        about("how long the newest job has taken since its first start; null before that"),
     ]
     attempt_count: Annotated[int, about("how many attempts the newest job has had")]
     token_count: Annotated[
