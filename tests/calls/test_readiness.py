@@ -63,8 +63,14 @@ def test_a_spawn_is_held_until_its_dependency_is_completed(pair: Desk) -> None:
 def test_one_whose_dependencies_are_met_is_queued_at_once(pair: Desk) -> None:
     pair.change("010", status=TaskStatus.COMPLETED)
     assert hold(pair).state is JobState.QUEUED
-    pair.task("030")
-    assert hold(pair, "030").state is JobState.QUEUED
+
+
+def test_one_that_waits_for_no_task_is_never_held(desk: Desk) -> None:
+    desk.task()
+    job = hold(desk, "010")
+    assert job.state is JobState.QUEUED
+    changes = desk.database.rows("select kind from change where job = ?", (job.id,))
+    assert "held" not in [row["kind"] for row in changes]
 
 
 def test_the_work_of_an_agent_that_is_only_ending_is_waited_for(pair: Desk) -> None:

@@ -106,13 +106,13 @@ class WorkKind(CallKind):
 
         A refusal, a job that is there, and a session that a command makes are for `place`.
         """
-        if request.when_ready:
-            return None
         try:
             resolved = find_or_admit(caller, database, config, request, known)
         except SowError:
             return None
         if isinstance(resolved, Placed) or _makes_session(resolved):
+            return None
+        if resolved.request.when_ready:
             return None
         # The first job decides whether the second one's agent needs a clone, and may have it.
         is_open = config.clones.use is CloneUse.PARALLEL and not resolved.clone
@@ -350,7 +350,9 @@ def find_or_admit(
     if known is None:
         refuse_strays(caller.workspace, database, task_id)
     admit(caller, resolved, resolved.task)
-    if request.when_ready:
+    if request.when_ready and not resolved.task.depends_on:  # nothing to wait for: never held
+        resolved = replace(resolved, request=replace(request, when_ready=False))
+    elif request.when_ready:
         from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks
 
         refuse_impossible(caller.workspace, resolved.task)
