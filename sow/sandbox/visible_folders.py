@@ -20,15 +20,16 @@ ALTERNATES_LIMIT = 1 << 16
 MOST_BORROWED = 16
 
 
+AGENT_ELSEWHERE = (
+    "Have the task run in a clone (--clone, or clones.use: always), or in another folder."
+)
+
+
 class TooWide(ConfigurationError):
     """The folder of an agent or a check holds what no sandbox may let it write."""
 
-    def __init__(self, folder: str, why: str) -> None:
-        super().__init__(
-            f"a sandbox cannot make {folder} writable: {why}",
-            hint="Have the task run in a clone (--clone, or clones.use: always), or in another"
-            " folder.",
-        )
+    def __init__(self, folder: str, why: str, hint: str) -> None:
+        super().__init__(f"a sandbox cannot make {folder} writable: {why}", hint=hint)
 
 
 def visible_in_clone(workspace: Workspace, clone: Path, cwd: Path, *, borrows: bool) -> Wanted:
@@ -57,10 +58,10 @@ def visible_in_root(workspace: Workspace, cwd: Path) -> Wanted:
     )
 
 
-def checked_folder(visible: Wanted) -> Wanted:
-    """Return what is seen, if its folder may be written. Raises TooWide."""
+def checked_folder(visible: Wanted, *, hint: str = AGENT_ELSEWHERE) -> Wanted:
+    """Return what is seen, if its folder may be written. Raises TooWide, with this hint."""
     if why := too_wide(visible.folder, os.environ):
-        raise TooWide(visible.folder, why)
+        raise TooWide(visible.folder, why, hint)
     return visible
 
 

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ import pytest
 import yaml
 from attempt_cases import is_running, wait_until
 from attempts.job_values import NOW
+from capabilities import skip_or_fail
 from clones.clone_site import add_clone, name_author, plain
 from msgspec import UNSET
 from step_cases import CheckSite
@@ -25,6 +28,7 @@ from sow.config.clones import CloneSettings
 from sow.git.repository import repository_of
 from sow.ids import TaskId, WorkerId
 from sow.jobs import jobs, leases
+from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.schema.causes import Cause
 from sow.schema.job import JobState, Verb
 from sow.schema.job_terms import CheckTerms
@@ -77,6 +81,27 @@ def test_of_a_check_of_the_base_the_sandbox_of_the_setup_is_looked_at_too(
     refused = checks.site.get(job)
     assert (refused.state, refused.cause) == (JobState.FAILED, Cause.SANDBOX_FAILED)
     assert refused.reason.startswith("clones.setup asks for sandbox: bwrap")
+
+
+def test_a_check_in_a_folder_that_no_sandbox_may_have_fails_by_its_settings(
+    site: WatchSite,
+) -> None:
+    """The checkout is the user's home, say: `sow doctor` finds no fault, and nothing crashed."""
+    try:
+        usable("this test")
+    except SandboxUnavailable as error:
+        skip_or_fail(error.message)
+    environ = {**site.context.environ, "HOME": str(site.workspace.root)}
+    site.context = replace(site.context, environ=environ)
+    with closing(CheckSite(site, unit={"run": "true", "sandbox": "bwrap"})) as checks:
+        job = checks.run("unit")
+        assert (job.state, job.cause) == (JobState.FAILED, Cause.CONFIGURATION)
+        words, hint = job.reason.splitlines()
+        assert words.startswith(f"a sandbox cannot make {site.workspace.root} writable: it is")
+        assert "`sandbox: none` for checks.unit" in hint
+        checks.write(unit={"run": "true", "sandbox": "none"})
+        checks.trust()
+        assert checks.run("unit").cause is Cause.PASSED
 
 
 def test_a_red_check_fails_its_job_and_leaves_the_status_alone(checks: CheckSite) -> None:

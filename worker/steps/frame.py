@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from sow.errors import SowError
+from sow.errors import ConfigurationError, SowError
 from sow.paths import AttemptPaths
 from sow.schema.causes import Cause
 from worker.steps.result_file import failure_result, leave_result
@@ -35,6 +35,8 @@ def main(name: str) -> None:
     except Exception as error:  # the boundary of this program
         if not isinstance(error, SowError):
             sys.excepthook(*sys.exc_info())
-        result = failure_result(error, passing=Cause.PREVENTED, lasting=Cause.CRASHED)
+        is_set_wrong = isinstance(error, ConfigurationError)  # then nothing has crashed
+        lasting = Cause.CONFIGURATION if is_set_wrong else Cause.CRASHED
+        result = failure_result(error, passing=Cause.PREVENTED, lasting=lasting)
         print(result.reason, file=sys.stderr)
     leave_result(result, AttemptPaths(Path(folder)))

@@ -72,6 +72,11 @@ def fence_of_line(
         return None
     hosts = command.allowed_hosts
     has_network = command.network is not NetworkUse.LOOPBACK
+    elsewhere = (
+        "Move the checkout into a folder of its own. Or write `sandbox: none` for"
+        f" checks.{command.name} and accept that (`sow trust`). A task that has a clone is checked"
+        " in its clone."
+    )
 
     def around(argv: Sequence[str]) -> Sequence[str]:
         wanted = replace(visible.seen(), has_network=has_network, hosts=hosts)
@@ -79,7 +84,8 @@ def fence_of_line(
             from sow.sandbox.by_proxy import through_door  # for few command lines
 
             argv = through_door(argv)
-        return fenced_argv(command.name, wanted, argv, caller_environment(os.environ))
+        environ = caller_environment(os.environ)
+        return fenced_argv(command.name, wanted, argv, environ, elsewhere=elsewhere)
 
     return Fence(around, partial(_gate_of, command, visible, paths, log) if hosts else None)
 
