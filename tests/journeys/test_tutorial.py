@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from journeys.callers import besides_news, report
+from journeys.gitsite import make_repository
 from journeys.site import DEADLINE_SECONDS, Site
-from repository.markdown import BLOCK, Step, read, steps
+from repository.markdown import BLOCK, SPAN, Step, read, steps
 
 PAGE = "docs/tutorial.md"
 FIRST = 'def greet(name):\n    return f"Hello, {name}"\n'
@@ -68,6 +69,29 @@ def test_each_step_of_the_tutorial_prints_what_it_shows(site: Site) -> None:
     finally:
         site.sow("worker", "stop", "--end-agents", cwd=site.root / "shop", expect=None)
     assert (site.root / "shop/greeting.py").read_text() == SECOND
+
+
+def instead(status: str) -> str:
+    """Return the command of the paragraph about another status than the one that is shown."""
+    [paragraph] = [part for part in read(PAGE).split("\n\n") if f"`{status}` instead" in part]
+    [command] = [span.strip("`") for span in SPAN.findall(paragraph) if "sow " in span]
+    return command
+
+
+@pytest.mark.slow
+def test_what_the_tutorial_says_to_do_where_it_comes_otherwise_goes_on(site: Site) -> None:
+    make_repository(site)
+    site.project("010")
+    asks = [{"sow": ["agent", "log", "Which way?"]}, report("paused")]
+    site.script([asks, [report()]], task="010")
+    asked = run(site, site.root, "sow agent spawn 010")
+    assert asked[0].startswith("010 paused")
+    assert "Which way?" in asked[1]
+    assert run(site, site.root, instead("paused"))[0].startswith("010 needs_review (resume")
+
+    (site.root / ".sow/config.yaml").write_text("checks: {unit: 'true', default: [unit]}\n")
+    assert "is held" in site.sow("task", "check", "010", expect=75).err
+    assert run(site, site.root, instead("held"))[-1].startswith("010 passed")
 
 
 def follow(site: Site, others: Sequence[Step]) -> None:
