@@ -76,7 +76,7 @@ def run(
 
     Exit: 0 all done, 1 any failed, is blocked or needs a person, or the batch is
     paused, 7 cancelled, 75 still running, 130 interrupted. With --detach 0 while
-    it continues.
+    the batch is running, also if it waits for a person.
     """
     about_tasks(*tasks)
     caller = this_caller()

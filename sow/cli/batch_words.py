@@ -21,7 +21,7 @@ from sow.errors import ExitCode
 from sow.jobs import batches, workers
 from sow.jobs.database import Database
 from sow.lifecycle.refusal_steps import after
-from sow.schema.batch import Batch, label_of
+from sow.schema.batch import Batch, BatchState, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
 from sow.terminal_text import printable, printable_lines
 
@@ -53,7 +53,8 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         first=_first_commands(caller, database, found),
     )
     goes_on = detail.exit_code == ExitCode.STILL_RUNNING
-    if goes_on and options.detach:  # it was to be queued, and it is
+    # It was to be on record, and it is, whether an agent or a person is next.
+    if options.detach and found.batch.state is BatchState.RUNNING:
         detail = msgspec.structs.replace(detail, exit_code=int(ExitCode.OK))
     if options.as_json:
         echo_json(detail)

@@ -34,6 +34,16 @@ def test_a_paused_batch_begins_nothing_until_it_is_resumed(site: Site) -> None:
     assert "batch 1 is over" in refused.err
 
 
+def test_a_detached_batch_that_waits_for_a_person_is_no_failure(site: Site) -> None:
+    site.project("010")
+    for status in ("in_progress", "needs_review"):
+        site.sow("task", "set", "010", "status", status)
+    assert "1 needs_person" in site.sow("batch", "run", "--detach", expect=0).out
+    site.sow("batch", "wait", expect=1)
+    site.sow("batch", "pause")
+    site.sow("batch", "run", "--detach", expect=1)
+
+
 def test_a_cancelled_batch_ends_its_jobs_and_no_other(site: Site) -> None:
     site.project("010", "020", "030")
     accept_by_check(site)
