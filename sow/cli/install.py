@@ -201,7 +201,7 @@ def _view(
         scope=change.scope,
         file=str(change.file),
         changed=written.is_changed,
-        deeds=change.changed_settings,
+        changed_settings=change.changed_settings,
         notes=change.notes,
         backup=str(written.backup) if written.backup else None,
         needs_trust=needs_trust,

@@ -58,7 +58,7 @@ def updated_view(updated: Updated) -> ReferenceUpdated:
     return ReferenceUpdated(
         reference=updated.reference.id,
         source=updated.reference.source,
-        deed=updated.result.value,
+        result=updated.result.value,
         before=updated.before,
         commit=updated.brought.commit,
         words=updated.words,

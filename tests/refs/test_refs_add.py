@@ -147,7 +147,7 @@ def test_what_the_machine_has_is_linked_offline(site: RefSite, remote: Remote) -
     site.good("refs", "add", remote.url)
     site.link("style").unlink()
     remote.path.rename(remote.path.with_name("gone"))
-    assert json.loads(site.good("refs", "init", "--json").out)["deed"] == "linked"
+    assert json.loads(site.good("refs", "init", "--json").out)["result"] == "linked"
     assert "style: is linked already (" in site.good("refs", "init").out
     assert (site.link("style") / "README.md").exists()
 
@@ -200,7 +200,7 @@ def test_init_of_a_workspace_links_what_is_missing(site: RefSite, remote: Remote
     site.good("refs", "add", remote.url)
     site.link("style").unlink()
     assert "style: linked at .sow/refs/style" in site.good("init").out
-    assert site.json("init")["references"][0]["deed"] == "stood"
+    assert site.json("init")["references"][0]["result"] == "stood"
     for folder in cached_folders():
         folder.rename(remote.path.with_name("elsewhere"))
     remote.path.rename(remote.path.with_name("gone"))

@@ -55,7 +55,7 @@ def test_what_the_machine_has_is_linked_offline(site: RefSite, modern: Remote) -
     site.good("refs", "add", modern.url)
     site.link("style").unlink()
     modern.path.rename(modern.path.with_name("gone"))
-    assert json.loads(site.good("refs", "init", "--json").out)["deed"] == "linked"
+    assert json.loads(site.good("refs", "init", "--json").out)["result"] == "linked"
     assert (site.link("style") / "README.md").exists()
 
 

@@ -23,7 +23,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     scope: Annotated[str, about("user or project")]
     file: Annotated[str, about("the file that was changed, or would be")]
     changed: Annotated[bool, about("whether that file was changed, or with --dry-run would be")]
-    deeds: Annotated[tuple[str, ...], about("the changes to it, in words")]
+    changed_settings: Annotated[tuple[str, ...], about("the changes to it, in words")]
     notes: Annotated[
         tuple[str, ...], about("what was not changed although you may expect it, and why")
     ]

@@ -74,7 +74,7 @@ class ReferenceUpdated(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: ReferenceKey
     source: Source
-    deed: Annotated[
+    result: Annotated[
         str,
         about(
             "stood (nothing to do), linked (it was missing here), updated, or reset (it had"
