@@ -93,6 +93,7 @@ def _print_json(task: "Task", change: "TaskChange") -> None:
             commit=change.commit,
             files=tuple(map(readable, change.files)),
             steering_files=tuple(map(readable, change.steers)),
+            links_out=tuple(readable(link.path) for link in change.links_out),
             left_out=tuple(map(readable, change.state_files)),
             stat=None if change.stat is None else change.stat.decode("utf-8", "replace"),
             patch=None if change.patch is None else change.patch.decode("utf-8", "replace"),
@@ -127,6 +128,10 @@ def _notes(workspace: "Workspace", task: "Task", change: "TaskChange") -> list[s
     if change.steers:
         listed = ", ".join(map(printable, change.steers))
         notes.append(f"It touches files that steer agents or machines: {listed}")
+    if change.links_out:
+        links = (f"{link.path} → {link.target}" for link in change.links_out)
+        listed = ", ".join(map(printable, links))
+        notes.append(f"It has links that lead out of the repository: {listed}")
     if change.state_files:
         listed = ", ".join(map(printable, change.state_files))
         notes.append(f"Left out, because sow owns these files: {listed}")

@@ -18,6 +18,7 @@ from sow.clones.difference import (
     stat_of,
     working_tree_files,
 )
+from sow.clones.links_out import LinkOut, links_out, links_out_of_tree
 from sow.clones.place import inside_of
 from sow.clones.steering import steering_files
 from sow.errors import StateError
@@ -39,6 +40,8 @@ class TaskChange(Struct, frozen=True):
     taking: str
     """The command that takes those of them that a person may want."""
     steers: tuple[str, ...]
+    links_out: tuple[LinkOut, ...]
+    """The links among them that lead out of the repository."""
     patch: bytes | None
     stat: bytes | None
 
@@ -71,6 +74,7 @@ def task_change(
             state_files=found.state_files,
             taking=taking_command(facts, found.state_files, found.commit),
             steers=found.steers,
+            links_out=links_out(view, facts, found.base, found.commit),
             patch=patch_of(view, facts, found) if patch else None,
             stat=stat_of(view, facts, found) if stat else None,
         )
@@ -93,6 +97,7 @@ def everybodys_change(root: Path, *, patch: bool = False, stat: bool = False) ->
         state_files=(),
         taking="",
         steers=steering_files(files),
+        links_out=links_out_of_tree(main.top, files),
         patch=patch_of(view, facts, None) if patch else None,
         stat=stat_of(view, facts, None) if stat else None,
     )

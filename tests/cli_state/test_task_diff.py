@@ -91,6 +91,27 @@ def test_what_steers_and_what_is_left_out_is_said(site, begun):
     assert ".sow/project/extra" in err
 
 
+def test_a_link_that_leads_out_of_the_repository_is_named(site, begun):
+    targets = {
+        "src/out": "../../keys",
+        "src/near": "../file",
+        "back": "src/../../x",
+        "home": "/root/.ssh\x1b[2J",
+        "file": "new/../src",  # it was a file
+    }
+    (site.clone / "file").unlink()
+    for path, target in targets.items():
+        (site.clone / path).symlink_to(target)
+    plain(site.clone, "add", "-A")
+    plain(site.clone, "commit", "-q", "-m", "Links")
+    done = begun("task", "diff", "010", "--json")
+    hold("task diff", done.lines)
+    assert done.json["links_out"] == ["back", "home", "src/out"]
+    err = begun("task", "diff", "010", "--stat").err
+    named = "back → src/../../x, home → /root/.ssh [2J, src/out → ../../keys\n"
+    assert f"links that lead out of the repository: {named}" in err
+
+
 def test_a_removed_clone_leaves_its_branch(site, begun):
     bring_back(site.facts, site.repository)
     shutil.rmtree(site.clone)
@@ -117,14 +138,16 @@ def test_nothing_of_a_hostile_clone_acts_or_reaches_a_terminal(site, begun):
 def test_without_a_clone_it_says_how_far_it_can_know(repository, begun):
     (repository / "file").write_text("one\n2\n")
     (repository / "new").write_text("x\n")
+    (repository / "out").symlink_to("/etc")
     done = begun("task", "diff", "020")
     assert done.code == 0
     assert "-two\n+2\n" in done.out
     assert "cannot tell who made them" in done.err
-    assert begun("task", "diff", "020", "--name-only").out == "file\nnew\n"
+    assert begun("task", "diff", "020", "--name-only").out == "file\nnew\nout\n"
     shown = begun("task", "diff", "020", "--json")
     hold("task diff", shown.lines)
     assert shown.json["is_tasks_own"] is False
+    assert shown.json["links_out"] == ["out"]
     assert shown.json["base"] is None
 
 

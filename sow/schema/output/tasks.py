@@ -190,6 +190,9 @@ class TaskDiff(msgspec.Struct, frozen=True, kw_only=True):
     steering_files: Annotated[
         tuple[str, ...], about("those of them that control agents or machines")
     ]
+    links_out: Annotated[
+        tuple[str, ...], about("those of them that are links which lead out of the repository")
+    ]
     left_out: Annotated[
         tuple[str, ...], about("files of sow that its commits change; these changes are left out")
     ]
