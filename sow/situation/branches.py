@@ -16,10 +16,10 @@ from msgspec import UNSET
 from sow.errors import SowError
 from sow.git.checked_out import lacks_branch
 from sow.git.head import common_dir, find_git
-from sow.git.inert_refs import read_ref
+from sow.git.inert_refs import read_head, read_ref
 from sow.paths import Workspace
 from sow.schema.project import Project
-from sow.schema.task import Task, TaskMerge, TaskStatus
+from sow.schema.task import CheckRecord, Task, TaskMerge, TaskStatus
 
 if TYPE_CHECKING:
     from sow.clones.task_branches import TaskBranches
@@ -77,6 +77,28 @@ class Branches:
         """Return the last commit of a task's branch; None where there is none."""
         return None if task.clone is UNSET else self.tips.get(task.clone.branch)
 
+    def newest(self, task: Task) -> str | None:
+        """Return the last commit of a task's work: its clone's, where the two differ."""
+        tip = self.tip(task)
+        with suppress(SowError):  # a merge says what is wrong with the clone
+            if tip is not None and self._tip_in_clone(task) not in (None, tip):
+                return self._exact.newer_commit(task) or tip
+        return tip
+
+    def is_as_checked(self, task: Task, check: CheckRecord) -> bool:
+        """Whether nothing was committed in a task's clone since its last check.
+
+        That may have begun beside the task's branch, and then says so. Where files differed from
+        its commit, the check itself may have committed them: only what came later counts.
+        """
+        try:
+            here = self._checked_out(task)
+            if here in (None, check.commit) or check.commit is None:
+                return True
+            return check.dirty and self._moved_at(task) < check.at.timestamp() + 1
+        except (SowError, OSError):
+            return True
+
     def is_unmerged(self, task: Task) -> bool:
         """Whether a completed task's work is on a branch of its own alone."""
         if task.clone is UNSET or task.status is not TaskStatus.COMPLETED:
@@ -128,9 +150,7 @@ class Branches:
         tip, judged = self.tip(task), UNSET if task.review is UNSET else task.review.commit
         if tip is None or judged is UNSET:
             return False
-        with suppress(SowError):  # a merge says what is wrong with the clone
-            if self._tip_in_clone(task) not in (None, tip):
-                tip = self._exact.newer_commit(task) or tip
+        tip = self.newest(task) or tip
         return tip == judged or self._differs_by_merges(task, judged, tip)
 
     @cached_property
@@ -170,6 +190,16 @@ class Branches:
         with suppress(OSError):
             return read_ref(Path(task.clone.path) / ".git", f"refs/heads/{task.clone.branch}")
         return None
+
+    def _checked_out(self, task: Task) -> str | None:
+        """Return the commit that is checked out in a task's clone. Raises UnsafeClone."""
+        return None if task.clone is UNSET else read_head(Path(task.clone.path) / ".git").commit
+
+    def _moved_at(self, task: Task) -> float:
+        """Return when git last wrote the task's branch in its clone. Raises OSError."""
+        if task.clone is UNSET:
+            return 0.0
+        return Path(task.clone.path, ".git", "refs/heads", task.clone.branch).lstat().st_mtime
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task, where there is another."""

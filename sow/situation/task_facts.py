@@ -5,7 +5,7 @@ single commits only where that does not tell. Reads only.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -54,20 +54,34 @@ def word_of_checks(task: Task, last: Job | None, checks: Checks, branches: Branc
     is_gone = task.clone is not UNSET and not os.path.isdir(task.clone.path)  # noqa: PTH112 - as in task_facts
     if is_gone:
         return ""
+    ran: dict[str, str] = {}
     if task.check is not UNSET and _stands(task, task.check, last, branches):
         ran = {result.name: result.command for result in task.check.results}
         if all(checks.is_as_run(name, ran.get(name, "")) for name in names):
             return "green" if task.check.passed else "red"
-    is_vain = last is not None and kind_of(last).checks and last.state is JobState.FAILED
+    is_vain = last is not None and _is_vain_check(last, names, ran)
     return "" if is_vain else "missing"
+
+
+def _is_vain_check(last: Job, names: Sequence[str], ran: Mapping[str, str]) -> bool:
+    """Whether a job was a check that failed, and not by the work as it is now.
+
+    `ran` is what it ran, if the work is still as it was then: none of `names` where something
+    else is checked out than the task's branch.
+    """
+    if not kind_of(last).checks or last.state is not JobState.FAILED:
+        return False
+    return last.cause is not Cause.CHECK_FAILED or bool(ran and ran.keys().isdisjoint(names))
 
 
 def _stands(task: Task, check: CheckRecord, last: Job | None, branches: Branches) -> bool:
     """Whether the last check of a task was about its work as it is now."""
     if last is not None and kind_of(last).checks:
-        return last.state is JobState.DONE or last.cause is Cause.CHECK_FAILED
+        if last.state is not JobState.DONE and last.cause is not Cause.CHECK_FAILED:
+            return False
+        return task.clone is UNSET or branches.is_as_checked(task, check)
     if task.clone is not UNSET:
-        return check.commit == branches.tip(task)
+        return check.commit == branches.newest(task)
     is_made_since = last is not None and kind_of(last).makes_work
     return last is None or not is_made_since or check.at.timestamp() > last.created_at
 
