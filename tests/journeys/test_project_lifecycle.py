@@ -26,7 +26,8 @@ def reach_review(site: Site) -> None:
 def test_the_whole_is_reviewed_by_an_agent_and_checked(site: Site) -> None:
     site.configure({"approve": "agents"})
     reach_review(site)
-    (site.root / ".sow/config.yaml").write_text("checks: {unit: echo hello, default: [unit]}\n")
+    settings = "reviews: required\nchecks: {unit: echo hello, default: [unit]}\n"
+    (site.root / ".sow/config.yaml").write_text(settings)
     assert site.sow("trust", "--yes").code == 0
     accepts = {"sow": ["review", "accept", "--project", "--summary", "It fits together."]}
     site.script([[accepts]], task="020")

@@ -206,13 +206,14 @@ def _completed_awaits_review(context: WorkerContext, running: Running, job: Job)
 
     `sow task set` does the same at once; here it is done for an author that has
     written the file by hand, or has said that it is somebody else. Nobody else
-    can have completed the task: that is refused as long as its job lives.
+    can have completed the task: that is refused as long as its job lives. A task
+    whose work is a verdict on the whole ends with that verdict, which no review awaits.
     """
     apart = job.works_in_clone
     before = running.task is not None and running.task.clone is not UNSET
 
     def change(task: Task) -> Mapping[str, Any]:
-        if task.status is not TaskStatus.COMPLETED:
+        if task.status is not TaskStatus.COMPLETED or task.judges_whole:
             return {}
         judged = job.batch is not None or apart or before or task.clone is not UNSET
         if not judged and not _is_review_required(context):
