@@ -20,7 +20,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.schema.output.outcome import Outcome
-from sow.schema.task import TaskStatus
+from sow.schema.task import SessionFacts, TaskClone, TaskStatus
 from sow.state.projects import change_project
 
 
@@ -93,6 +93,17 @@ def test_a_task_with_an_agent_takes_no_check(desk: Desk) -> None:
     put(desk, desk.spawn())
     with pytest.raises(TaskHasJob):
         put(desk, check())
+
+
+def test_a_task_whose_clone_is_gone_is_not_checked_but_named_the_way_back(desk: Desk) -> None:
+    known = SessionFacts(executor="claude-code", cwd=".", started=True)
+    clone = TaskClone(path=str(desk.base / "gone"), branch="sow/x/010", base="0" * 40)
+    desk.task(status=TaskStatus.NEEDS_REVIEW)
+    desk.change("010", clone=clone, session_id="s", session=known)
+    with pytest.raises(StateError, match="task 010 has no clone") as refused:
+        put(desk, check())
+    assert "`sow agent resume 010" in refused.value.hint, "another check would end the same way"
+    assert put(desk, check(task="")).job.task_id == ""
 
 
 def test_a_held_job_is_live(desk: Desk) -> None:

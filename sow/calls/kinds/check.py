@@ -1,9 +1,13 @@
 """The kind `check`, as a call asks it: the project's command lines are run on what stands there.
 
-Owns that a check of the project is one of the project's branch.
+Owns that a check of the project is one of the project's branch, and that a check of a task has a
+place to run in.
 """
 
+import os
 from contextlib import suppress
+
+from msgspec import UNSET
 
 from sow.calls.caller import Caller
 from sow.calls.kinds.step import StepKind
@@ -11,7 +15,9 @@ from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.jobs.database import Database
+from sow.schema.task import Task
 from sow.state.projects import read_project
+from sow.state.tasks import read_task
 
 
 class CheckKind(StepKind):
@@ -20,11 +26,25 @@ class CheckKind(StepKind):
     def admit(
         self, caller: Caller, _database: Database | None, _config: Configuration, request: Request
     ) -> None:
-        """Raise StateError where no task is checked, and the project's branch lies elsewhere."""
+        """Raise StateError where the project's branch lies elsewhere, or a task's clone is gone.
+
+        A batch sees to its clones itself.
+        """
+        if request.part is None:
+            for task_id in request.tasks:
+                _refuse_gone_clone(read_task(caller.workspace, task_id))
         branch = None if request.tasks else read_project(caller.workspace).branch
         if not branch:
             return
         _refuse_another_branch(caller, branch)
+
+
+def _refuse_gone_clone(task: Task) -> None:
+    """Refuse where nothing lies where a task's work is to be checked. Raises NoClone."""
+    if task.clone is not UNSET and not os.path.lexists(task.clone.path):
+        from sow.clones.listing import NoClone  # few clones are gone
+
+        raise NoClone(task, had_one=True)
 
 
 def _refuse_another_branch(caller: Caller, branch: str) -> None:
