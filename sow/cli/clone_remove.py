@@ -24,6 +24,7 @@ from sow.files.scratch import sweep_scratch
 from sow.ids import JobId
 from sow.paths import display_path
 from sow.schema.output.clones import CloneGone, ClonesPruned
+from sow.schema.task import TaskStatus
 from sow.state.state_errors import UnknownTask
 from sow.state.tasks import list_tasks, read_task
 from sow.terminal_text import printable, readable
@@ -50,8 +51,9 @@ def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None
         place, gone = _remove_past(project, task, discard=discard)
     else:
         main = this_checkout()
-        place = _place(main, task)
-        gone = remove_clone(main, place, discard=discard, ask=refuse_live(main))
+        place, is_mergeable = _place(main, task)
+        ask = refuse_live(main)
+        gone = remove_clone(main, place, discard=discard, ask=ask, is_mergeable=is_mergeable)
     if as_json:
         found = gone or Removed(place.task, place.path)
         echo_json(_view(found, removed=gone is not None))
@@ -102,14 +104,18 @@ def _tell_rest(gone: Removed, went: str = "gone with it") -> None:
         )
 
 
-def _place(main: MainCheckout, task: str) -> Place:
-    """Return where the clone of a task lies; of one that is gone, where something is left."""
+def _place(main: MainCheckout, task: str) -> tuple[Place, bool]:
+    """Return where the clone of a task lies, and whether the task may still be merged.
+
+    Of a task that is gone it is where something is left.
+    """
     try:
-        return main.place(read_task(main.workspace, task))
+        found = read_task(main.workspace, task)
+        return main.place(found), found.status is not TaskStatus.ABANDONED
     except UnknownTask:
         for place in all_clone_places(main, list_tasks(main.workspace)):
             if place.task == task:
-                return place
+                return place, False
         raise
 
 

@@ -25,6 +25,10 @@ from sow.clones.throw_away_clone import sweep_reviews
 from sow.errors import StateError
 from sow.schema.task import Task
 
+MERGE = ", commit what you want to keep, and merge the task"
+COPY = " and copy what you want to keep"
+"""What can be done with work that no command merges any more."""
+
 
 class Removed(Struct, frozen=True):
     """What was removed, or stays."""
@@ -58,15 +62,17 @@ def remove_clone(
     discard: bool,
     ask: Ask = lambda _: None,
     merged: str | None = None,
+    is_mergeable: bool = True,
 ) -> Removed | None:
     """Remove the clone of a task; None where there is none.
 
     With `discard` whatever lies in the clone's place is removed, and nothing
-    outside of it. `merged` is a commit that `main.project_commit` is known to hold. Raises
-    StateError, NotDeleted, CloneLocked, and what `ask` raises.
+    outside of it. `merged` is a commit that `main.project_commit` is known to hold;
+    `is_mergeable` is whether the task's work can still be merged, which a refusal then advises.
+    Raises StateError, NotDeleted, CloneLocked, and what `ask` raises.
     """
     judge = partial(removal_risks_of, main, place, merged)
-    return remove_clone_at(main, place, judge, discard=discard, ask=ask)
+    return remove_clone_at(main, place, judge, discard=discard, ask=ask, is_mergeable=is_mergeable)
 
 
 def remove_clone_at(
@@ -76,6 +82,7 @@ def remove_clone_at(
     *,
     discard: bool,
     ask: Ask,
+    is_mergeable: bool = False,
     is_past: bool = False,
 ) -> Removed | None:
     """Remove the clone at a place as `remove_clone` does; `judge` says what stands against it."""
@@ -91,11 +98,12 @@ def remove_clone_at(
         if found.reasons and not discard:
             of_project = f" --project {place.project[:ID_DIGITS]}" if is_past else ""
             remove = f"sow clone remove {place.task}{of_project} --discard"
+            save = MERGE if is_mergeable else COPY
             raise StateError(
                 f"the clone of task {place.task} was not removed; {'; '.join(found.reasons)}",
-                hint=f"Look at it in {place.path} and merge the task. Or remove the clone and"
-                f" all that is in it: `{remove}`. The repository keeps the commits of"
-                f" {place.branch} that it already has.",
+                hint=f"Look at it in {place.path}{save}. Or remove the clone and all that is in"
+                f" it: `{remove}`. The repository keeps the commits of {place.branch} that it"
+                " already has.",
             )
         removed = _take_away(here, place, found, keeps=not discard)
         forget_lock(place.path)

@@ -102,8 +102,12 @@ def test_remove_refuses_and_discards(sow, home):
     done = sow("clone", "remove", "010")
     assert done.code == 4
     assert "uncommitted: new" in done.err
+    assert f"Look at it in {path}, commit what you want to keep, and merge the task" in done.err
     assert "--discard" in done.err
     assert path.exists()
+    change_task(home.workspace, "010", lambda _: {"status": "abandoned"}, now=NOON)
+    copies = f"Look at it in {path} and copy what you want to keep. Or"
+    assert copies in sow("clone", "remove", "010").err, "a merge of an abandoned task is refused"
     done = sow("clone", "remove", "010", "--discard")
     assert (done.code, "010 clone removed" in done.out) == (0, True)
     assert done.err == "Note: discarded: uncommitted: new\n"
