@@ -69,8 +69,8 @@ def demo(keep: Path | None, as_json: bool) -> None:
     """Run a whole example in a folder of its own.
 
     Two agents work in parallel. One is paused and resumed; one is reviewed and
-    resumed with corrections. All tasks are completed. Nothing outside the folder
-    is changed, and no agent CLI is needed. With --json the steps are printed on
+    resumed with corrections. All tasks are completed. Nothing else of yours is
+    changed, and no agent CLI is needed. With --json the steps are printed on
     stderr, and the tasks on stdout, one object per line.
     """
     end_what_was_left()

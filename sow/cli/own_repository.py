@@ -29,6 +29,7 @@ from sow.files.left_folders import PREFIX, FolderNote, note_folder, taken_folder
 from sow.files.trees import remove_tree
 from sow.paths import Workspace, display_path
 from sow.schema.job import JobState
+from sow.state.kept.copies import forget_checkout
 from sow.state.projects import read_project
 
 WAIT = "--wait"
@@ -194,10 +195,11 @@ class OwnFolder:
             return True
 
     def _removed(self) -> str:
-        """Remove the folder, and those of its sessions; return in words what stays, or nothing."""
+        """Remove the folder, and what lies elsewhere for it; return in words what stays, if any."""
         for repository in self._repositories:
             with suppress(SowError):  # a killed command may have left half of a project
                 remove_homes(repository)
+            forget_checkout(repository.folder)
         try:
             with opened_folder(self.path.parent) as above:
                 remove_tree(above, self.path.name, str(self.path))

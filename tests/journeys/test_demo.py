@@ -1,5 +1,7 @@
 """`sow demo`, as a new user runs it: an empty home, no agent CLI."""
 
+from pathlib import Path
+
 import pytest
 from journeys.json_contract import hold
 from journeys.site import Site
@@ -27,3 +29,6 @@ def test_programs_get_the_tasks_and_people_the_story(site: Site) -> None:
     assert [(task["task"], task["iteration"]) for task in ended.json_lines] == DONE
     assert {task["status"] for task in ended.json_lines} == {"completed"}
     assert "$ sow agent spawn implementer 010 020" in ended.err
+    state = Path(site.env["HOME"], ".local/state/sow")
+    left = [str(path.relative_to(state)) for path in state.rglob("*") if path.is_file()]
+    assert left == ["queue.key"], "of its folder that is gone nothing is kept"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sow.state.kept.store import Kept, kept_for
+from sow.state.kept.store import Checkout, Kept, kept_for
 
 LARGEST = 16 * 1024 * 1024
 """Larger files are left to themselves."""
@@ -127,6 +127,18 @@ def forget_project(kept: Kept) -> None:
     from shutil import rmtree
 
     rmtree(kept.folder, ignore_errors=True)
+
+
+def forget_checkout(root: Path) -> None:
+    """Keep nothing of a folder any longer that is removed with all of its projects.
+
+    In a repository the copies lie in git's folder, which is its owner's.
+    """
+    from shutil import rmtree  # as above
+
+    checkout = Checkout(root)
+    if not checkout.git:
+        rmtree(checkout.branch_folder, ignore_errors=True)
 
 
 def read(path: str) -> object:
