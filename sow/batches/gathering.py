@@ -31,6 +31,7 @@ from sow.schema.batch import RETURNS, Action, Batch, BatchItem, BatchState
 from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
 from sow.schema.job import WAITING_STATES, HeldFor, JobState
+from sow.schema.kinds import was_cut_off
 from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
 from sow.state.plan_wait import waits
@@ -247,7 +248,7 @@ class _Look:
         if task.status is not TaskStatus.PAUSED:
             return False
         newest = last_job(self._database, self._batch.project_id, TaskId(task.id))
-        return newest is not None and newest.was_cut_off
+        return newest is not None and was_cut_off(newest)
 
     def _outside(self, task_id: TaskId) -> Dependency:
         try:

@@ -17,7 +17,7 @@ from sow.ids import TaskId
 from sow.lifecycle.stages import WHOLE_PHASE
 from sow.paths import Workspace
 from sow.schema.job import Job, Verb
-from sow.schema.kinds import kind_of
+from sow.schema.kinds import kind_of, was_cut_off
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.state.projects import read_project
@@ -106,7 +106,7 @@ def request_for(task: Task, last: Job | None, *, is_owed: bool) -> Request:
     if last is not None and _is_by_agent(last) and (is_news or not last.state.is_final):
         return Request(verb=last.verb, task_id=task_id, prompt=last.prompt, fresh=last.fresh)
     match task.status:
-        case TaskStatus.PAUSED if last is None or not last.was_cut_off:
+        case TaskStatus.PAUSED if last is None or not was_cut_off(last):
             raise StateError(
                 f"task {task.id}, which orchestrates this project, is paused because its agent"
                 " asks a question",

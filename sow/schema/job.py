@@ -273,12 +273,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return (*left, self.executor_name, *(each.executor.name for each in others.next))
 
     @property
-    def was_cut_off(self) -> bool:
-        """Whether a cancel has cut off its work; an unanswered question still stands after one."""
-        interrupted = self.started_at is not None or self.prior_status is not TaskStatus.PAUSED
-        return self.state is JobState.CANCELLED and interrupted
-
-    @property
     def most_retries(self) -> int:
         """How often it is tried again after a fault that passes."""
         return self.executor.retries if self.executor is not None else STEP_RETRIES

@@ -19,7 +19,8 @@ from enum import StrEnum
 
 import msgspec
 
-from sow.schema.job import Attempt, Job, Verb
+from sow.schema.job import Attempt, Job, JobState, Verb
+from sow.schema.task import TaskStatus
 
 
 class SessionUse(StrEnum):
@@ -151,6 +152,16 @@ KINDS: Mapping[Verb, JobKind] = {
 def kind_of(asked: Job | Attempt) -> JobKind:
     """Return the kind of a job, or of one attempt: what that was to do."""
     return KINDS[asked.verb]
+
+
+def was_cut_off(job: Job) -> bool:
+    """Whether a cancel has cut off the work of a task's agent, which paused the task.
+
+    A question that nobody has answered still stands after a cancel of anything else: of a job that
+    never ran, a check, or a review.
+    """
+    interrupted = job.started_at is not None or job.prior_status is not TaskStatus.PAUSED
+    return kind_of(job).marks_task and job.state is JobState.CANCELLED and interrupted
 
 
 def verbs_of(which: Callable[[JobKind], bool]) -> tuple[Verb, ...]:

@@ -6,8 +6,10 @@ And what comes next for an agent that does not lead: its own task, and no more.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sow.ids import TaskId
 from sow.lifecycle.lifecycle_facts import Remedy
 from sow.lifecycle.stages import WHOLE_PHASE
+from sow.schema.kinds import was_cut_off
 from sow.schema.task import Task, TaskStatus
 from sow.situation.project_facts import JUDGED
 from sow.situation.situation import Situation
@@ -25,12 +27,23 @@ ENDED = (TaskStatus.COMPLETED, TaskStatus.ABANDONED)
 def answers_about_whole(now: Situation) -> Iterator[Remedy]:
     """Yield what answers the agent that asks something about the whole."""
     for task in asking_about_whole(now):
+        if is_cut_off(now, task):
+            if not task.judges_whole:  # what judges is begun again where a verdict is missing
+                why = f"the job of task {task.id} ({task.assigned_agent}) was cancelled"
+                yield Remedy(f'sow agent resume {task.id} "Go on."', why)
+            continue
         why = f"task {task.id} ({task.assigned_agent}) asks: `sow task log {task.id}` has it"
         yield Remedy(f'sow agent answer {task.id} "<your answer>"', why)
 
 
+def is_cut_off(now: Situation, task: Task) -> bool:
+    """Whether a task is paused because its job was cancelled: then its agent asks nothing."""
+    last = now.queue.last.get(TaskId(task.id))
+    return last is not None and was_cut_off(last)
+
+
 def asking_about_whole(now: Situation) -> Iterator[Task]:
-    """Yield the tasks whose agents ask something about the whole, the newest alone."""
+    """Yield the tasks about the whole whose agents ask something or were cut off; the newest."""
     at_work = {task for job in now.queue.live for task in job.tasks}
     asking = [
         task
@@ -87,7 +100,7 @@ def of_leader(task: Task, last: "Job | None") -> Remedy:
     `last` is its newest job.
     """
     match task.status:
-        case TaskStatus.PAUSED if last is not None and last.was_cut_off:
+        case TaskStatus.PAUSED if last is not None and was_cut_off(last):
             why = f"the job of task {task.id}, the orchestrator, was cancelled"
             return Remedy("sow start --headless", why)
         case TaskStatus.PAUSED:

@@ -24,7 +24,7 @@ from sow.paths import Workspace
 from sow.schema.causes import RAISABLE, Cause
 from sow.schema.config import CloneUse
 from sow.schema.job import HeldFor, Job, JobState
-from sow.schema.kinds import kind_of
+from sow.schema.kinds import kind_of, was_cut_off
 from sow.schema.project import Project
 from sow.schema.task import CheckRecord, ReviewVerdict, Task, TaskStatus
 from sow.situation.branches import Branches
@@ -309,7 +309,7 @@ def _ending(task: Task, last: Job | None) -> dict[str, object]:
     kind = kind_of(last)
     ended_in = {"ended_in_merge": kind.merges, "ended_in_review": kind.judges}
     if last.state is JobState.CANCELLED:
-        is_so = task.status is TaskStatus.PAUSED and last.was_cut_off
+        is_so = task.status is TaskStatus.PAUSED and was_cut_off(last)
         return {"ended": Cause.CANCELLED.value, **ended_in} if is_so else {}
     if last.state is not JobState.FAILED:
         return {}

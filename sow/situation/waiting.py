@@ -5,21 +5,21 @@ Pure. Owns the words of `Wait.on`.
 
 from collections.abc import Iterator, Sequence
 
-from sow.ids import TaskId
 from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import Facts, TaskFacts
 from sow.lifecycle.types import awaited_event, refusals
-from sow.schema.causes import ON_LIMIT, RAISABLE
+from sow.schema.causes import ON_LIMIT, RAISABLE, Cause
 from sow.schema.output.situation import Wait
 from sow.schema.task import Task, TaskStatus
 from sow.situation.job_steps import is_led_by_agent, wants_person
-from sow.situation.project_steps import asking_about_whole, leader
+from sow.situation.project_steps import asking_about_whole, is_cut_off, leader
 from sow.situation.situation import BatchNow, Situation
 from sow.situation.step import PERSONS_WORD
 
 YOU, PERSON, TRUST, DEPENDENCY = "you", "person", "trust", "dependency"
 ORDER = (YOU, PERSON, TRUST, ON_LIMIT, "queue", "worker", "machine", "slot", "limit", "time")
 """What is told first; dependencies come last."""
+CUT_OFF = "was paused by a cancel, and nobody is at it"
 
 
 def waits_of(now: Situation) -> Sequence[Wait]:
@@ -61,7 +61,8 @@ def _tasks(now: Situation, facts: Facts) -> Iterator[Wait]:
         if task.is_at_work or task.held_for or task.batch:
             continue
         if task.status == "paused":
-            yield Wait(on=YOU, what=task.id, why=_question(now, task.id))
+            why = CUT_OFF if task.ended == Cause.CANCELLED else _question(now, task.id)
+            yield Wait(on=YOU, what=task.id, why=why)
         elif task.status == "failed":
             on = ON_LIMIT if task.ended in RAISABLE else YOU
             why = f": {task.ended_words}" if task.ended_words else ""
@@ -79,14 +80,14 @@ def _about_whole(now: Situation) -> Iterator[Wait]:
     lead = leader(now)
     if lead is None:
         for task in asking_about_whole(now):
-            yield Wait(on=YOU, what=task.id, why=_question(now, task.id))
+            why = CUT_OFF if is_cut_off(now, task) else _question(now, task.id)
+            yield Wait(on=YOU, what=task.id, why=why)
     elif not is_led_by_agent(now):
         yield Wait(on=YOU, what=lead.id, why=_of_leader(now, lead))
 
 
 def _of_leader(now: Situation, lead: Task) -> str:
-    last = now.queue.last.get(TaskId(lead.id))
-    if lead.status is TaskStatus.PAUSED and not (last is not None and last.was_cut_off):
+    if lead.status is TaskStatus.PAUSED and not is_cut_off(now, lead):
         return _question(now, lead.id)
     if lead.status is TaskStatus.NEEDS_REVIEW:
         return "leads the project, and says that it is done"

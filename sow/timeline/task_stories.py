@@ -13,6 +13,7 @@ from sow.reports.costs import cost_sum
 from sow.schema.causes import Cause
 from sow.schema.change import Change, ChangeKind
 from sow.schema.job import Attempt, Job
+from sow.schema.kinds import was_cut_off
 from sow.schema.output.costs import CostSum
 from sow.schema.output.report import SpanKind, TaskStory
 from sow.schema.spending import Used
@@ -48,6 +49,8 @@ WAITS_FOR = {
     TaskStatus.PENDING: "somebody to start it",
 }
 """What a task without a job waits for, by its status."""
+CUT_OFF = "somebody to go on with it"
+"""What one waits for whose job was cancelled: its agent has asked nothing."""
 STOPPED = frozenset({TaskStatus.PAUSED, TaskStatus.FAILED})
 """After these a batch goes on only when a person has acted."""
 ITS_TURN = (SpanKind.SLOT, "its turn in the batch")
@@ -255,6 +258,8 @@ def _wait_after(known: _Known, task_id: str, job: Job | None, after: Job | None)
         return ITS_TURN
     if status in TERMINAL:
         return SpanKind.PERSON, "nothing: it was ended, and then taken up again"
+    if status is TaskStatus.PAUSED and was_cut_off(job):
+        return SpanKind.PERSON, CUT_OFF
     words = WAITS_FOR.get(status) if status is not None else None
     return SpanKind.PERSON, words or "somebody to go on with it"
 
@@ -305,7 +310,8 @@ def _waits_now(task: Task | None, jobs: Sequence[Job]) -> str:
         return "" if live[-1].state == "running" else (live[-1].reason or live[-1].state.value)
     if task is None or task.status in TERMINAL:
         return ""
-    return WAITS_FOR.get(task.status, "")
+    is_cut_off = bool(jobs) and task.status is TaskStatus.PAUSED and was_cut_off(jobs[-1])
+    return CUT_OFF if is_cut_off else WAITS_FOR.get(task.status, "")
 
 
 def _faults(facts: Facts, jobs: Sequence[Job]) -> list[str]:

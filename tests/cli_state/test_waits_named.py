@@ -92,6 +92,60 @@ def test_after_two_reviews_in_vain_whoever_reads_judges(begun, tmp_path):
     )
 
 
+def cancel(workspace: Workspace, verb: Verb = Verb.SPAWN, task: str = "010") -> None:
+    """Put a job of a task on record that was cancelled while it ran."""
+    job = make_job(
+        project_id=ProjectId(read_project(workspace).id),
+        task_id=TaskId(task),
+        verb=verb,
+        prior_status=TaskStatus.PAUSED,
+        state=JobState.CANCELLED,
+        cause=Cause.CANCELLED,
+        started_at=NOON,
+    )
+    with closing(open_queue(workspace)) as database:
+        jobs.insert_job(database, job)
+
+
+def first_of(begun) -> tuple[str, str]:
+    """Return what is said of the first task that waits for the reader, and the first command."""
+    shown = begun("status", "--json").json
+    whys = [wait["why"] for wait in shown["waits"] if wait["on"] == "you"]
+    return next(iter(whys), ""), shown["next"][0]["command"].partition(" --wait")[0]
+
+
+def test_whoever_was_cut_off_by_a_cancel_is_not_said_to_ask(begun, tmp_path):
+    workspace = Workspace(tmp_path)
+    stand(workspace, ProjectType.STANDARD, "executing")
+    begin_session(workspace)
+    set_status(workspace, "paused")
+    asks = ("asks a question", 'sow agent answer 010 "<your answer>"')
+    cut_off = ("was paused by a cancel, and nobody is at it", 'sow agent resume 010 "Go on."')
+    assert first_of(begun) == asks
+    for verb in (Verb.CHECK, Verb.REVIEW):
+        cancel(workspace, verb)
+        assert first_of(begun) == asks, "that asked for nothing of its agent"
+    for verb in (Verb.SPAWN, Verb.RESUME):
+        cancel(workspace, verb)
+        assert first_of(begun) == cut_off
+
+
+def test_a_review_of_the_whole_that_was_cancelled_is_begun_again(begun, tmp_path):
+    workspace = Workspace(tmp_path)
+    begun("task", "add", "Review", "--agent", "reviewer", *WHOLE)
+    about = {"metadata": {"review_of": "1 x"}}
+    change_task(workspace, "030", lambda _: about, now=NOON)
+    begin_session(workspace, "030")
+    for task in ("010", "020"):
+        set_status(workspace, "completed", task)
+    set_status(workspace, "paused", "030")
+    stand(workspace, ProjectType.STANDARD, "reviewing")
+    cancel(workspace, task="030")
+    assert first_of(begun)[1] == "sow agent review --project"
+    change_task(workspace, "030", lambda _: {"metadata": {}}, now=NOON)
+    assert first_of(begun)[1] == 'sow agent resume 030 "Go on."', "nothing else begins it again"
+
+
 def end_job(workspace: Workspace, verb: Verb) -> None:
     """Put a job of task 010 on record that has failed."""
     project = ProjectId(read_project(workspace).id)

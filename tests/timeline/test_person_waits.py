@@ -55,11 +55,14 @@ def put_change(database: Database, at: float, kind: str, **data: Any) -> None:
     )
 
 
-def story(workspace: Workspace, *changes: tuple[float, str, str, str], ended: str) -> TaskStory:
+def story(
+    workspace: Workspace, *changes: tuple[float, str, str, str], ended: str, state: str = "done"
+) -> TaskStory:
     """Return the story of a task with a job from 0 to 10 and one of its batch's from 100 to 110."""
     database = open_queue(workspace)
     try:
         put_job(database, 1, 0, 10, ended)
+        database.run("update job set state = ?", (state,))
         put_job(database, 2, 100, 110, "completed")
         database.run("delete from change")
         for at, kind, status, reason in changes:
@@ -112,6 +115,11 @@ def test_a_question_waits_for_a_person_where_the_record_was_pruned(
     workspace: Workspace, status: str, why: str
 ) -> None:
     assert gap(story(workspace, ended=status)) == [(10, 100, "person", why)]
+
+
+def test_a_task_that_a_cancel_has_paused_waits_for_no_answer(workspace: Workspace) -> None:
+    found = story(workspace, ended="paused", state="cancelled")
+    assert gap(found) == [(10, 100, "person", "somebody to go on with it")]
 
 
 @given(
