@@ -143,7 +143,8 @@ def _taken_up(task: TaskFacts) -> Remedy:
 
 
 def _tried_again(task: TaskFacts) -> Remedy:
-    why = f"task {task.id} has failed{because(task)}"
+    reason = because(task) or f": `sow task log {task.id}` has the reason"
+    why = f"task {task.id} has failed{reason}"
     if task.has_session:
         return _given(task, '"<what to do now>"', why)
     return Remedy(f"{_spawn(task)}{f' {task.raises}' if task.raises else ''}", why)

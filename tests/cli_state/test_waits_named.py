@@ -130,6 +130,15 @@ def test_whoever_was_cut_off_by_a_cancel_is_not_said_to_ask(begun, tmp_path):
         assert first_of(begun) == cut_off
 
 
+def test_where_an_agent_has_reported_that_it_failed_its_reason_is_named(begun, tmp_path):
+    workspace = Workspace(tmp_path)
+    stand(workspace, ProjectType.STANDARD, "executing")
+    begin_session(workspace)
+    set_status(workspace, "failed")
+    first, *_ = begun("next", "--json").lines
+    assert first["why"] == "task 010 has failed: `sow task log 010` has the reason"
+
+
 def test_a_review_of_the_whole_that_was_cancelled_is_begun_again(begun, tmp_path):
     workspace = Workspace(tmp_path)
     begun("task", "add", "Review", "--agent", "reviewer", *WHOLE)
