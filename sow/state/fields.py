@@ -62,7 +62,7 @@ def set_field(
         case "status":
             return enter(task, parse_status(text), now=now, keep_session=keep_session)
         case "assigned_agent" if task.session_started and text != task.assigned_agent:
-            raise RefusedField(field, f"the session of {task.assigned_agent} has started", SETTABLE)
+            raise _refused_role(task, text)
         case "name" | "assigned_agent":
             return {field: text}
         case "priority":
@@ -71,6 +71,15 @@ def set_field(
             return {field: _LISTS[field](text)}
         case _:
             raise RefusedField(field, _REFUSED.get(field, "a task has no such field"), SETTABLE)
+
+
+def _refused_role(task: Task, role: str) -> RefusedField:
+    """Return that the session on record is another role's, and what begins one of `role`."""
+    why = f"the session of {task.assigned_agent} has started"
+    spawn = f"`sow agent spawn {role} {task.id} --fresh --reassign`"
+    return RefusedField(
+        "assigned_agent", why, SETTABLE, instead=f"To start over as {role}: {spawn}."
+    )
 
 
 def parse_priority(text: str) -> int:

@@ -174,7 +174,11 @@ class RefusedDependency(StateError):
 class RefusedField(StateError):
     """A field that is not set by hand."""
 
-    def __init__(self, field: str, reason: str, settable: Sequence[str]) -> None:
+    def __init__(
+        self, field: str, reason: str, settable: Sequence[str], *, instead: str = ""
+    ) -> None:
+        """`instead` is what sets it all the same, as a sentence."""
         self.field = field
         self.settable = tuple(settable)
-        super().__init__(f"{field}: {reason}", hint=f"These can be set: {', '.join(settable)}")
+        hint = instead or f"These can be set: {', '.join(settable)}"
+        super().__init__(f"{field}: {reason}", hint=hint)

@@ -398,8 +398,9 @@ def test_a_started_session_holds_its_agent(workspace):
     add(workspace)
     task = change_task(workspace, "010", lambda _: {"session_id": "s"}, now=NOON)
     assert fields.set_field(task, "assigned_agent", "implementer", now=NOON)
-    with pytest.raises(RefusedField, match="the session of implementer has started"):
+    with pytest.raises(RefusedField, match="the session of implementer has started") as refused:
         fields.set_field(task, "assigned_agent", "architect", now=NOON)
+    assert "`sow agent spawn architect 010 --fresh --reassign`" in refused.value.hint
 
 
 def test_a_metadata_key_is_set_and_taken_away(workspace):
