@@ -332,6 +332,7 @@ class _Look:
         merged = known and tip not in self._lost
         on_its_way = self._batch.policy.merge and accepted and not merged
         checked = task.check is not UNSET and task.check.commit == tip and not task.check.dirty
+        was_checked = history.was_checked() and self._branches.is_as_checked(task)
         return msgspec.structs.replace(
             facts,
             verdict_stands=stands,
@@ -339,7 +340,7 @@ class _Look:
             taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
             merge_is_gone=known and not merged,
-            check_stands=(checked or history.was_checked()) and not self._is_outdated(task),
+            check_stands=(checked or was_checked) and not self._is_outdated(task),
             is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
         )
 

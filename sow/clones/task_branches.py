@@ -8,6 +8,7 @@ from functools import cached_property
 
 from msgspec import UNSET
 
+from sow.clones.checked_work import is_as_checked
 from sow.clones.main_checkout import MainCheckout, branch_tip, main_checkout, project_branch
 from sow.clones.merge_marks import lost_results
 from sow.clones.place import Place
@@ -167,6 +168,11 @@ class TaskBranches:
         from sow.clones.merge_look import obstacle_to_bring  # only where the two differ
 
         return obstacle_to_bring(self.main, task)
+
+    def is_as_checked(self, task: Task) -> bool:
+        """Whether nothing was committed in a task's clone since its last check."""
+        place = self._place(task)
+        return task.check is UNSET or is_as_checked(place.path, place.branch, task.check)
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task."""

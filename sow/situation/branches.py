@@ -16,7 +16,7 @@ from msgspec import UNSET
 from sow.errors import SowError
 from sow.git.checked_out import lacks_branch
 from sow.git.head import common_dir, find_git
-from sow.git.inert_refs import read_head, read_ref
+from sow.git.inert_refs import read_ref
 from sow.paths import Workspace
 from sow.schema.project import Project
 from sow.schema.task import CheckRecord, Task, TaskMerge, TaskStatus
@@ -86,18 +86,11 @@ class Branches:
         return tip
 
     def is_as_checked(self, task: Task, check: CheckRecord) -> bool:
-        """Whether nothing was committed in a task's clone since its last check.
+        """Whether nothing was committed in a task's clone since its last check."""
+        from sow.clones.checked_work import is_as_checked  # few tasks are checked, and then wait
 
-        That may have begun beside the task's branch, and then says so. Where files differed from
-        its commit, the check itself may have committed them: only what came later counts.
-        """
-        try:
-            here = self._checked_out(task)
-            if here in (None, check.commit) or check.commit is None:
-                return True
-            return check.dirty and self._moved_at(task) < check.at.timestamp() + 1
-        except (SowError, OSError):
-            return True
+        where = task.clone
+        return where is UNSET or is_as_checked(Path(where.path), where.branch, check)
 
     def is_unmerged(self, task: Task) -> bool:
         """Whether a completed task's work is on a branch of its own alone."""
@@ -190,16 +183,6 @@ class Branches:
         with suppress(OSError):
             return read_ref(Path(task.clone.path) / ".git", f"refs/heads/{task.clone.branch}")
         return None
-
-    def _checked_out(self, task: Task) -> str | None:
-        """Return the commit that is checked out in a task's clone. Raises UnsafeClone."""
-        return None if task.clone is UNSET else read_head(Path(task.clone.path) / ".git").commit
-
-    def _moved_at(self, task: Task) -> float:
-        """Return when git last wrote the task's branch in its clone. Raises OSError."""
-        if task.clone is UNSET:
-            return 0.0
-        return Path(task.clone.path, ".git", "refs/heads", task.clone.branch).lstat().st_mtime
 
     def cloned_elsewhere(self, task: Task) -> SowError | None:
         """Return that another working tree has the clone of a task, where there is another."""

@@ -30,7 +30,7 @@ from sow.clones.main_checkout import main_checkout
 from sow.clones.make import CloneOrder, finish_clone, make_clone
 from sow.clones.place import Place
 from sow.clones.record import note_clone, record_clone
-from sow.config.checks import read_repository
+from sow.config.checks import checks_of, hash_of, read_repository
 from sow.config.clones import clone_settings
 from sow.ids import ProjectId
 from sow.jobs import batches, jobs, leases, waiters
@@ -38,10 +38,10 @@ from sow.schema.batch import BatchState
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.step_result import StepResult
-from sow.schema.task import SessionFacts, TaskStatus
+from sow.schema.task import CheckRecord, CommandResult, SessionFacts, TaskStatus
 from sow.state.projects import change_project, read_project
 from sow.state.tasks import change_task, read_task
-from sow.state.transitions import enter
+from sow.state.transitions import enter, moment
 from sow.state.verdicts import Judgement, accept
 from worker.kinds.merge.program import merge
 from worker.kinds.update.program import update
@@ -225,9 +225,25 @@ class RefusalSite:
                 now = time.time()
                 accept(self.desk.workspace, job.task_id, judgement, complete=False, now=now)
                 self._settle(job, StepResult(cause=Cause.PASSED))
+            case Verb.CHECK if job.task_id:
+                self._check(job)
             case _:
                 self._agent(job.task_id)
                 self._settle(job, StepResult(cause=Cause.REPORTED))
+
+    def _check(self, job: Job) -> None:
+        """Check the work in a task's clone: it is red where it has the file `red`."""
+        clone = self.place(job.task_id).path
+        commands = checks_of(read_repository(self.desk.workspace.repository_config)).commands
+        passed = not (clone / "red").exists()
+        results = [
+            CommandResult(name=name, passed=passed, command=hash_of(commands[name].run))
+            for name in job.terms.names
+        ]
+        commit = plain(clone, "rev-parse", "HEAD")
+        record = CheckRecord(passed=passed, commit=commit, at=moment(time.time()), results=results)
+        self.desk.change(job.task_id, check=record)
+        self._settle(job, StepResult(cause=Cause.PASSED if passed else Cause.CHECK_FAILED))
 
     def _agent(self, task: str) -> None:
         """Do what the agent of a task does: it makes its clone whole, and solves a conflict."""

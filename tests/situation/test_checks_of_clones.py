@@ -101,3 +101,19 @@ def test_another_command_line_is_run_though_the_last_one_was_red(site: RefusalSi
     checked(site, passed=False)
     site.settings(checks={"unit": "true # again", "default": ["unit"]})
     assert follows(site) == CHECK
+
+
+def test_a_batch_checks_again_what_was_fixed_by_hand(site: RefusalSite) -> None:
+    batch = {"clone": True, "check": True, "merge": True, "max_iterations": 1}
+    site.settings(checks={"unit": "true", "default": ["unit"]}, batch=batch)
+    clone = site.place("010").path
+    (clone / "red").write_text("x")
+    plain(clone, "add", "red")
+    commit(site)
+    site.run("batch", "run", "--detach")
+    site.work_off()
+    assert site.first().startswith('sow agent resume 010 "<your words>"')
+    plain(clone, "rm", "-q", "red")
+    commit(site)
+    site.work_off()
+    assert site.first().startswith("sow review accept 010"), "its agent has nothing to do"
