@@ -25,12 +25,15 @@ def is_somebody_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def confirm(question: str, *, option: str) -> bool:
-    """Ask, and return the answer; a mere return means no. Raises UsageError."""
+def confirm(question: str, *, option: str, without: str = "") -> bool:
+    """Ask, and return the answer; a mere return means no.
+
+    Raises UsageError where nobody is there, whose hint is `without`, else the option that answers.
+    """
     if not is_somebody_there():
         raise UsageError(
             f"nobody can answer this here: {question}",
-            hint=f"Add {option} to do it without asking.",
+            hint=without or f"Add {option} to do it without asking.",
         )
     try:
         return bool(click.confirm(question, default=False, err=True))

@@ -18,6 +18,12 @@ from sow.schema.output.settings import Trusted, TrustedLine
 from sow.terminal_text import printable
 from sow.trust.accepted import CommandLine, accept, command_lines, is_accepted, text_of
 
+QUESTION = "Let sow run these command lines?"
+WITHOUT_TERMINAL = (
+    "A person decides that: in a terminal, with `sow trust`. Add --yes only if a person has"
+    " told you to accept these lines."
+)
+
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Accept them without a question.")
@@ -41,7 +47,7 @@ def trust(yes: bool, as_json: bool) -> int:
     if not as_json:
         _show(caller, lines)
     if not was_accepted:
-        if not yes and not confirm("Let sow run these command lines?", option="--yes"):
+        if not yes and not confirm(QUESTION, option="--yes", without=WITHOUT_TERMINAL):
             click.echo("Nothing was accepted; jobs that need them stay held.", err=True)
             return 1
         accept(caller.workspace, lines, caller.environ)

@@ -70,7 +70,8 @@ def test_trust_shows_what_would_run_and_needs_somebody_to_answer(checked, tmp_pa
     done = checked("trust")
     assert done.code == 2
     assert "checks.unit  make test" in done.out
-    assert "--yes" in done.err
+    assert "A person decides that: in a terminal, with `sow trust`." in done.err, "as `sow next`"
+    assert "Add --yes only if a person has" in done.err
     assert not (tmp_path / "trust.json").exists()
 
 
