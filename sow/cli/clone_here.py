@@ -6,17 +6,26 @@ from sow.cli.arguments import here
 from sow.clones.main_checkout import MainCheckout, main_checkout
 from sow.config.checks import read_repository
 from sow.config.clones import clone_settings
+from sow.errors import StateError
 from sow.ids import TaskId
+from sow.state.state_errors import NoProject, ProjectWithoutState
 
 
-def this_checkout() -> MainCheckout:
+def this_checkout(of_all: str = "") -> MainCheckout:
     """Return the main checkout that the working folder belongs to.
 
-    Of the configuration only the repository's file counts. Raises StateError, ConfigurationError.
+    Of the configuration only the repository's file counts. `of_all` is the command that does the
+    same for ended projects: it is named where there is no other. Raises StateError,
+    ConfigurationError.
     """
     workspace = here()
     settings, _ = clone_settings(read_repository(workspace.repository_config))
-    return main_checkout(workspace, settings)
+    try:
+        return main_checkout(workspace, settings)
+    except NoProject as error:
+        if not of_all or isinstance(error, ProjectWithoutState):
+            raise
+        raise StateError(error.message, hint=f"For ended projects: `{of_all}`.") from None
 
 
 def refuse_live(main: MainCheckout) -> Callable[[str], None]:

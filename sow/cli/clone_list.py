@@ -95,7 +95,7 @@ def list_clones(all_projects: bool, as_json: bool) -> None:
     if all_projects:
         _list_all(as_json=as_json)
         return
-    main = this_checkout()
+    main = this_checkout("sow clone list --all-projects")
     found = found_clones(main, list_tasks(main.workspace))
     if as_json:
         echo_json_lines(_view(clone) for clone in found)

@@ -50,7 +50,7 @@ def remove(task: str, discard: bool, project: str | None, as_json: bool) -> None
     if project is not None:
         place, gone = _remove_past(project, task, discard=discard)
     else:
-        main = this_checkout()
+        main = this_checkout("sow clone list --all-projects")
         place, is_mergeable = _place(main, task)
         ask = refuse_live(main)
         gone = remove_clone(main, place, discard=discard, ask=ask, is_mergeable=is_mergeable)
@@ -138,7 +138,7 @@ def prune(dry_run: bool, all_projects: bool, as_json: bool) -> None:
     if all_projects:
         done, branches = _prune_all(dry_run=dry_run)
     else:
-        done = _prune(this_checkout(), dry_run=dry_run)
+        done = _prune(this_checkout("sow clone prune --all-projects"), dry_run=dry_run)
     if not dry_run:
         sweep_scratch()
     if as_json:

@@ -58,6 +58,10 @@ def test_what_is_left_is_named_with_commands_that_work_then(sow, home):
     assert "Left: 3 branches of its tasks: " in ended.out
     commands = re.findall(r"sow (clone \w+ --all-projects)", ended.out)
     assert commands == ["clone list --all-projects", "clone prune --all-projects"]
+    for words, of_all in ((("list",), "list"), (("prune",), "prune"), (("remove", "020"), "list")):
+        refused = sow("clone", *words)
+        named = f"For ended projects: `sow clone {of_all} --all-projects`.\n"
+        assert (refused.code, refused.err.endswith(named)) == (4, True), refused
 
     listed = sow(*commands[0].split())
     assert listed.code == 0
