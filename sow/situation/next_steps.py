@@ -294,7 +294,18 @@ def _of_guards(now: Situation, facts: Facts, unmet: Sequence[Refusal]) -> Iterat
     if any(refusal.guard is guards.HAS_WORK for refusal in unmet):
         passed_over.add(guards.PLAN_APPROVED.name)
     waited = {remedy.command for remedy in task_ways.waits(facts.tasks)}
-    for refusal in unmet:
+    for refusal in _checks_first(unmet):
         for remedy in () if refusal.guard.name in passed_over else refusal.remedies:
             if remedy.command not in waited and not job_steps.is_running(now, remedy.command):
                 yield remedy
+
+
+def _checks_first(unmet: Sequence[Refusal]) -> Sequence[Refusal]:
+    """Return refusals with that of the checks before a review by an agent.
+
+    A check costs less, and red work goes back in any case.
+    """
+    checks = [refusal for refusal in unmet if refusal.guard is guards.CHECKS_GREEN]
+    if not any(remedy.command == REVIEW for refusal in unmet for remedy in refusal.remedies):
+        return unmet
+    return [*checks, *(refusal for refusal in unmet if refusal.guard is not guards.CHECKS_GREEN)]

@@ -170,6 +170,16 @@ def end_job(workspace: Workspace, verb: Verb) -> None:
         jobs.insert_job(database, job)
 
 
+def test_the_whole_is_checked_before_an_agent_reviews_what_has_changed(begun, tmp_path):
+    (tmp_path / ".sow/config.yaml").write_text("checks: {unit: 'true', default: [unit]}\n")
+    assert begun("trust", "--yes").code == 0
+    for task in ("010", "020"):
+        set_status(Workspace(tmp_path), "completed", task)
+    stand(Workspace(tmp_path), ProjectType.STANDARD, "finalizing")
+    rows = [row["command"].partition(" --wait")[0] for row in begun("next", "--json").lines]
+    assert rows[:2] == ["sow project check", "sow agent review --project"]
+
+
 def test_a_verdict_waits_for_no_other_task(begun, tmp_path):
     """Whoever did 020 before 010 has it judged; to go on with it needs 010."""
     workspace = Workspace(tmp_path)
