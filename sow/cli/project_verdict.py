@@ -44,8 +44,10 @@ def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
         caller.workspace, work, summary, findings, by=by, now=caller.now()
     )
     _complete_own_task(caller, by)
-    words = f"Corrections of the project are requested in feedback {number}\n  sow advance correct"
-    _print(project, words, as_json=as_json)
+    # Corrections are begun where the project is judged; finalizing leads back to that.
+    back = "" if project.standing == "reviewing" else "sow advance review && "
+    words = f"Corrections of the project are requested in feedback {number}"
+    _print(project, f"{words}\n  {back}sow advance correct", as_json=as_json)
 
 
 def _judge(caller: Caller) -> Author:

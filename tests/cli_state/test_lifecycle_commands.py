@@ -214,6 +214,20 @@ def test_a_refusal_names_each_guard_and_the_command_that_meets_it(sow, agents_ma
     assert sow("advance", "finalize").code == 2
 
 
+@pytest.mark.parametrize("state", ["reviewing", "finalizing"])
+def test_what_a_verdict_names_to_begin_the_corrections_works(sow, git, agents_may, tmp_path, state):
+    begin(sow)
+    sow("task", "add", "One", "--agent", "implementer")
+    complete(sow, "010")
+    change_project(Workspace(tmp_path), lambda _: {"state": state}, now=NOON)
+    findings = tmp_path.parent / f"{state}.md"
+    findings.write_text("It is too slow.\n")
+    named = sow("review", "correct", "--project", "--file", str(findings)).out.splitlines()[-1]
+    for command in named.split("&&"):
+        assert sow(*command.split()[1:]).code == 0, named
+    assert state_of(sow) == "planning"
+
+
 def test_only_what_waits_for_an_approval_is_approved(sow, agents_may):
     sow("init")
     sow("project", "new", "Caches", "--type", "exploration")
