@@ -25,7 +25,7 @@ def outcome_for(
         jobs.attempts(database, job.id),
         owed=owed is not None,
         anew_with=owed.anew_with if owed else None,
-        task=look_at_task(caller.workspace, job),
+        task=look_at_task(caller.workspace, job, database),
         agent_says=agents_words(caller.workspace, job),
     )
 

@@ -90,7 +90,14 @@ def _about_review(job: Job, task: TaskNow) -> str:
         if task.has_clone:
             return f"To merge it, which completes it: `sow merge {job.task_id}`."
         return f"To complete it: `sow task set {job.task_id} status completed`."
-    return f"Hand them to its author: `sow agent resume {job.task_id} --feedback`."
+    return f"Hand them to its author: `{handing_back(job.task_id, task.author_resumes)}`."
+
+
+def handing_back(task_id: str, author_resumes: bool) -> str:
+    """Return the command that gives a task's author what a review asks for."""
+    if author_resumes:
+        return f"sow agent resume {task_id} --feedback"
+    return f"sow agent spawn {task_id}"
 
 
 def go_on(job: Job, attempts: Sequence[Attempt]) -> str:

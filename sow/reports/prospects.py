@@ -120,6 +120,6 @@ def look_around(
         caller_lives=job.caller is None
         or process_facts.life_of(job.caller, workspace.run) is not Life.DEAD,
         in_doubt=is_in_doubt(workspace, database, job),
-        task=look_at_task(workspace, job) if job.state.is_final else NOT_LOOKED_AT,
+        task=look_at_task(workspace, job, database) if job.state.is_final else NOT_LOOKED_AT,
         activity=activity_of(workspace, job, now),
     )

@@ -1,22 +1,29 @@
 """`sow review`, and `sow agent resume --feedback`, through the true commands."""
 
 import subprocess
+from contextlib import closing
 
 import pytest
 from attempts.job_values import make_job
 from clones.clone_site import name_author, plain, task_clone
+from reports.job_cases import EXECUTORS
+from reports.job_cases import make_job as report_job
 
 from sow.clones.bring_back import bring_back
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import Stage, mark_for, write_mark
 from sow.config.clones import CloneSettings
-from sow.ids import JobId
+from sow.ids import JobId, ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
 from sow.paths import Workspace
-from sow.schema.job import JobState
+from sow.reports.advice import advice
+from sow.reports.task_now import look_at_task
+from sow.schema.job import JobState, Verb
+from sow.schema.task import SessionFacts
 from sow.state.projects import read_project
-from sow.state.tasks import read_task
+from sow.state.tasks import change_task, read_task
+from sow.state.verdicts import Judgement, correct
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -59,13 +66,37 @@ def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
     done = reviewed("review", "correct", "010", "--file", "findings.md", "--summary", "Nearly.")
     assert done.code == 0
     assert "feedback/001.md" in done.out
-    assert "sow agent resume 010 --feedback" in done.out
+    assert done.out.endswith("\n  sow agent spawn 010\n"), "its author has no session"
     assert "001.md (open)" in reviewed("task", "show", "010").out
     shown = reviewed("review", "show", "010").out
     assert "corrections by orchestrator" in shown
     assert "  feedback: 001.md (open)\n    Name it better.\n" in shown
     assert reviewed("review", "show", "010", "--json").json["newest_feedback"] == "Name it better."
     assert "Nearly." in shown
+
+
+@pytest.mark.parametrize(
+    ("executor", "command"),
+    [("claude-code", "sow agent resume 010 --feedback"), ("windsurf", "sow agent spawn 010")],
+)
+def test_corrections_name_what_the_author_s_executor_can_do(reviewed, tmp_path, executor, command):
+    workspace = Workspace(tmp_path)
+    session = SessionFacts(executor=executor, cwd=".", started=True)
+    known = {"session_id": "11111111-2222-4333-8444-555555555555", "session": session}
+    change_task(workspace, "010", lambda _: known, now=1.0)
+    work = {"executor": EXECUTORS[executor].config, "state": JobState.DONE}
+    review = {"verb": Verb.REVIEW, "agent": "reviewer", "state": JobState.DONE}
+    with closing(open_queue(workspace)) as database:
+        project = ProjectId(read_project(workspace).id)
+        jobs.insert_job(database, report_job(project_id=project, **work))
+        jobs.insert_job(database, report_job(project_id=project, **review))
+        done = reviewed("review", "correct", "010", "--file", "findings.md")
+        assert done.out.endswith(f"\n  {command}\n")
+        judged = jobs.get_job(database, JobId(2))
+        reviewer = {"by": "reviewer", "summary": "", "commit": "", "job": judged.id}
+        correct(workspace, "010", Judgement(**reviewer), b"Again.", now=2.0)
+        now = look_at_task(workspace, judged, database)
+        assert advice(judged, (), now) == f"Hand them to its author: `{command}`."
 
 
 def test_nobody_has_judged_yet(reviewed):
