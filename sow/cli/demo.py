@@ -82,6 +82,7 @@ def demo(keep: Path | None, as_json: bool) -> None:
                 continue
             click.echo(f"{click.style('$', dim=True)} sow {line}", err=as_json)
             repository.run(shlex.split(line), stdout=sys.stderr if as_json else None)
+            own.note_project(repository)
         if as_json:
             repository.run(("task", "list", "--json"))
     if keep is not None:

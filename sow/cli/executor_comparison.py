@@ -56,6 +56,7 @@ def done_by(wanted: Comparison, name: str, own: OwnFolder) -> list[ComparedTask]
     root = _clone(wanted.workspace, own.path / name)
     repository = own.repository(root, environ)
     checks = _begin(repository, wanted)
+    own.note_project(repository)
     unjudged = _do_all(repository, wanted, checks=checks)
     listed = [each["task"] for each in repository.need("task", "list").records]
     shown = repository.need("task", "show", *listed).records if listed else ()

@@ -73,6 +73,8 @@ def try_executor(
         return int(ExitCode.FAILED)
     with own_folder(keep, "try") as own:
         repository = own.repository(own.path, environment_for(name, [ROLE]))
+        _begin(repository)
+        own.note_project(repository)
         tried = _tried(repository, executor, path, time, as_json=as_json)
     if keep is not None:
         tried = msgspec.structs.replace(tried, folder=str(own.path))
@@ -92,8 +94,7 @@ def _tried(
     *,
     as_json: bool,
 ) -> ExecutorTried:
-    """Make the repository, and try each promise; people see each when it is known."""
-    _begin(repository)
+    """Try each promise; people see each when it is known."""
     trial = new_trial(repository, time, can_resume=executor.supports_resumption)
     promises = []
     for promise in trial.promises():

@@ -25,11 +25,18 @@ from sow.config.load import variable_for
 from sow.environment import own_process, worker_environment
 from sow.errors import SowError, UsageError
 from sow.files.inside import opened_folder
-from sow.files.left_folders import PREFIX, FolderNote, note_folder, taken_folders
+from sow.files.left_folders import (
+    PREFIX,
+    FolderNote,
+    LeftFolder,
+    note_folder,
+    taken_folders,
+)
 from sow.files.trees import remove_tree
 from sow.paths import Workspace, display_path
 from sow.schema.job import JobState
 from sow.state.kept.copies import forget_checkout
+from sow.state.kept.store import project_id_at
 from sow.state.projects import read_project
 
 WAIT = "--wait"
@@ -83,6 +90,7 @@ class OwnRepository(NamedTuple):
             check=False,
         ).returncode
         if code != 0:
+            leave_if_nobody_waits()  # it may have failed because nobody reads what it prints
             raise CommandFailed(self.folder, words, f"ended with exit code {code}")
 
     def ask(self, *words: str) -> Answer:
@@ -168,16 +176,28 @@ class OwnFolder:
         self.is_kept = is_kept
         self._note = note
         self._repositories: list[OwnRepository] = []
+        self._noted: set[str] = set()
 
     def repository(self, root: Path, environ: Mapping[str, str]) -> OwnRepository:
-        """Return a repository in which agents may run from now on."""
-        self._note.add(root)
-        return self.with_repository(OwnRepository(root, environ))
-
-    def with_repository(self, repository: OwnRepository) -> OwnRepository:
-        """Return a repository in which agents may run already."""
+        """Return a repository in which something may run."""
+        repository = OwnRepository(root, environ)
         self._repositories.append(repository)
         return repository
+
+    def note_project(self, repository: OwnRepository) -> None:
+        """Note the project of a repository once it has one: agents may run from now on.
+
+        Raises OSError.
+        """
+        project = project_id_at(repository.folder)
+        if project and project not in self._noted:
+            self._note.add(repository.folder, project)
+            self._noted.add(project)
+
+    def keep(self) -> None:
+        """Have the folder stay."""
+        self.is_kept = True
+        self._note.keep()
 
     def close(self) -> bool:
         """End what runs in the folder, then remove it; return whether nothing is left to do.
@@ -185,9 +205,12 @@ class OwnFolder:
         Where something cannot be ended the folder stays, and the next command tries again.
         """
         with signals_ignored():
-            left = next(filter(None, (each.end() for each in self._repositories)), "")
-            if not left and not self.is_kept:
-                left = self._removed()
+            try:
+                left = next(filter(None, (each.end() for each in self._repositories)), "")
+                if not left and not self.is_kept:
+                    left = self._removed()
+            except OSError as error:  # its agents may have changed the rights of the folder
+                left = f"{error.filename}: {error.strerror}"
             if left:
                 click.echo(f"Warning: {display_path(self.path)} is left: {left}", err=True)
                 return False
@@ -203,10 +226,8 @@ class OwnFolder:
         try:
             with opened_folder(self.path.parent) as above:
                 remove_tree(above, self.path.name, str(self.path))
-        except FileNotFoundError:  # the machine was started anew, and its temporary files are gone
+        except FileNotFoundError:  # somebody else has removed it
             return ""
-        except OSError as error:
-            return f"{error.filename}: {error.strerror}"
         return ""
 
 
@@ -219,14 +240,19 @@ def own_folder(keep: Path | None, purpose: str) -> Iterator[OwnFolder]:
     `keep`.
     """
     path = _made(keep, purpose)
-    note = note_folder(path, is_kept=keep is not None)
+    try:
+        note = note_folder(path, is_kept=keep is not None)
+    except OSError:
+        if keep is None:
+            path.rmdir()
+        raise
     own = OwnFolder(path, note, is_kept=keep is not None)
     try:
         with detaching_signals(keeps_ignored=True):
             try:
                 yield own
             except CommandFailed:
-                own.is_kept = True
+                own.keep()
                 raise
             except KeyboardInterrupt:
                 click.echo("\nEnding the agents and the worker…", err=True)
@@ -252,13 +278,37 @@ def end_what_was_left() -> None:
     environ = environment_for("", ())
     with taken_folders() as taken:
         for note, left in taken:
+            roots = _roots_still_there(left)
+            if not _is_ours(left.folder) or (left.is_kept and not roots):
+                note.remove()
+                continue
             own = OwnFolder(left.folder, note, is_kept=left.is_kept)
-            for root in filter(Path.is_dir, left.repositories):
-                own.with_repository(OwnRepository(root, environ))
+            for root in roots:
+                own.repository(root, environ)
             if own.close():
                 stays = "is kept" if left.is_kept else "was removed"
                 words = f"what it left running was ended, and {display_path(left.folder)} {stays}"
                 click.echo(f"Note: an earlier command was killed; {words}", err=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is there and this user's: temporary ones go, and others may take a name."""
+    try:
+        return folder.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def _roots_still_there(left: LeftFolder) -> list[Path]:
+    """Return the repositories in which agents of a killed command may run.
+
+    Whoever has a folder that was to stay may have begun a project of their own in its place.
+    """
+    return [
+        each.root
+        for each in left.repositories
+        if not left.is_kept or project_id_at(each.root) in ("", each.project)
+    ]
 
 
 def environment_for(executor: str, roles: Iterable[str]) -> dict[str, str]:

@@ -98,6 +98,14 @@ def take_lock_file(path: Path, timeout_seconds: float) -> int | None:
         raise NotWritten(path, error) from error
 
 
+def lock_existing(path: Path, flags: int) -> int | None:
+    """Lock what lies at a path, opened so; return it open, or None where another holds it.
+
+    Nothing is made. Raises OSError, FileNotFoundError where it is gone.
+    """
+    return lock_opened(lambda: os.open(path, flags), lambda opened: _is_at(opened, path), 0)
+
+
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())

@@ -1,18 +1,21 @@
 """Folders in which a command works by itself, and what a killed command has left of them.
 
 Owns the note about each, in the user's folder of state: which folder it is, and in which
-repositories below it agents may run. The command holds its note locked. The lock ends with the
-process, however that ends: who gets it knows that nobody looks after the folder any more.
+repositories of it agents may run, each with the id of its project. The command holds its note
+locked. The lock ends with the process, however that ends: who gets it knows that nobody looks after
+the folder any more.
+
+A note is one JSON object a line: the folder first, then what has come to be true of it.
 """
 
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from sow.files.flock import lock_opened, open_lock_file, try_lock
+from sow.files.flock import lock_existing, open_lock_file, try_lock
 from sow.files.inside import PRIVATE
 from sow.user_folders import BaseFolder, user_folder
 
@@ -24,13 +27,21 @@ LIMIT = 1 << 20
 READING = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
+class LeftRepository(NamedTuple):
+    """A repository in which agents may run."""
+
+    root: Path
+    project: str
+    """The id of its project. Somebody may have put another repository in its place since."""
+
+
 class LeftFolder(NamedTuple):
     """What a note says."""
 
     folder: Path
     is_kept: bool
     """Whether the folder is to stay: only what runs in it has to end."""
-    repositories: tuple[Path, ...]
+    repositories: tuple[LeftRepository, ...]
 
 
 class FolderNote:
@@ -41,9 +52,14 @@ class FolderNote:
         self.path = path
         self._descriptor = descriptor
 
-    def add(self, repository: Path) -> None:
-        """Note that agents may run in a repository from now on. Raises OSError."""
-        _append(self._descriptor, str(repository))
+    def add(self, root: Path, project: str) -> None:
+        """Note that agents of a project may run in a repository from now on. Raises OSError."""
+        _append(self._descriptor, {"repository": str(root), "project": project})
+
+    def keep(self) -> None:
+        """Note that the folder is to stay, as far as that can be written now."""
+        with suppress(OSError):
+            _append(self._descriptor, {"is_kept": True})
 
     def remove(self) -> None:
         """Remove the note: nothing runs in the folder any more."""
@@ -111,11 +127,7 @@ def _abandoned() -> Iterator[list[tuple[FolderNote, LeftFolder]]]:
 def _locked(path: Path) -> int | None:
     """Return a note, open and locked; None where its command lives, or it is gone."""
     try:
-        return lock_opened(
-            lambda: os.open(path, READING),
-            lambda opened: os.path.samestat(os.fstat(opened), path.lstat()),
-            0,
-        )
+        return lock_existing(path, READING)
     except OSError:
         return None
 
@@ -132,9 +144,14 @@ def _read(descriptor: int) -> LeftFolder | None:
     """
     try:
         *lines, _ = os.pread(descriptor, LIMIT, 0).decode("ascii", "replace").split("\n")
-        first, *repositories = map(json.loads, lines)
-        folder = Path(first["folder"])
-        is_kept = bool(first["is_kept"]) or not folder.name.startswith(PREFIX)
-        return LeftFolder(folder, is_kept, tuple(map(Path, repositories)))
-    except (OSError, ValueError, KeyError, TypeError):
+        records = [json.loads(line) for line in lines]
+        folder = Path(records[0]["folder"])
+        is_kept = any(record.get("is_kept") for record in records)
+        repositories = tuple(
+            LeftRepository(Path(record["repository"]), str(record["project"]))
+            for record in records
+            if "repository" in record
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+    return LeftFolder(folder, is_kept or not folder.name.startswith(PREFIX), repositories)

@@ -13,7 +13,7 @@ from errno import ENOENT
 from functools import lru_cache
 from pathlib import Path
 
-from sow.files.flock import lock_opened
+from sow.files.flock import lock_existing
 
 KINDS = ("git", "index", "sparse", "history")
 SUFFIX = ".tmp"
@@ -107,11 +107,7 @@ def _made(kind: str) -> tuple[Path, int | None]:
 def _locked(folder: Path) -> int | None:
     """Return a folder, open and locked; None where it is gone, or another sweeps it."""
     try:
-        return lock_opened(
-            lambda: os.open(folder, READING),
-            lambda opened: os.path.samestat(os.fstat(opened), folder.lstat()),
-            0,
-        )
+        return lock_existing(folder, READING)
     except FileNotFoundError:
         return None
 

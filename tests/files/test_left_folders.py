@@ -10,6 +10,7 @@ import pytest
 
 from sow.files.left_folders import (
     LeftFolder,
+    LeftRepository,
     left_folders,
     note_folder,
     notes_folder,
@@ -20,11 +21,12 @@ WORK = """
 from pathlib import Path
 from sow.files.left_folders import note_folder
 note = note_folder(Path("/place/sow-try-1"), is_kept=False)
-note.add(Path("/place/sow-try-1/\\udc80 one"))
+note.add(Path("/place/sow-try-1/\\udc80 one"), "p1")
 print("noted", flush=True)
 input()
 """
-LEFT = LeftFolder(Path("/place/sow-try-1"), False, (Path("/place/sow-try-1/\udc80 one"),))
+REPOSITORY = LeftRepository(Path("/place/sow-try-1/\udc80 one"), "p1")
+LEFT = LeftFolder(Path("/place/sow-try-1"), False, (REPOSITORY,))
 
 
 @pytest.fixture(autouse=True)
@@ -71,8 +73,8 @@ def test_what_a_killed_command_worked_in_is_left_until_it_is_taken() -> None:
 def test_a_line_that_is_cut_names_nothing() -> None:
     path = killed()
     with path.open("a", encoding="ascii") as file:
-        file.write('"/place/sow-try-1/a"\n"/place/so')
-    assert left_folders()[0].repositories == (Path("/place/sow-try-1/a"),)
+        file.write('{"repository": "/place/sow-try-1/a", "project": "p1"}\n{"repository": "/pl')
+    assert left_folders()[0].repositories == (LeftRepository(Path("/place/sow-try-1/a"), "p1"),)
 
 
 def test_no_folder_is_removed_that_has_not_the_name_of_one_of_ours() -> None:
@@ -81,7 +83,16 @@ def test_no_folder_is_removed_that_has_not_the_name_of_one_of_ours() -> None:
     assert [left.is_kept for left in left_folders()] == [True, True]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]\n", "{}\n", '{"folder": 1, "is_kept": false}\n'])
+def test_a_folder_that_an_error_has_named_stays() -> None:
+    note = note_folder(Path("/place/sow-try-1"), is_kept=False)
+    note.keep()
+    note.close()
+    assert left_folders()[0].is_kept
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]\n", "{}\n", '{"folder": 1, "is_kept": false}\n', '{"folder": "/a"}\n1\n']
+)
 def test_what_is_no_note_is_left_alone(text: str) -> None:
     path = killed()
     path.write_text(text)
