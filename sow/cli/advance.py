@@ -7,7 +7,7 @@ from sow.calls.caller import find_caller
 from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_json_lines, echo_result, json_option
 from sow.errors import StateError, UsageError
 from sow.lifecycle.guards import PLAN_APPROVED
@@ -46,7 +46,7 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
     Exit: 0 changed, 2 no such event, 4 refused.
     """
     caller = find_caller(os.environ, working_folder())
-    now = look(caller, is_at_terminal=is_somebody_there())
+    now = look(caller, is_at_terminal=is_at_terminal())
     if now.errors:
         raise now.errors[0]
     if now.project is None or now.facts is None:

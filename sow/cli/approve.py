@@ -7,7 +7,7 @@ from sow.calls.approving import approver
 from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import this_caller, working_folder
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_result, json_option
 from sow.ids import TASK_ID_PATTERN
 from sow.paths import Workspace
@@ -47,7 +47,7 @@ def approve(names: tuple[str, ...], as_json: bool) -> None:
     """
     caller = this_caller()
     config = caller.load_configuration()
-    by = approver(caller, config, at_terminal=is_somebody_there())
+    by = approver(caller, config, at_terminal=is_at_terminal())
     now = caller.now()
     approved = names
     if names == (PLAN,):

@@ -1,7 +1,9 @@
-"""Questions that a person answers, asked on stderr, and the option that a person alone may give.
+"""Questions that a person answers, asked on stderr, and whose word a call is.
 
 Owns the rule that a program is never left waiting: without a terminal nothing
-is asked, and the error names the option that answers beforehand.
+is asked, and the error names the option that answers beforehand. Owns when a call counts as a
+person's at a terminal: for each verdict, each approval, and the option that a person alone may
+give.
 """
 
 import sys
@@ -21,8 +23,17 @@ before_approval_option = click.option(
 
 
 def is_somebody_there() -> bool:
-    """Whether standard input is a terminal."""
+    """Whether standard input is a terminal: somebody can answer there."""
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def is_at_terminal() -> bool:
+    """Whether standard input or standard error is a terminal: somebody has typed this call.
+
+    Standard input may be a pipe that brings along what they say. The controlling terminal tells
+    nothing: programs that a person has started, agents' CLIs among them, hand it down.
+    """
+    return is_somebody_there() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def confirm(question: str, *, option: str, without: str = "") -> bool:
@@ -47,4 +58,4 @@ def refuse_override_here(caller: "Caller", is_given: bool) -> None:
         # Few calls give it.
         from sow.calls.approving import refuse_override
 
-        refuse_override(caller, at_terminal=is_somebody_there())
+        refuse_override(caller, at_terminal=is_at_terminal())

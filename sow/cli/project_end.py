@@ -8,7 +8,7 @@ from sow.calls.caller import Caller
 from sow.calls.ending import end_project
 from sow.cli import late_click as click
 from sow.cli.arguments import here, this_caller
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_json, echo_list, json_option
 from sow.clock import format_time
 from sow.clones.clone_facts import text_of
@@ -67,7 +67,7 @@ def abandon(remove: bool, as_json: bool) -> None:
 
 def _refuse_undone(caller: Caller) -> None:
     """Raise StateError where a completed project has work that was asked for since then."""
-    now = look(caller, is_at_terminal=is_somebody_there())
+    now = look(caller, is_at_terminal=is_at_terminal())
     if now.facts is None or now.facts.state != COMPLETED or now.queue.live:
         return
     undone = left_undone(now.facts)

@@ -8,7 +8,7 @@ from sow.calls.caller import Caller
 from sow.calls.project_review import refuse_changed, refuse_unjudged
 from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_json
 from sow.clock import format_time
 from sow.clones.project_work import work_of
@@ -53,7 +53,7 @@ def correct_whole(findings: bytes, summary: str, *, as_json: bool) -> None:
 def _judge(caller: Caller) -> Author:
     refuse_unjudged(read_project(caller.workspace))
     config = caller.load_configuration()
-    return judge_of_whole(caller, config, at_terminal=is_somebody_there())
+    return judge_of_whole(caller, config, at_terminal=is_at_terminal())
 
 
 def _work(caller: Caller, by: Author) -> str:

@@ -292,13 +292,13 @@ def _task_facts(workspace: Workspace, role: str, name: str) -> Facts:
 
 def _next(caller: "Caller") -> str:
     # What comes next takes git, the queue and the configuration: only greetings say it.
-    from sow.cli.confirming import is_somebody_there
+    from sow.cli.confirming import is_at_terminal
     from sow.situation.looking import look
     from sow.situation.next_steps import next_steps
     from sow.situation.step import in_a_line
     from sow.terminal_text import printable
 
-    now = look(caller, is_at_terminal=is_somebody_there() and not _is_agents(caller))
+    now = look(caller, is_at_terminal=is_at_terminal() and not _is_agents(caller))
     lines = [printable(in_a_line(step)) for step in next_steps(now)]
     return "\n".join(lines) or NOTHING
 

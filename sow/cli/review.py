@@ -14,7 +14,7 @@ from msgspec import UNSET
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import here, id_option, named_task, read_given, task_argument, this_caller
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.clock import local_time
 from sow.errors import SowError, UsageError
@@ -68,7 +68,7 @@ def accept(
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
     words = _one_text(summary, "--summary")
-    judgement = judgement_of(caller, task_id, words, at_terminal=is_somebody_there())
+    judgement = judgement_of(caller, task_id, words, at_terminal=is_at_terminal())
     judged = verdicts.accept(
         caller.workspace, task_id, judgement, complete=complete, now=caller.now()
     )
@@ -144,7 +144,7 @@ def correct(
     caller = this_caller()
     task_id = parse_task_id(named_task(task, task_option, os.environ))
     words = readable(summary).strip()
-    judgement = judgement_of(caller, task_id, words, at_terminal=is_somebody_there())
+    judgement = judgement_of(caller, task_id, words, at_terminal=is_at_terminal())
     judged, written = verdicts.correct(
         caller.workspace, task_id, judgement, findings, now=caller.now()
     )

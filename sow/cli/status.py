@@ -13,7 +13,7 @@ from msgspec import Struct
 from sow import env_vars
 from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
-from sow.cli.confirming import is_somebody_there
+from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_json, echo_json_lines, json_option, shown_state, terminal_size
 from sow.clock import ago, format_duration, parse_time, utc_now
 from sow.errors import StateError
@@ -49,7 +49,7 @@ def look_here(*, closely: bool = False) -> Situation:
         if NO_FOLDER in (error.hint or ""):
             return Situation(reader=Reader())
         raise
-    return look(caller, is_at_terminal=is_somebody_there(), closely=closely)
+    return look(caller, is_at_terminal=is_at_terminal(), closely=closely)
 
 
 def steps_here(now: Situation) -> Sequence[Step]:

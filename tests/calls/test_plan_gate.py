@@ -53,9 +53,9 @@ def stand(desk: Desk, state: str = "planning", **fields: object) -> None:
 def sow(desk: Desk, line: str, *, is_person: bool = True) -> Ended:
     """Run a command line, as a person at a terminal or without one."""
     with (
-        patch("sow.cli.approve.is_somebody_there", lambda: is_person),
-        patch("sow.cli.confirming.is_somebody_there", lambda: is_person),
-        patch("sow.cli.status.is_somebody_there", lambda: is_person),
+        patch("sow.cli.approve.is_at_terminal", lambda: is_person),
+        patch("sow.cli.confirming.is_at_terminal", lambda: is_person),
+        patch("sow.cli.status.is_at_terminal", lambda: is_person),
     ):
         words = shlex.split(line)
         return run_in_process(*words, env=dict(desk.caller.environ), cwd=desk.workspace.root)

@@ -30,9 +30,7 @@ def left(folder: Path, *, is_kept: bool = False, project: str = "") -> Path:
     return folder
 
 
-def test_a_temporary_folder_is_removed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_temporary_folder_is_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = left(tmp_path / "sow-try-1")
     end_what_was_left()
     assert "an earlier command was killed" in capsys.readouterr().err

@@ -354,7 +354,7 @@ def test_by_default_a_person_at_a_terminal_approves(sow, tmp_path, monkeypatch, 
         in refused.err
     )
     assert "a person has to, in a terminal" in sow("next").out
-    monkeypatch.setattr("sow.cli.approve.is_somebody_there", lambda: True)
+    monkeypatch.setattr("sow.cli.approve.is_at_terminal", lambda: True)
     as_agent("010", "orchestrator")
     assert "the agent of a job (orchestrator)" in sow("approve", "plan").err
     for name in ("SOW_JOB_ID", "SOW_AGENT", "SOW_TASK_ID"):

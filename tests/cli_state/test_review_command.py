@@ -1,5 +1,7 @@
 """`sow review`, and `sow agent resume --feedback`, through the true commands."""
 
+import os
+import pty
 import subprocess
 from contextlib import closing
 
@@ -13,6 +15,7 @@ from sow.clones.bring_back import bring_back
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import Stage, mark_for, write_mark
 from sow.config.clones import CloneSettings
+from sow.environment import own_process
 from sow.ids import JobId, ProjectId
 from sow.jobs import jobs
 from sow.jobs.database import open_queue
@@ -51,7 +54,7 @@ def head(folder):
 
 
 def test_a_person_accepts_and_completes(reviewed, tmp_path, monkeypatch):
-    monkeypatch.setattr("sow.cli.review.is_somebody_there", lambda: True)
+    monkeypatch.setattr("sow.cli.review.is_at_terminal", lambda: True)
     done = reviewed("review", "accept", "010", "--summary", "Good.")
     assert (done.code, done.out) == (0, "A person accepted task 010. Its status is needs_review.\n")
     shown = reviewed("review", "show", "010", "--json").json
@@ -60,6 +63,20 @@ def test_a_person_accepts_and_completes(reviewed, tmp_path, monkeypatch):
     assert "accepted by person" in reviewed("task", "show", "010").out
     done = reviewed("review", "accept", "010", "--summary", "Good.", "--complete", "--json")
     assert (done.code, done.json["status"]) == (0, "completed")
+
+
+@pytest.mark.parametrize(
+    ("on_terminal", "by"), [("stdin", "person"), ("stderr", "person"), ("", "orchestrator")]
+)
+def test_who_types_a_command_with_a_pipe_judges(reviewed, tmp_path, on_terminal, by):
+    """Findings come in by a pipe, or what is printed goes out by one."""
+    keyboard, screen = pty.openpty()
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    words = ("review", "correct", "010", "--file", "findings.md")
+    with os.fdopen(keyboard, "rb"), os.fdopen(screen, "rb") as terminal:
+        streams |= {on_terminal: terminal} if on_terminal else {}
+        subprocess.run(own_process("sow", *words), cwd=tmp_path, check=True, **streams)
+    assert reviewed("review", "show", "010", "--json").json["by"] == by
 
 
 def test_corrections_are_asked_for_shown_and_handed_over(reviewed):

@@ -108,6 +108,6 @@ def test_a_cli_without_an_interactive_mode_is_told(begun, tmp_path, monkeypatch)
 def test_an_orchestrators_session_is_no_person(begun, monkeypatch) -> None:
     """Its commands say who they are, wherever their standard input comes from."""
     monkeypatch.setenv("SOW_AGENT", "orchestrator")
-    monkeypatch.setattr("sow.cli.approve.is_somebody_there", lambda: True)
+    monkeypatch.setattr("sow.cli.approve.is_at_terminal", lambda: True)
     refused = begun("approve", "plan")
     assert (refused.code, "an orchestrator's session" in refused.err) == (4, True)

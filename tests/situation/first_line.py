@@ -34,9 +34,9 @@ JOBS = (
 REFUSED = (2, 3, 4, 5, 6)
 """The exit codes of a command that was refused, or could not be carried out."""
 AT_TERMINAL = (
-    "sow.cli.approve.is_somebody_there",
-    "sow.cli.project_verdict.is_somebody_there",
-    "sow.cli.confirming.is_somebody_there",
+    "sow.cli.approve.is_at_terminal",
+    "sow.cli.project_verdict.is_at_terminal",
+    "sow.cli.confirming.is_at_terminal",
 )
 MOST_STEPS = 250
 
