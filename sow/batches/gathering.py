@@ -36,6 +36,7 @@ from sow.schema.project import Project
 from sow.schema.task import FeedbackStatus, ReviewVerdict, Task, TaskReview, TaskStatus
 from sow.state.plan_wait import waits
 from sow.state.projects import read_project
+from sow.state.state_errors import UnknownTask
 from sow.state.tasks import find_task, read_task_at
 from sow.state.verdicts import feedback_status
 
@@ -182,6 +183,8 @@ class _Look:
                 task=item.task_id,
                 status=None,
                 fault=error.message,
+                is_gone=isinstance(error, UnknownTask),
+                batch=self._batch.label,
                 steps=max((job.step or 0 for job in history.jobs), default=0),
             )
 

@@ -38,7 +38,8 @@ def standing_of(
 ) -> Standing:
     """Return where one item stands; `before` are the items that it waits for."""
     if item.status is None:
-        return needs_person(item, item.fault, f"sow task show {item.task}")
+        remove, show = f"sow batch remove {item.batch} {item.task}", f"sow task show {item.task}"
+        return needs_person(item, item.fault, remove if item.is_gone else show)
     if item.live is not None:
         return _with_job(item, item.live, policy)
     if item.refusal:

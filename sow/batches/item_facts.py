@@ -52,6 +52,8 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     status: TaskStatus | None
     """None where the task cannot be read; `fault` says why."""
     fault: str = ""
+    is_gone: bool = False
+    """Whether there is no such task any more."""
     in_batch: tuple[str, ...] = ()
     """The tasks that it waits for and that are items of the same batch."""
     outside: tuple[Dependency, ...] = ()

@@ -93,7 +93,9 @@ def open_last_job(workspace: Workspace, task_id: TaskId) -> tuple[Database, Job]
 def forget_withdrawn_jobs(workspace: Workspace, task: Task) -> None:
     """Remove the records of a task's jobs that never ran; refuse a task that has had any other.
 
-    Another task may get its id, and would have had these jobs. Raises StateError, QueueError.
+    Another task may get its id, and would have had these jobs. For the same reason a task of a
+    batch that goes on is refused: the batch would begin the other one. Raises StateError,
+    QueueError.
     """
     database = open_existing_queue(workspace)
     if database is None:
@@ -106,8 +108,15 @@ def forget_withdrawn_jobs(workspace: Workspace, task: Task) -> None:
         ran = jobs.attempt_counts(database, [job.id for job in found])
         kept = [job for job in found if job.id in ran or not _was_withdrawn(job)]
         if not kept:
-            from sow.jobs import pruning  # few tasks are removed
+            # Few tasks are removed.
+            from sow.jobs import batches, pruning
 
+            batch = batches.open_tasks(database, project_id).get(TaskId(task.id))
+            if batch is not None:
+                raise StateError(
+                    f"task {task.id} cannot be removed: it is in batch {batch}",
+                    hint=f"Remove it from the batch first: `sow batch remove {batch} {task.id}`.",
+                )
             pruning.forget(database, [job.id for job in found])
             return
     job = kept[0]

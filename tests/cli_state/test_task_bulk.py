@@ -1,6 +1,7 @@
 """`sow task import`, `export`, `remove`, and what `sow task list` says of waiting."""
 
 import io
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -162,6 +163,37 @@ def test_a_task_whose_job_was_cancelled_before_it_ran_is_removed(
     assert begun(*add).code == 0
     done = begun("agent", "wait", "030")
     assert "task 030 has no job yet" in done.err, "the jobs of the task of before are not its own"
+
+
+@pytest.fixture
+def in_batch(
+    begun: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """The commands, with a batch that goes on, of task 030 alone; no worker drives it."""
+    (tmp_path / "user.yaml").write_text("worker: {autostart: false}\n")
+    monkeypatch.setenv("SOW_CONFIG", str(tmp_path / "user.yaml"))
+    where = ("--phase", "discovery", "--new-phase")
+    assert begun("task", "add", "More", "--agent", "implementer", *where).code == 0
+    assert begun("batch", "run", "030", "--detach").code == 0
+    return begun
+
+
+def test_a_task_of_a_batch_that_goes_on_stays(in_batch: Callable[..., Any]) -> None:
+    """Else the batch would begin the next task that gets the same id."""
+    done = in_batch("task", "remove", "030")
+    assert (done.code, "it is in batch 1\n" in done.err) == (4, True)
+    assert "`sow batch remove 1 030`" in done.err
+    assert in_batch("batch", "remove", "1", "030").code == 0
+    assert in_batch("task", "remove", "030").code == 0
+
+
+def test_a_batch_goes_on_without_a_task_whose_folder_is_gone(
+    in_batch: Callable[..., Any], tmp_path: Path
+) -> None:
+    (folder,) = tmp_path.glob(".sow/project/phases/*/tasks/030")
+    shutil.rmtree(folder)
+    assert "there is no task 030: sow batch remove 1 030" in in_batch("batch", "show", "1").out
+    assert in_batch("batch", "remove", "1", "030").code == 0
 
 
 @pytest.mark.parametrize(
