@@ -90,7 +90,7 @@ def compare(
     rows: list[ComparedTask] = []
     try:
         with own_folder(keep, "compare") as own:
-            tasks = own.path / "tasks"
+            tasks = own.path / ".tasks"
             tasks.write_bytes(text)
             name_checks = all(entry.checks for entry in entries)
             wanted = Comparison(workspace, tasks, name_checks, review, max_iterations, time)

@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -53,7 +54,7 @@ def done_by(wanted: Comparison, name: str, own: OwnFolder) -> list[ComparedTask]
     What is not done when the time is up stays as it is. Its worker is left to the end of `own`.
     """
     environ = environment_for(name, [each.name for each in AGENTS if each.name not in REVIEWERS])
-    root = _clone(wanted.workspace, own.path / name)
+    root = _clone(wanted.workspace, own.path / folder_name(name))
     repository = own.repository(root, environ)
     checks = _begin(repository, wanted)
     own.note_project(repository)
@@ -61,6 +62,12 @@ def done_by(wanted: Comparison, name: str, own: OwnFolder) -> list[ComparedTask]
     listed = [each["task"] for each in repository.need("task", "list").records]
     shown = repository.need("task", "show", *listed).records if listed else ()
     return [_compared(name, task, unjudged) for task in shown]
+
+
+def folder_name(executor: str) -> str:
+    """Return the name of an executor's folder: its own, as far as a folder can have that."""
+    name = quote(executor, safe="")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
 
 
 def _clone(workspace: Workspace, folder: Path) -> Path:
