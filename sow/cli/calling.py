@@ -54,26 +54,26 @@ def place_and_wait(caller: Caller, requests: Sequence[Request], options: WaitOpt
         click.echo(f"Warning: {warning}", err=True)
 
     def run(database: Database, listener: Listener, call_progress: CallProgress) -> Result:
-        listener = replace(listener, placed=_and_trust(caller, config, listener.placed))
+        listener = replace(listener, placed=_noting_unaccepted(caller, config, listener.placed))
         return call(caller, database, config, requests, terms, listener, call_progress)
 
     return _run(caller, options, lambda database: begin(database, requests), run)
 
 
-def _and_trust(
+def _noting_unaccepted(
     caller: Caller, config: "Configuration", placed: Callable[[Placed], None]
 ) -> Callable[[Placed], None]:
-    """Return a listener that tells of the first job, too, which command lines are not accepted."""
+    """Return a listener that also names unaccepted command lines when the first job is placed."""
 
-    def tell(found: Placed) -> None:
-        placed(found)
-        if found.job.id == FIRST_JOB and not found.attached:
+    def on_placed(job_placed: Placed) -> None:
+        placed(job_placed)
+        if job_placed.job.id == FIRST_JOB and not job_placed.attached:
             # Once in the life of a queue.
             from sow.cli.trust_note import name_unaccepted
 
             name_unaccepted(caller, config)
 
-    return tell
+    return on_placed
 
 
 def preview_or_wait(

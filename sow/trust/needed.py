@@ -36,7 +36,8 @@ def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> t
 def unaccepted_keys(workspace: Workspace, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the settings whose command lines are not accepted, such as `checks.unit`.
 
-    For who tells of them before a job is held. What cannot be read is told by whoever needs it.
+    For commands that name them before a job is held. A file that cannot be read counts as one
+    without command lines: the command that needs it reports the fault.
     """
     with suppress(SowError):
         content = read_repository(workspace.repository_config).content
