@@ -258,12 +258,18 @@ def runs_to_an_end(database: Database, project_id: ProjectId, task_id: TaskId) -
 
 
 def refused_merges(database: Database, project_id: ProjectId, task_id: TaskId) -> int:
-    """Return how many merges of a task were refused one after the other, up to its newest job."""
+    """Return how many merges of a task were refused one after the other, up to its newest job.
+
+    Those of the task alone: where several were merged together, another one may be at fault.
+    """
     rows = database.rows(
-        f"select cause from job where {OF_TASK} order by id desc limit {MOST_COUNTED}",  # noqa: S608
+        f"""
+        select cause, exists (select 1 from occupied where job_id = job.id) as is_joint
+        from job where {OF_TASK} order by id desc limit {MOST_COUNTED}
+        """,  # noqa: S608 - words of ours
         (project_id, task_id) * 2,
     )
-    refused = (row["cause"] == Cause.MERGE_REFUSED for row in rows)
+    refused = (row["cause"] == Cause.MERGE_REFUSED and not row["is_joint"] for row in rows)
     return sum(1 for _ in takewhile(bool, refused))
 
 

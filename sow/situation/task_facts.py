@@ -108,8 +108,8 @@ def merge_now(task: Task, last: Job | None, looks: Looks, *, times: int) -> Merg
     """Return what the next merge of a task would come to, where its last job was a vain one.
 
     Work that is in its clone alone is asked about whatever the last job was. `times` is how often
-    in a row a merge was refused: one that nobody finds a reason for is tried again, and then a
-    person looks at it.
+    in a row a merge of this task alone was refused: one that nobody finds a reason for is tried
+    again, and then a person looks at it.
     """
     if task.clone is UNSET or is_in_merge(task):
         return MergeNow()  # what a merge that is under way in its clone needs is known
@@ -118,8 +118,7 @@ def merge_now(task: Task, last: Job | None, looks: Looks, *, times: int) -> Merg
         return MergeNow(in_the_way=_helps(kept) if kept is not None else ())
     found = looks.obstacle(task)
     if found is None:
-        is_alone = len(last.tasks) == 1  # else another task may be at fault
-        vain = last.cause is Cause.MERGE_REFUSED and is_alone and times >= ENOUGH
+        vain = last.cause is Cause.MERGE_REFUSED and times >= ENOUGH
         return MergeNow(in_the_way=_asks_person(task, last, times) if vain else ())
     from sow.clones.merge_tasks import MergeConflict  # only where one came to nothing
 

@@ -8,6 +8,7 @@ from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease, Verb
+from sow.schema.job_terms import MergeTerms
 
 TASK = TaskId("010")
 
@@ -74,6 +75,16 @@ def test_refused_merges_are_counted_up_to_one_that_was_not(
         ended = make_job("010", verb=Verb.MERGE, state=JobState.FAILED, cause=cause)
         jobs.insert_job(database, ended)
     assert jobs.refused_merges(database, PROJECT, TASK) == in_a_row
+
+
+def test_a_refused_merge_of_several_tasks_counts_for_none_of_them(database: Database) -> None:
+    """Another one of them may be at fault."""
+    refused = {"verb": Verb.MERGE, "state": JobState.FAILED, "cause": Cause.MERGE_REFUSED}
+    both = MergeTerms(tasks=(TaskId("010"), TaskId("020")))
+    jobs.insert_job(database, make_job("010", terms=both, **refused))
+    jobs.insert_job(database, make_job("010", **refused))
+    counts = [jobs.refused_merges(database, PROJECT, TaskId(task)) for task in ("010", "020")]
+    assert counts == [1, 0]
 
 
 def test_what_a_job_owes_its_task_is_paid_once(database: Database) -> None:
