@@ -204,18 +204,14 @@ class OwnFolder:
 
         Where something cannot be ended the folder stays, and the next command tries again.
         """
-        with signals_ignored():
-            try:
-                left = next(filter(None, (each.end() for each in self._repositories)), "")
-                if not left and not self.is_kept:
-                    left = self._removed()
-            except OSError as error:  # its agents may have changed the rights of the folder
-                left = f"{error.filename}: {error.strerror}"
-            if left:
-                click.echo(f"Warning: {display_path(self.path)} is left: {left}", err=True)
-                return False
-            self._note.remove()
-            return True
+        left = "; ".join(filter(None, map(_ended, self._repositories)))
+        if not left and not self.is_kept:
+            left = self._removed()
+        if left:
+            click.echo(f"Warning: {display_path(self.path)} is left: {left}", err=True)
+            return False
+        self._note.remove()
+        return True
 
     def _removed(self) -> str:
         """Remove the folder, and what lies elsewhere for it; return in words what stays, if any."""
@@ -228,7 +224,17 @@ class OwnFolder:
                 remove_tree(above, self.path.name, str(self.path))
         except FileNotFoundError:  # somebody else has removed it
             return ""
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}"
         return ""
+
+
+def _ended(repository: OwnRepository) -> str:
+    """End the agents and the workers of a repository; return in words what is left, or nothing."""
+    try:
+        return repository.end()
+    except OSError as error:  # its agents may have changed the rights of the folder
+        return f"{error.filename}: {error.strerror}"
 
 
 @contextmanager
@@ -258,7 +264,8 @@ def own_folder(keep: Path | None, purpose: str) -> Iterator[OwnFolder]:
                 click.echo("\nEnding the agents and the worker…", err=True)
                 raise
             finally:
-                own.close()
+                with signals_ignored():
+                    own.close()
     finally:
         note.close()
 
@@ -274,7 +281,10 @@ def _made(keep: Path | None, purpose: str) -> Path:
 
 
 def end_what_was_left() -> None:
-    """End what killed commands have left running, and remove their folders; say so."""
+    """End what killed commands have left running, and remove their folders; say so.
+
+    A signal interrupts it: then the next command goes on with it.
+    """
     environ = environment_for("", ())
     with taken_folders() as taken:
         for note, left in taken:
@@ -285,9 +295,11 @@ def end_what_was_left() -> None:
             own = OwnFolder(left.folder, note, is_kept=left.is_kept)
             for root in roots:
                 own.repository(root, environ)
+            shown = display_path(left.folder)
+            click.echo(f"Ending what a killed command has left in {shown}…", err=True)
             if own.close():
                 stays = "is kept" if left.is_kept else "was removed"
-                words = f"what it left running was ended, and {display_path(left.folder)} {stays}"
+                words = f"what it left running was ended, and {shown} {stays}"
                 click.echo(f"Note: an earlier command was killed; {words}", err=True)
 
 

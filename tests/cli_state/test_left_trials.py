@@ -17,15 +17,19 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def left(folder: Path, *, is_kept: bool = False, project: str = "") -> Path:
-    """Leave a folder as a killed command does; there is a project in it where it has an id."""
+def left(folder: Path, *parts: str, is_kept: bool = False, project: str = "") -> Path:
+    """Leave a folder as a killed command does, with a repository in each of its parts.
+
+    There is a project in them where it has an id.
+    """
     folder.mkdir(parents=True)
-    if project:
-        state = folder / ".sow/project/state.yaml"
-        state.parent.mkdir(parents=True)
-        state.write_text(f"project:\n  id: {project}\n")
     note = note_folder(folder, is_kept=is_kept)
-    note.add(folder, PROJECT)
+    for root in [folder / part for part in parts or (".",)]:
+        if project:
+            state = root / ".sow/project/state.yaml"
+            state.parent.mkdir(parents=True)
+            state.write_text(f"project:\n  id: {project}\n")
+        note.add(root, PROJECT)
     note.close()
     return folder
 
@@ -69,7 +73,21 @@ def test_what_cannot_be_ended_stays_for_the_next_command(
     gone = left(tmp_path / "sow-try-2")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     end_what_was_left()
-    said = capsys.readouterr().err
-    assert f"Warning: {folder} is left: /nowhere/python: No such file or directory" in said
+    printed = capsys.readouterr().err
+    assert f"Warning: {folder} is left: /nowhere/python: No such file or directory" in printed
     assert [each.folder for each in left_folders()] == [folder]
     assert not gone.exists()
+
+
+def test_one_repository_that_cannot_be_ended_keeps_no_other_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = left(tmp_path / "sow-compare-1", "claude", "codex", project=PROJECT)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\npwd >> {tmp_path}/folders\nexit 6\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    end_what_was_left()
+    asked = set((tmp_path / "folders").read_text().split())
+    assert asked == {str(folder / "claude"), str(folder / "codex")}
+    assert [each.folder for each in left_folders()] == [folder]
