@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from sow import env_vars
@@ -16,6 +17,8 @@ from sow.cli import late_click as click
 from sow.cli.output import json_option
 from sow.cli.own_repository import end_what_was_left, own_folder
 from sow.environment import own_environment
+from sow.git.git_errors import GitMissing
+from sow.git.run import git
 
 CONFIGURATION = """\
 agents:
@@ -75,7 +78,9 @@ def demo(keep: Path | None, as_json: bool) -> None:
     """
     end_what_was_left()
     with own_folder(keep, "demo") as own:
-        repository = own.repository(own.path, _environment(own.path))
+        repository = own.new_repository(own.path, _environment(own.path))
+        with suppress(GitMissing):  # it goes without; a repository of the user's may lie above it
+            git(own.path, "init", "--quiet")
         for line in STORY.splitlines():
             if line.startswith("#"):
                 click.secho(f"\n{line}", bold=True, err=as_json)

@@ -55,7 +55,7 @@ def done_by(wanted: Comparison, name: str, own: OwnFolder) -> list[ComparedTask]
     """
     environ = environment_for(name, [each.name for each in AGENTS if each.name not in REVIEWERS])
     root = _clone(wanted.workspace, own.path / folder_name(name))
-    repository = own.repository(root, environ)
+    repository = own.new_repository(root, environ)
     checks = _begin(repository, wanted)
     own.note_project(repository)
     unjudged = _do_all(repository, wanted, checks=checks)

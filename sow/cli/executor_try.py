@@ -72,7 +72,7 @@ def try_executor(
         click.echo("Nothing was run.", err=True)
         return int(ExitCode.FAILED)
     with own_folder(keep, "try") as own:
-        repository = own.repository(own.path, environment_for(name, [ROLE]))
+        repository = own.new_repository(own.path, environment_for(name, [ROLE]))
         _begin(repository)
         own.note_project(repository)
         tried = _tried(repository, executor, path, time, as_json=as_json)

@@ -21,6 +21,7 @@ from sow.attempts.homes import homes_of, remove_home
 from sow.cli import late_click as click
 from sow.cli.detaching import detaching_signals, leave_if_nobody_waits, signals_ignored
 from sow.cli.trial_time import TrialTime
+from sow.clone_mark import workspace_of_clone
 from sow.config.load import variable_for
 from sow.environment import own_process, worker_environment
 from sow.errors import SowError, UsageError
@@ -178,6 +179,14 @@ class OwnFolder:
         self._repositories: list[OwnRepository] = []
         self._noted: set[str] = set()
 
+    def new_repository(self, root: Path, environ: Mapping[str, str]) -> OwnRepository:
+        """Return a repository that is to be made; no command there is about one around it.
+
+        Raises OSError.
+        """
+        Workspace(root).sow.mkdir(parents=True, exist_ok=True)
+        return self.repository(root, environ)
+
     def repository(self, root: Path, environ: Mapping[str, str]) -> OwnRepository:
         """Return a repository in which something may run."""
         repository = OwnRepository(root, environ)
@@ -272,6 +281,12 @@ def own_folder(keep: Path | None, purpose: str) -> Iterator[OwnFolder]:
 
 def _made(keep: Path | None, purpose: str) -> Path:
     """Return a new folder; or `keep`, made if it is missing. Raises UsageError."""
+    place = Path(tempfile.gettempdir()) if keep is None else keep
+    if workspace_of_clone(os.path.realpath(place)) is not None:
+        raise UsageError(
+            f"{place} lies in the clone of a task: commands there act on the task's own project",
+            hint="Name a folder outside of it, by --keep or by the variable TMPDIR.",
+        )
     if keep is None:
         return Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-")))
     if keep.exists() and any(keep.iterdir()):

@@ -221,3 +221,16 @@ def test_prune_asks_the_queue_which_reviews_live(sow, home):
     done = sow("clone", "prune")
     assert done.out.startswith(f"{display_path(over)} removed: left by")
     assert (over.exists(), living.exists(), place.path.exists()) == (False, True, True)
+
+
+def test_no_command_makes_a_repository_of_its_own_in_a_clone(sow, home, monkeypatch):
+    """Any command there would act on the project of the clone's task."""
+    home.make("010")
+    place = home.place("010").path
+    done = sow("demo", "--keep", str(place / "kept"))
+    assert (done.code, f"{place}/kept lies in the clone of a task" in done.err) == (2, True)
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    before = sorted(place.iterdir())
+    done = sow("executor", "try", "claude-code", "--yes")
+    assert (done.code, f"{place} lies in the clone of a task" in done.err) == (2, True)
+    assert sorted(place.iterdir()) == before

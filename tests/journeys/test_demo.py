@@ -12,12 +12,14 @@ DONE = [("010", 2), ("020", 1), ("030", 1)]
 
 @pytest.mark.one_of("demos")
 def test_the_story_is_told_and_its_tasks_are_completed(site: Site) -> None:
-    folder = site.base / "kept"
+    site.sow("init")
+    folder = site.root / "kept"
     ended = site.sow("demo", "--keep", str(folder))
     assert "$ sow agent spawn implementer 010 020" in ended.out
     for task, _ in DONE:
         assert ended.out.count(f"{task}  completed") == 1
     assert (folder / ".sow/project/state.yaml").is_file()
+    assert not (site.root / ".sow/project").exists(), "the user's own repository lies around it"
     assert ended.out.endswith("\nNext, in your own repository: sow init && sow next\n")
     assert "not empty" in site.sow("demo", "--keep", str(folder), expect=2).err
 
