@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from sow.agent_clis.known import AGENT_CLIS
+from sow.agent_clis.description import AgentCli
 from sow.attempts.homes import (
     all_homes,
     bring_login_back,
@@ -50,8 +50,10 @@ def prepare_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool
         )
 
 
-def warm_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -> None:
-    """Let the CLI make its store in the home of a launch, if it needs to do that alone.
+def warm_home(
+    context: WorkerContext, job: Job, launch: Launch, cli: AgentCli, *, anew: bool
+) -> None:
+    """Let a CLI make its store in the home of a launch, where it is not there: it does that alone.
 
     It runs outside of any sandbox, so not in a home in which a sandboxed agent has been.
     """
@@ -60,7 +62,6 @@ def warm_home(context: WorkerContext, job: Job, launch: Launch, *, anew: bool) -
     # Few CLIs need it.
     from sow.attempts.warm_up import warm_up
 
-    cli = AGENT_CLIS[job.agents_executor.type]
     if words := warm_up(cli, job, launch, context.environ):
         tell(job, words)
 

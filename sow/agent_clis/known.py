@@ -32,6 +32,19 @@ def _description(kind: ExecutorType) -> AgentCli:
 
 
 AGENT_CLIS = Descriptions()
+
+
+def warmed_up(kind: ExecutorType, preset: str | None) -> AgentCli | None:
+    """Return the CLI of an executor, if it makes a store before its first run; None else.
+
+    A preset may be a CLI that has a type of its own: its store is the same.
+    """
+    if kind is ExecutorType.ACP and preset in set(ExecutorType):
+        kind = ExecutorType(preset)
+    cli = AGENT_CLIS[kind]
+    return cli if cli.warm_up is not None else None
+
+
 WITH_SHELL_TIMEOUT = {
     "CLAUDECODE": ExecutorType.CLAUDE,
     "GEMINI_CLI": ExecutorType.GEMINI,

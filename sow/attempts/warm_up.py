@@ -4,6 +4,9 @@ Two first runs at once may break each other: of two of OpenCode 1.18.33 one was 
 both make the same database. So whoever starts an agent asks the CLI for something small before,
 where the home is new, and holds a lock meanwhile. Owns that this is done once, is bounded in time,
 and stops no agent: one that starts in a home that is not ready may succeed all the same.
+
+A CLI that is driven by ACP makes the same store: the command that starts it is asked without its
+word for the protocol.
 """
 
 import os
@@ -19,12 +22,15 @@ from sow.errors import ExecutorError
 from sow.executors.base import Launch
 from sow.files import NotWritten
 from sow.files.flock import take_lock_file
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Job
 from sow.user_folders import BaseFolder, home_in, user_folder
 
 WARM_UP_SECONDS = 60.0
 """How long it may take, and how long another's is waited for."""
 NAME_DIGITS = 16
+PROTOCOL = "acp"
+"""The word of a command that has OpenCode speak the protocol; those before it start the CLI."""
 
 
 def warm_up(
@@ -39,7 +45,8 @@ def warm_up(
 
     `environ` is this process's own.
     """
-    if cli.warm_up is None or cli.home is None:
+    program = _program(job, launch)
+    if cli.warm_up is None or cli.home is None or not program:
         return ""
     environment = {**environment_of_short(job, environ), **launch.env}
     if cli.questions is not None:
@@ -54,7 +61,9 @@ def warm_up(
     try:
         if made.exists():
             return ""
-        argv = (_program(launch, environment), *cli.warm_up.arguments)
+        # It is found on the agent's own PATH, which need not be ours.
+        found = shutil.which(program[0], path=environment["PATH"]) or program[0]
+        argv = (found, *program[1:], *cli.warm_up.arguments)
         run_short(argv, home_in(environment), environment, seconds)
     except ExecutorError as error:
         return f"its CLI could not be made ready in a new home: {error.message}"
@@ -63,9 +72,13 @@ def warm_up(
     return ""
 
 
-def _program(launch: Launch, environment: Mapping[str, str]) -> str:
-    """Return the program of the agent as it is found on its own PATH, which need not be ours."""
-    return shutil.which(launch.argv[0], path=environment["PATH"]) or launch.argv[0]
+def _program(job: Job, launch: Launch) -> tuple[str, ...]:
+    """Return what starts the agent's CLI; nothing where sow cannot tell by its command."""
+    config = job.agents_executor
+    if config.type is not ExecutorType.ACP:
+        return launch.argv[:1]
+    words = config.command
+    return tuple(words[: words.index(PROTOCOL)]) if PROTOCOL in words else ()
 
 
 def _lock_of(made: Path) -> Path:

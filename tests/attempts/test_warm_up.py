@@ -9,7 +9,7 @@ from attempts.job_values import make_job
 from msgspec.structs import replace
 
 from sow.agent_clis.description import AgentCli
-from sow.agent_clis.known import AGENT_CLIS
+from sow.agent_clis.known import AGENT_CLIS, warmed_up
 from sow.attempts.homes import in_home
 from sow.attempts.warm_up import warm_up
 from sow.executors.base import Launch
@@ -64,6 +64,38 @@ def test_of_many_first_runs_one_makes_the_store_and_the_others_wait(
         calls = [pool.submit(warm_up, CLI, job, launch_in(tmp_path), environ) for _ in range(4)]
     assert [call.result() for call in calls] == [""] * 4
     assert runs(tmp_path) == ["db path"]
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        (("opencode", "acp"), ["db path"]),
+        (("env", "NAME=1", "opencode", "acp", "--port", "1"), ["db path"]),
+        (("my-opencode",), []),  # what it takes is not known
+    ],
+)
+def test_a_cli_that_speaks_acp_is_asked_without_its_word_for_that(
+    tmp_path: Path,
+    job: Job,
+    environ: Mapping[str, str],
+    install: Callable[[str], None],
+    command: tuple[str, ...],
+    asked: list[str],
+) -> None:
+    install(MAKES)
+    spoken = ExecutorConfig(name="mine", type=ExecutorType.ACP, command=command, preset="opencode")
+    by_protocol = replace(job, executor=spoken)
+    cli = warmed_up(spoken.type, spoken.preset)
+    assert cli is CLI
+    launch = Launch(("python", "-m", "sow.acp"), "", tmp_path)
+    for _ in range(2):
+        assert warm_up(cli, by_protocol, launch, environ) == ""
+    assert runs(tmp_path) == asked
+
+
+@pytest.mark.parametrize("preset", [None, "cline", "pi", "qwen"])
+def test_other_agents_by_acp_are_asked_nothing(preset: str | None) -> None:
+    assert warmed_up(ExecutorType.ACP, preset) is None
 
 
 def test_a_home_of_a_session_is_made_ready_by_itself(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from sow.agent_clis.known import AGENT_CLIS
+from sow.agent_clis.known import warmed_up
 from sow.attempts.fallback import since_left
 from sow.attempts.homes import has_folder
 from sow.attempts.launch import environment_of, executor_variables, task_folder
@@ -99,8 +99,8 @@ def prepare_review(
 
     if launch.home is not None or has_folder(context.workspace, job):
         prepare_home(context, job, launch, anew=begins(plan))
-    if AGENT_CLIS[executor.config.type].warm_up is not None:
-        warm_home(context, job, launch, anew=begins(plan))
+    if cli := warmed_up(executor.config.type, executor.config.preset):
+        warm_home(context, job, launch, cli, anew=begins(plan))
 
     def environment(attempt_id: AttemptId) -> Mapping[str, str]:
         return environment_of(

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from sow import env_vars
-from sow.agent_clis.known import AGENT_CLIS
+from sow.agent_clis.known import warmed_up
 from sow.attempts.fallback import is_handed_over, is_untold, since_left
 from sow.attempts.homes import has_folder
 from sow.attempts.launch import (
@@ -299,8 +299,8 @@ class WorkKind(AgentKind):
 
         if launch.home is not None or has_folder(context.workspace, job):
             prepare_home(context, job, launch, anew=begins(plan))
-        if AGENT_CLIS[executor.config.type].warm_up is not None:
-            warm_home(context, job, launch, anew=begins(plan))
+        if cli := warmed_up(executor.config.type, executor.config.preset):
+            warm_home(context, job, launch, cli, anew=begins(plan))
 
         def environment(attempt_id: AttemptId) -> Mapping[str, str]:
             review = env_vars.REVIEWS_WHOLE if task.judges_whole else ""
