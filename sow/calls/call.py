@@ -18,12 +18,13 @@ from sow.calls.caller import Caller
 from sow.calls.idempotency import OutcomeIsOwed
 from sow.calls.kinds import place_in_order
 from sow.calls.request import Placed, Request
-from sow.calls.wait import Progress, Recipient, Waiter
+from sow.calls.wait import Progress, Waiter
 from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, waiters
 from sow.jobs.database import Database
+from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
 from sow.state.projects import read_project
 
@@ -137,7 +138,7 @@ def call(
 
     staffing = Staffing(caller, config, database)
     if terms.detach:
-        placed, refused = place_all(Recipient(caller, database))
+        placed, refused = place_all(Recipient(database, caller.now))
         if placed:
             _staff_without_waiting(staffing, listener)
         return Result(tuple(placed), refused=tuple(refused))

@@ -5,7 +5,6 @@ again. Going away (time is up, or a callback raises) leaves its rows behind,
 which is how the outcome comes to be owed; not those of a passing one.
 """
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from sow.ids import JobId
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
+from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
 
 FALLBACK_SECONDS = 2.0
@@ -32,34 +32,6 @@ class Progress(Struct, frozen=True):
 
     job_ids: Sequence[JobId]
     """Those that have not ended."""
-
-
-class Recipient:
-    """Who is to learn the outcomes of a call's jobs: by itself a call that goes away at once."""
-
-    def __init__(self, caller: Caller, database: Database, kind: str = waiters.DETACHED) -> None:
-        self.caller = caller
-        self.database = database
-        self.job_ids: list[JobId] = []
-        self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
-
-    def expect(self, job_id: JobId) -> None:
-        """Put on record that nobody has shown the outcome of a job of ours.
-
-        Call it in the transaction that inserts the job.
-        """
-        self._begin(job_id, on_behalf_of=None)
-
-    def delivered(self, job_id: JobId) -> None:
-        """Say that the caller has got this job's outcome, or knows that there will be none."""
-        waiters.end(self.database, self.id, job_id)
-        self.job_ids.remove(job_id)
-
-    def _begin(self, job_id: JobId, *, on_behalf_of: JobId | None) -> None:
-        waiters.begin(
-            self.database, self.id, job_id, on_behalf_of=on_behalf_of, now=self.caller.now()
-        )
-        self.job_ids.append(job_id)
 
 
 class Waiter(Recipient):
@@ -79,7 +51,8 @@ class Waiter(Recipient):
         rest: Callable[[float], None] = time.sleep,
     ) -> None:
         """`rest` sleeps for so many seconds."""
-        super().__init__(caller, database, waiters.PASSING if passing else waiters.CALLER)
+        super().__init__(database, caller.now, waiters.PASSING if passing else waiters.CALLER)
+        self.caller = caller
         self.passing = passing
         self.rest = rest
 

@@ -19,8 +19,9 @@ While an agent waits for a job that it started, its own job does not count
 against the limits: `leases.CLAIMABLE` leaves it out of every count.
 """
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +53,33 @@ def escrow_in(environ: Mapping[str, str]) -> str | None:
 def bell_path(workspace: Workspace, waiter_id: str) -> Path:
     """Return where a waiter's bell hangs."""
     return workspace.waiters / f"{waiter_id}{BELL_SUFFIX}"
+
+
+class Recipient:
+    """Who is to learn the outcomes of a call's jobs: by itself a call that goes away at once."""
+
+    def __init__(self, database: Database, now: Callable[[], float], kind: str = DETACHED) -> None:
+        """`now` returns the time, in seconds since the epoch; `kind` begins its id."""
+        self.database = database
+        self.now = now
+        self.job_ids: list[JobId] = []
+        self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
+
+    def expect(self, job_id: JobId) -> None:
+        """Put on record that nobody has shown the outcome of a job of ours.
+
+        Call it in the transaction that inserts the job.
+        """
+        self._begin(job_id, on_behalf_of=None)
+
+    def delivered(self, job_id: JobId) -> None:
+        """Say that the caller has got this job's outcome, or knows that there will be none."""
+        end(self.database, self.id, job_id)
+        self.job_ids.remove(job_id)
+
+    def _begin(self, job_id: JobId, *, on_behalf_of: JobId | None) -> None:
+        begin(self.database, self.id, job_id, on_behalf_of=on_behalf_of, now=self.now())
+        self.job_ids.append(job_id)
 
 
 def begin(

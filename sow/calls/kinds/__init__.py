@@ -15,7 +15,7 @@ from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
 from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
 from sow.calls.request import Known, Placed, Request, Resolved
-from sow.calls.wait import Progress, Recipient, Waiter
+from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
 from sow.config.configuration import Configuration
 from sow.errors import SowError, StateError
@@ -24,6 +24,7 @@ from sow.jobs import jobs, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import TaskIsTaken
 from sow.jobs.unrecorded_agents import StrayLooks
+from sow.jobs.waiters import Recipient
 from sow.schema.task import TaskStatus
 from sow.state.kept.guard import restore
 from sow.state.kept.store import kept_at, project_id_at

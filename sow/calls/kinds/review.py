@@ -18,7 +18,6 @@ from sow.calls.kinds import CallKind
 from sow.calls.kinds.step import queue_unmarked
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.wait import Recipient
 from sow.clones.judged import judged_commit
 from sow.config.configuration import Configuration
 from sow.errors import SowError
@@ -27,6 +26,7 @@ from sow.ids import JobId, ProjectId, TaskId, parse_task_id
 from sow.jobs import jobs, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
+from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
 from sow.schema.job_terms import ReviewTerms, with_fallback
 from sow.schema.task import Task

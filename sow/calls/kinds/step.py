@@ -13,12 +13,12 @@ from sow.calls.idempotency import TaskHasJob
 from sow.calls.kinds import CallKind
 from sow.calls.request import Placed, Request
 from sow.calls.resolution import priority_of
-from sow.calls.wait import Recipient
 from sow.config.configuration import Configuration
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import jobs, leases, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
+from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.state.projects import read_project

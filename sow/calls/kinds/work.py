@@ -32,7 +32,6 @@ from sow.calls.resolution import (
     with_clone,
     with_free_executor,
 )
-from sow.calls.wait import Recipient
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, ExitCode, SowError, StateError
@@ -43,6 +42,7 @@ from sow.jobs import jobs, leases, statuses, waiters, workers
 from sow.jobs.database import Database
 from sow.jobs.jobs import author_of_job
 from sow.jobs.unrecorded_agents import refuse_strays
+from sow.jobs.waiters import Recipient
 from sow.plain_record import PlainRecord
 from sow.reports.wording import subject_of
 from sow.schema.config import CloneUse
