@@ -91,7 +91,7 @@ def test_what_the_tutorial_says_to_do_where_it_comes_otherwise_goes_on(site: Sit
 
     (site.root / ".sow/config.yaml").write_text("checks: {unit: 'true', default: [unit]}\n")
     assert "is held" in site.sow("task", "check", "010", expect=75).err
-    assert run(site, site.root, instead("held"))[-1].startswith("010 passed")
+    assert "010 passed" in run(site, site.root, instead("held"))[-1]  # it may have ended by then
 
 
 def follow(site: Site, others: Sequence[Step]) -> None:

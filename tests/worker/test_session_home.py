@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from watch_cases import WatchSite
 
 from sow.agent_clis.codex import CLI
+from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import folder_of_job, place_in
 from sow.executors.base import Launch
 from sow.jobs import jobs
@@ -127,7 +128,7 @@ def test_a_cli_that_makes_a_store_is_asked_to_before_its_first_run(
     job = replace(site.job(executor=config), path_variable=f"{program.parent}:/usr/bin:/bin")
     launch = Launch(("opencode", "run"), "", site.workspace.root)
     for _ in range(2):
-        warm_home(site.context, job, launch, anew=True)
+        warm_home(site.context, job, launch, AGENT_CLIS[ExecutorType.OPENCODE], anew=True)
     assert store.read_text() == "db path\n"
 
 
@@ -143,7 +144,7 @@ def test_it_is_not_asked_in_a_home_in_which_a_sandboxed_agent_has_been(
     config = ExecutorConfig(name="opencode", type=ExecutorType.OPENCODE, sandbox=sandbox)
     job = replace(site.job(executor=config), path_variable=f"{program.parent}:/usr/bin:/bin")
     launch = Launch(("opencode", "run"), "", site.workspace.root)
-    warm_home(site.context, job, launch, anew=False)
+    warm_home(site.context, job, launch, AGENT_CLIS[ExecutorType.OPENCODE], anew=False)
     assert not (tmp_path / "ran").exists()
-    warm_home(site.context, job, launch, anew=True)
+    warm_home(site.context, job, launch, AGENT_CLIS[ExecutorType.OPENCODE], anew=True)
     assert (tmp_path / "ran").exists()
