@@ -160,7 +160,7 @@ def test_without_a_terminal_and_without_yes_nothing_runs(site: Site) -> None:
 def test_a_repository_is_left_where_a_command_has_failed(site: Site) -> None:
     """The error says how to look at it."""
     shim = site.base / "bin/git"
-    in_the_way = 'case "$*" in *commit*) : >.sow ;; esac'
+    in_the_way = 'case "$*" in *commit*) rmdir .sow; : >.sow ;; esac'
     shim.write_text(f'#!/bin/sh\n{in_the_way}\nexec {shutil.which("git")} "$@"\n')
     shim.chmod(0o755)
     ended = site.sow("executor", "try", "claude-code", "--yes", expect=None)
