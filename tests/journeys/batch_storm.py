@@ -89,7 +89,7 @@ class BatchStorm:
     """A storm over one site."""
 
     def __init__(self, site: Site, seed: int, *, tasks: int, kills: int, gits: int) -> None:
-        self.site, self.kills_left = site, kills
+        self.site, self.kills_left, self.gits = site, kills, gits
         self.begun = time.monotonic()
         self.temporary = site.base / "temporary"
         self.temporary.mkdir()
@@ -180,7 +180,10 @@ class BatchStorm:
         with closing(queue(self.site)) as database:
             found = workers.registered(database)
             rows = database.rows(f"select task_id, reason from batch_item where state = '{PERSON}'")
+            done = database.value("select count(*) from batch_item where state = 'done'")
         self.hunt.workers = frozenset(record.process.pid for record in found)
+        # On a busy machine the batch would be over before the storm is.
+        self.hunt.is_behind = (self.gits - self.hunt.left) * len(self.before) < done * self.gits
         self.called |= {(str(row["task_id"]), str(row["reason"])) for row in rows}
 
     def _strike(self, victim: str) -> None:

@@ -74,6 +74,8 @@ class GitHunt(threading.Thread):
         self.caller = 0
         """The pid of the call that waits now."""
         self.workers: frozenset[int] = frozenset()
+        self.is_behind = False
+        """Whether more of the work is done than of the kills: then each git is as likely killed."""
         self._of_job: Counter[str] = Counter()
         self._verbs: dict[str, str] = {}
         self._over = threading.Event()
@@ -110,7 +112,7 @@ class GitHunt(threading.Thread):
             if found is None:
                 return
             self.met[found.window] += 1
-            if self.chance.random() > (OFTEN if found.job else SELDOM):
+            if self.chance.random() > (OFTEN if found.job or self.is_behind else SELDOM):
                 return
             if found.job and self._of_job[found.job] >= MOST_OF_JOB:
                 return
