@@ -6,7 +6,7 @@ mark of a clone, and writes none; knows nothing of what the files hold.
 
 import os
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from sow import env_vars
@@ -20,6 +20,12 @@ PHASES = "phases"
 """The folder of a project's phases, within the project's own."""
 TASKS = "tasks"
 """The folder of a phase's tasks."""
+
+
+@lru_cache(maxsize=256)
+def path_at(text: str) -> Path:
+    """Return a path, whose parts are looked for once: a task is asked for again and again."""
+    return Path(text)
 
 
 class Workspace:
@@ -71,7 +77,7 @@ class Workspace:
 
     def task(self, phase: PhaseName, task_id: TaskId) -> Path:
         """Return the folder of one task."""
-        return Path(f"{self.phases}/{phase}/{TASKS}/{task_id}")
+        return path_at(f"{self.phases}/{phase}/{TASKS}/{task_id}")
 
     def worker_lock(self, worker_id: WorkerId) -> Path:
         """Return the file whose `flock` is a worker's life."""
@@ -88,7 +94,7 @@ class Workspace:
 
     def job(self, job_id: JobId) -> Path:
         """Return the folder of a job's attempts."""
-        return self.jobs / str(job_id)
+        return path_at(f"{self.jobs}/{job_id}")
 
     def attempt(self, job_id: JobId, number: int) -> "AttemptPaths":
         """Return the files of one attempt; `number` counts from 1 within the job."""

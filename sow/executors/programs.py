@@ -5,7 +5,6 @@ program is there needs none of it.
 """
 
 import os
-from pathlib import Path
 
 from sow.agent_clis.description import AgentCli, Fence
 from sow.agent_clis.known import AGENT_CLIS
@@ -71,6 +70,6 @@ def find_program(name: str, path: str) -> str | None:
 
 def _is_program(place: str) -> bool:
     try:
-        return os.access(place, os.X_OK) and not Path(place).is_dir()
+        return os.access(place, os.X_OK) and not os.path.isdir(place)  # noqa: PTH112
     except ValueError:  # a name that no file can have
         return False

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow.files.file_errors import LeadsOut
-from sow.paths import SOW_FOLDER
+from sow.paths import SOW_FOLDER, path_at
 
 FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a folder is opened: a link in its place is refused."""
@@ -140,7 +140,7 @@ def _top_of(path: Path, root: Path | None) -> int | None:
 
 def _walk(top_parts: int, folder: Path, makes: int | None) -> int:
     parts = folder.parts
-    top = Path(*parts[:top_parts])
+    top = path_at(os.path.join("", *parts[:top_parts]))  # noqa: PTH118
     try:
         return _step_down(top, parts[top_parts:], makes)
     except OSError as error:

@@ -54,7 +54,7 @@ class Bell:
         os.close(self.fd)
 
 
-def ring(path: Path) -> None:
+def ring(path: Path | str) -> None:
     """Ring one bell; nobody listening is no error."""
     with suppress(OSError):
         fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -72,7 +72,7 @@ def ring_all(folder: Path, suffix: str) -> None:
     with suppress(OSError):
         for entry in os.scandir(folder):
             if entry.name.endswith(suffix):
-                ring(Path(entry.path))
+                ring(entry.path)
 
 
 def is_held(path: Path) -> bool:

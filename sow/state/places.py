@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sow.errors import StateError
 from sow.files import holds_a_lock, unreadable
 from sow.ids import PhaseName, TaskId, parse_task_id
-from sow.paths import PHASES, TASKS, Workspace
+from sow.paths import PHASES, TASKS, Workspace, path_at
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
 from sow.state.state_errors import NoProject, UnknownTask
 
@@ -30,7 +30,7 @@ class TaskPlace(NamedTuple):
     @property
     def folder(self) -> Path:
         """The folder."""
-        return Path(self.at)
+        return path_at(self.at)
 
     @property
     def task_id(self) -> TaskId:
@@ -40,7 +40,7 @@ class TaskPlace(NamedTuple):
     @property
     def state(self) -> Path:
         """The task's `state.yaml`."""
-        return Path(f"{self.at}/state.yaml")
+        return path_at(f"{self.at}/state.yaml")
 
     @property
     def description(self) -> Path:
@@ -50,7 +50,7 @@ class TaskPlace(NamedTuple):
     @property
     def log(self) -> Path:
         """What has been done, entry by entry."""
-        return Path(f"{self.at}/log.md")
+        return path_at(f"{self.at}/log.md")
 
     @property
     def feedback(self) -> Path:

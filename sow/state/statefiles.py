@@ -30,7 +30,7 @@ from sow.state.version import (
     raise_version,
     refuse_newer,
 )
-from sow.yamlfile import Changes, YamlProblem, read_yaml
+from sow.yamlfile import Changes, YamlProblem, read_shared
 
 T = TypeVar("T")
 
@@ -69,10 +69,13 @@ def _read(path: Path) -> bytes | None:
 
 
 def parse_state(text: bytes, type: type[T], *, path: Path) -> T:
-    """Return `text`, the bytes of `path`, as a `type`. Raises NewerState, InvalidState."""
+    """Return `text`, the bytes of `path`, as a `type`, which nobody changes.
+
+    Raises NewerState, InvalidState.
+    """
     refuse_newer(path, text)
     try:
-        return read_yaml(text, type, path=path)
+        return read_shared(text, type, path=path)
     except YamlProblem as problem:
         raise InvalidState(problem) from problem
 
@@ -151,11 +154,11 @@ def rewritten(path: Path, text: bytes, changes: Changes, type: type[T]) -> tuple
 
     try:
         result = edit_yaml(text, changes, path=path)
-        state = read_yaml(result, type, path=path)
+        state = read_shared(result, type, path=path)
         needed = needed_version(state)
         if needed > file_version(text):
             result = edit_yaml(result, {"version": needed}, path=path)
-            state = read_yaml(result, type, path=path)
+            state = read_shared(result, type, path=path)
         _refuse_too_large(result, path)
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
@@ -190,7 +193,7 @@ def new_state(data: Mapping[str, object], type: type[T], *, path: Path) -> bytes
     text = HEADER + dump_yaml(data)
     try:
         _refuse_too_large(text, path)
-        needed = needed_version(read_yaml(text, type, path=path))
+        needed = needed_version(read_shared(text, type, path=path))
     except YamlProblem as problem:
         raise RefusedChange(problem) from problem
     if needed > FIRST_VERSION:

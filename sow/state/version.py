@@ -8,13 +8,14 @@ locks nobody out. Without either it is the first form.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import UNSET
 
 from sow.errors import StateError
 from sow.files import locked_folder, read_regular, write_atomically
-from sow.paths import SOW_FOLDER, Workspace
+from sow.paths import SOW_FOLDER, Workspace, path_at
 from sow.state.kept.store import root_of
 from sow.state.state_errors import NewerState
 
@@ -40,7 +41,7 @@ VERSION_DIGITS = 9
 
 def check_version(workspace: Workspace) -> None:
     """Raise NewerState if a later sow has written this folder; StateError if nobody can tell."""
-    path = workspace.sow / VERSION_FILE
+    path = path_at(f"{workspace.sow}/{VERSION_FILE}")
     number = folder_version(path)
     if number > SCHEMA_VERSION:
         raise NewerState(path, str(number), SCHEMA_VERSION)
@@ -79,7 +80,8 @@ def version_line(text: bytes) -> tuple[int, int]:
 
     The first line and the first form where none says so.
     """
-    for at, line in enumerate(text.split(b"\n"), 1):
+    lines = text.split(b"\n") if VERSION_KEY in text else []
+    for at, line in enumerate(lines, 1):
         if line.startswith(VERSION_KEY):
             number = line[len(VERSION_KEY) :].partition(b"#")[0].removesuffix(b"\r").strip(b" \t")
             if number.isdigit() and len(number) <= VERSION_DIGITS:
@@ -89,14 +91,21 @@ def version_line(text: bytes) -> tuple[int, int]:
 
 def needed_version(state: object) -> int:
     """Return the earliest form that has all that `state`, the whole of a file, holds."""
-    used = [number for field, number in SINCE.items() if _value(state, field) is not UNSET]
+    used = [number for field, number in SINCE.items() if _has(state, field)]
     return max(used, default=FIRST_VERSION)
 
 
-def _value(state: object, field: str) -> object:
-    for name in field.split("."):
+def _has(state: object, field: str) -> bool:
+    for name in _names_in(field):
         state = getattr(state, name, UNSET)
-    return state
+        if state is UNSET:
+            return False
+    return True
+
+
+@lru_cache
+def _names_in(field: str) -> list[str]:
+    return field.split(".")
 
 
 def raise_version(path: Path, number: int) -> None:

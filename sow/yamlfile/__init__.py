@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from msgspec import UNSET, UnsetType
 
 from sow.yamlfile.problems import YamlProblem
-from sow.yamlfile.reading import problem_in, read_yaml
+from sow.yamlfile.reading import problem_in, read_shared, read_yaml
 
-__all__ = ["REMOVE", "Changes", "YamlProblem", "problem_in", "read_yaml"]
+__all__ = ["REMOVE", "Changes", "YamlProblem", "problem_in", "read_shared", "read_yaml"]
 
 REMOVE: UnsetType = UNSET
 """As a value of a change: take the key away."""

@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from sow.plain_record import PlainRecord
 from sow.yamlfile import REMOVE, Changes, Keys
 from sow.yamlfile.problems import YamlProblem
-from sow.yamlfile.reading import compose, decode, load, unshared
+from sow.yamlfile.reading import compose, decode, load, shared
 from sow.yamlfile.rendering import PLAIN, plain_line, render, render_item
 
 _ENTANGLED = "cannot be changed without disturbing the rest; write it as plain nested keys"
@@ -51,14 +51,14 @@ def edit_yaml(text: bytes, changes: Changes, *, path: Path) -> bytes:
     result = _with_lines(source, plain_changes)
     if result is None or not _says(result, wanted, path):
         result = _with_all(source, plain_changes)
-        if load(result, path) != wanted:
+        if shared(result, path) != wanted:
             raise YamlProblem(_ENTANGLED, path=path)
     return result.replace("\n", line_end).encode("utf-8", "replace")
 
 
 def _says(source: str, wanted: object, path: Path) -> bool:
     try:
-        return load(source, path) == wanted
+        return shared(source, path) == wanted
     except YamlProblem:
         return False
 
@@ -109,7 +109,7 @@ def _with_all(source: str, changes: Iterable[tuple[Keys, object]]) -> str:
 
 
 def _load(source: str, path: Path) -> dict[str, Any]:
-    data = unshared(load(source, path))
+    data = load(source, path)
     if not isinstance(data, dict):
         raise YamlProblem("expected a mapping", path=path)
     return data
@@ -208,7 +208,7 @@ def _with_parent(source: str, keys: Keys, value: object) -> str:
 
 
 def _data(source: str, keys: Keys) -> Any:
-    data: Any = unshared(load(source, Path()))
+    data: Any = load(source, Path())
     for key in keys:
         data = data[key]
     return data

@@ -14,6 +14,7 @@ from pathlib import Path
 from sow.clock import format_time, utc_now
 from sow.errors import StateError
 from sow.files import locked_once, make_folder, move, remove_file, write_atomically
+from sow.paths import path_at
 from sow.state.kept import keeper_hooks
 from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.history import came_before
@@ -218,7 +219,7 @@ def _agrees(kept: Kept, name: str) -> bool:
 
 def _restore_file(kept: Kept, name: str, alive: str) -> bool:
     """See to one file under the lock of its folder; return whether it was put back."""
-    folder = Path(f"{kept.sow}/{name}").parent
+    folder = path_at(f"{kept.sow}/{name}").parent
     try:
         if alive:
             if not folder.is_dir():
@@ -234,7 +235,7 @@ def _restore_file(kept: Kept, name: str, alive: str) -> bool:
 
 
 def _decide(kept: Kept, name: str, alive: str) -> bool:
-    path = Path(f"{kept.sow}/{name}")
+    path = path_at(f"{kept.sow}/{name}")
     data, copy = read(str(path)), read(kept.copy(name))
     if alive and data is UNREADABLE and name == PROJECT_STATE and isinstance(copy, bytes):
         return _replace_odd(kept, name, copy)
@@ -268,7 +269,7 @@ def _replace_odd(kept: Kept, name: str, copy: bytes) -> bool:
     Done for the project's own state, without which no job of it can be settled.
     A task's is its job's to put back.
     """
-    path = Path(f"{kept.sow}/{name}")
+    path = path_at(f"{kept.sow}/{name}")
     if path.is_file():
         return False  # one that is too large: that is for a person to mend
     if path.is_dir():  # it may hold anything
@@ -286,12 +287,12 @@ def _is_valid(name: str, data: bytes) -> bool:
     # Logs and descriptions need neither schema nor YAML.
     from sow.schema.project import ProjectState
     from sow.schema.task import TaskState
-    from sow.yamlfile import YamlProblem, read_yaml
+    from sow.yamlfile import YamlProblem, read_shared
 
     form: type[ProjectState | TaskState]
     form = ProjectState if name == PROJECT_STATE else TaskState
     try:
-        read_yaml(data, form, path=Path(name))
+        read_shared(data, form, path=Path(name))
     except YamlProblem:
         return False
     return True

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sow.git.head import BLANKS, common_dir, find_git, small_text
-from sow.paths import SOW_FOLDER
+from sow.paths import SOW_FOLDER, path_at
 from sow.user_folders import BaseFolder, user_folder
 
 KEPT_FOLDER = "kept"
@@ -114,13 +114,7 @@ def root_of(path: Path) -> Path | None:
     """Return the root of the workspace whose project `path` lies in."""
     text = str(path)
     at = text.rfind(f"/{SOW_FOLDER}/project")
-    return _path(text[:at] or "/") if at >= 0 else None
-
-
-@lru_cache(maxsize=8)
-def _path(text: str) -> Path:
-    """Return a path, whose parts are looked for once: it is asked for at each reading."""
-    return Path(text)
+    return path_at(text[:at] or "/") if at >= 0 else None
 
 
 def kept_at(root: Path) -> Kept | None:
