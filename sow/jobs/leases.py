@@ -294,12 +294,13 @@ def is_any_other_leased(database: Database, job_id: JobId) -> bool:
 
 
 @contextmanager
-def under(database: Database, lease: Lease) -> Iterator[None]:
+def under(database: Database, lease: Lease, *, durable: bool = True) -> Iterator[None]:
     """Change records in one transaction that holds only while `lease` is valid.
 
-    Raises Fenced, and rolls back, when the job has been leased anew.
+    `durable` is the transaction's. Raises Fenced, and rolls back, when the job has been leased
+    anew.
     """
-    with database.transaction():
+    with database.transaction(durable=durable):
         token = database.value("select token from lease where job_id = ?", (lease.job_id,))
         if token != lease.token:
             raise Fenced(lease.job_id)

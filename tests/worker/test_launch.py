@@ -14,7 +14,7 @@ import pytest
 from watch_cases import NOW, SESSION, WatchSite
 
 from sow.attempts.homes import folder_of_job
-from sow.errors import SowError
+from sow.errors import QueueError, SowError
 from sow.faults import passing_fault
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases
@@ -153,6 +153,30 @@ def test_no_process_that_began_after_the_orders_is_taken_to_be_older(site: Watch
     assert running is not None
     assert running.ordered_at is not None
     assert running.ordered_at <= waiting.given_at
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_an_attempt_reaches_the_disk_while_its_agent_starts(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, is_good: bool
+) -> None:
+    """Its agent runs by then, so a bad disk is the next commit's to tell of."""
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    identity = process_facts.identify(os.getpid())
+    assert identity is not None
+    waiting = Ordered(identity, -1)
+    synced: list[tuple[bool, bool]] = []
+
+    def sync() -> None:
+        is_recorded = jobs.last_attempt(site.database, job.id) is not None
+        synced.append((waiting.given_at > 0, is_recorded))
+        if not is_good:
+            raise QueueError("no disk")
+
+    monkeypatch.setattr(site.context.database, "sync", sync)
+    assert launch.start(site.context, alone(TellsWhen(waiting)), job.id) is not None
+    assert synced == [(True, True)]
+    assert site.get(job).state is JobState.RUNNING
 
 
 def test_the_home_of_its_session_counts_for_the_disk(site: WatchSite) -> None:

@@ -567,7 +567,7 @@ def _enqueue(
     """Queue jobs in one commit, unless cancelled, or completed by recovery, in between.
 
     Return each as it stands then, or why it does not stand in the queue. A worker may take them
-    before they are on disk: nothing begins before its attempt is there, and with it all that was
+    before they are on disk: the sync after an attempt's record takes with it all that was
     committed before. A loss of power until then leaves jobs that are still to be queued.
     """
     if not marked:
