@@ -24,7 +24,7 @@ from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
 from sow.jobs import batch_news, leases, waiters, workers
-from sow.jobs.database import Database
+from sow.jobs.database import QueueFile
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged
 from sow.paths import Workspace
@@ -94,7 +94,7 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         self,
         name: str = leases.QUEUE,
         *,
-        database: Database,
+        database: QueueFile,
         workspace: Workspace,
         claims: Claims | None = None,
         bell: Bell | None = None,

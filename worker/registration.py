@@ -17,8 +17,8 @@ from sow.errors import QueueError
 from sow.files.flock import try_lock
 from sow.ids import JobId, WorkerId
 from sow.jobs import workers
+from sow.jobs.database import FORMAT
 from sow.jobs.doorbell import is_held
-from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.schema.job import WorkerRecord

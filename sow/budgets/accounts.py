@@ -38,7 +38,7 @@ USED = {
     Measure.TIME: "coalesce(ended_at, max(:now, began_at)) - began_at",
 }
 """What an attempt is known to have used."""
-UNKNOWN = {Measure.USD: "is_unpriced", Measure.TOKENS: "input is null", Measure.TIME: "0"}
+UNKNOWN = {Measure.USD: "is_unpriced", Measure.TOKENS: "input is null", Measure.TIME: "false"}
 """Whether an attempt that has ended may have used more than that."""
 SHARE = {
     Measure.USD: "coalesce(share_usd, 0)",
@@ -63,7 +63,7 @@ SUMS = {
 _CONDITIONS: Mapping[ScopeKind, str] = {
     ScopeKind.TASK: "project_id = :project and task_id = :task",
     ScopeKind.EXECUTOR: "{executor} = :executor",
-    ScopeKind.BATCH: "batch = cast(:batch as integer)",
+    ScopeKind.BATCH: "batch = cast(:batch as bigint)",
     ScopeKind.PROJECT: "project_id = :project",
 }
 """Which rows of `spending`, and of `job`, belong to a scope; they call the executor differently."""
@@ -135,7 +135,7 @@ def _labelled(database: Database, scope: Scope) -> Scope:
     if scope.kind is not ScopeKind.BATCH:
         return scope
     row = database.row(
-        "select name, ended_at from batch where id = cast(? as integer)", (scope.name,)
+        "select name, ended_at from batch where id = cast(? as bigint)", (scope.name,)
     )
     if row is None:
         return scope
@@ -183,7 +183,8 @@ def _account(
         "select coalesce(sum(used), 0) as used, coalesce(sum(charged), 0) as charged,"  # noqa: S608
         " coalesce(sum(running), 0) as running from ("
         f"{ended} select {USED[measure]} as used, {CHARGED[measure]} as charged,"
-        f" ended_at is null as running from spending where {spent})",
+        " case when ended_at is null then 1 else 0 end as running"
+        f" from spending where {spent}) as each",
         {**scope.values, "now": now},
     )
     waiting = database.value(
@@ -239,10 +240,10 @@ def note_warning(database: Database, job: Job, account: Account, words: str, *, 
     with database.transaction():
         project = job.project_id if account.scope.kind is ScopeKind.PROJECT else ""
         is_new = database.run(
-            "insert or ignore into budget_warning (scope, name, measure, total, at)"
-            " values (?, ?, ?, ?, ?)",
+            "insert into budget_warning (scope, name, measure, total, at)"
+            " values (?, ?, ?, ?, ?) on conflict do nothing",
             (key[0], key[1] or project, key[2], key[3], now),
-        ).rowcount
+        )
         if is_new:
             from sow.schema.change import ChangeKind  # few budgets come so near to their end
 

@@ -9,13 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from sqlite3 import Row
 
 from sow.cli import late_click as click
 from sow.cli.happenings import FailingRequests, Happening, happening_on_record
 from sow.ids import BatchId, JobId
 from sow.jobs import changes
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.change import ChangeKind

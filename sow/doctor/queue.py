@@ -63,7 +63,7 @@ def live_workers(workspace: Workspace) -> list[WorkerRecord]:
 
 
 def _file(workspace: Workspace, database: Database) -> Finding:
-    damage = control.damage(database)
+    damage = database.damage()
     if not damage:
         text = f"The queue file is intact ({workspace.queue_db})"
         return Finding(check="queue", level=Level.OK, text=text)

@@ -46,7 +46,7 @@ def pending(
     """
     source = f"""
         batch indexed by batch_open
-        where ended_at is null and seen < {NEWEST} and (? is null or project_id = ?)
+        where ended_at is null and seen < {NEWEST} and (cast(? as text) is null or project_id = ?)
           and exists (
             select 1 from change where change.seq > batch.seen and (
                 (change.batch = batch.id
@@ -98,12 +98,13 @@ def reopen(database: Database, batch_id: BatchId) -> None:
 
     Somebody has resumed it or paid for it, or a task was given back that counted as at work.
     """
-    database.run(
-        "insert into change (project, task, batch, kind, data) select project_id, '', id, ?,"
-        " json_object('before', state, 'status', state, 'reason', '')"
-        " from batch where id = ? and ended_at is null",
-        (ChangeKind.BATCH.value, batch_id),
-    )
+    with database.transaction():
+        row = database.row(
+            "select project_id, state from batch where id = ? and ended_at is null", (batch_id,)
+        )
+        if row is not None:
+            data = {"before": row["state"], "status": row["state"], "reason": ""}
+            _tell(database, ProjectId(row["project_id"]), "", batch_id, ChangeKind.BATCH, data)
 
 
 def touch(
@@ -119,9 +120,19 @@ def touch(
     with database.transaction():
         forgiven = {"forgiven": jobs.newest_id(database)} if forgives else {}
         change_item(database, batch_id, task_id, refusal="", **forgiven)
-        database.run(
-            "insert into change (project, task, batch, kind, data) values (?, ?, ?, ?,"
-            " json_object('status', ?))",
-            (project_id, task_id, batch_id, ChangeKind.VERDICT.value, status),
-        )
+        data = {"status": status}
+        _tell(database, project_id, task_id, batch_id, ChangeKind.VERDICT, data)
     return True
+
+
+def _tell(
+    database: Database,
+    project_id: ProjectId,
+    task_id: str,
+    batch_id: BatchId,
+    kind: ChangeKind,
+    data: dict[str, str],
+) -> None:
+    """Put a change on record that is news for a batch."""
+    fields = {"project": project_id, "task": task_id, "batch": batch_id}
+    records.insert(database, "change", {**fields, "kind": kind, "data": data})

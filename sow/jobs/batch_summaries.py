@@ -34,7 +34,7 @@ def counts_of(
 def note_rest(database: Database, batch_id: BatchId, *, rests: bool) -> None:
     """Put on record whether anything of a batch goes on by itself, as far as that is news."""
     key = (rests, batch_id, rests)
-    database.run("update batch set rests = ? where id = ? and rests is not ?", key)
+    database.run("update batch set rests = ? where id = ? and rests <> ?", key)
 
 
 def is_any_open(database: Database) -> bool:

@@ -4,7 +4,6 @@ Owns their SQL. What an item comes to is derived in `sow.batches`; only what a
 person has said of it, and what was told of it last, is kept.
 """
 
-import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from msgspec.structs import asdict
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
-from sow.jobs.database import ACTIVE, Database
+from sow.jobs.database import ACTIVE, ConstraintFailed, Database, Row
 from sow.schema.amounts import ReachedLimit
 from sow.schema.batch import AT_REST, Batch, BatchItem, BatchState, ItemState, Selection
 from sow.schema.job import WAITING_STATES, HeldFor, JobState, Verb
@@ -82,8 +81,9 @@ def insert_batch(database: Database, batch: Batch) -> Batch:
     fields = asdict(batch)
     del fields["id"]
     try:
-        number = records.insert(database, "batch", fields)
-    except sqlite3.IntegrityError as error:
+        with database.savepoint():
+            number = records.insert_numbered(database, "batch", fields)
+    except ConstraintFailed as error:
         raise SameBatchGoesOn from error
     return msgspec.structs.replace(batch, id=BatchId(number))
 
@@ -155,7 +155,7 @@ def change_batch(database: Database, batch_id: BatchId, **changes: Any) -> None:
     with database.transaction():
         records.update(database, "batch", {"id": batch_id}, changes)
         if changes.get("ended_at") is not None:
-            database.run("update batch_item set is_open = 0 where batch_id = ?", (batch_id,))
+            database.run("update batch_item set is_open = false where batch_id = ?", (batch_id,))
             database.run("delete from merge_turn where batch_id = ?", (batch_id,))
 
 
@@ -229,7 +229,7 @@ def jobs_of(database: Database, batch_id: BatchId) -> list[JobInBatch]:
     return [records.from_row(row, JobInBatch) for row in rows]
 
 
-def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[sqlite3.Row]:
+def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[Row]:
     """Return for each task of a batch what its jobs have taken together.
 
     The attempts are those of agents: a check or a merge tries nothing again. One that runs
@@ -248,7 +248,7 @@ def totals_of(database: Database, batch_id: BatchId, *, now: float) -> list[sqli
     )
 
 
-def used_in(database: Database, batch_id: BatchId) -> list[sqlite3.Row]:
+def used_in(database: Database, batch_id: BatchId) -> list[Row]:
     """Return for each task of a batch what its agents have used, pruned jobs among it."""
     return database.rows(
         """
@@ -345,7 +345,7 @@ def give_turn_back(database: Database, batch: Batch, task_id: TaskId) -> None:
         gone = database.run(
             "delete from merge_turn where project_id = ? and batch_id = ? and task_id = ?",
             (batch.project_id, batch.id, task_id),
-        ).rowcount
+        )
         if gone:
             database.run(
                 "update batch set seen = 0 where project_id = ? and ended_at is null and id <> ?",
@@ -359,4 +359,4 @@ def forget_before(database: Database, at: float) -> int:
         ended = "select id from batch where ended_at < ?"
         # Their items' going is no change that anybody is to be told of.
         database.run(f"delete from batch_item where batch_id in ({ended})", (at,))  # noqa: S608
-        return database.run("delete from batch where ended_at < ?", (at,)).rowcount
+        return database.run("delete from batch where ended_at < ?", (at,))

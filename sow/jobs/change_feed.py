@@ -5,7 +5,6 @@ rows that were pruned. Opens the queue where there is one, and the new one when
 it was replaced, so that whoever follows outlives the file.
 """
 
-import sqlite3
 import time
 from collections.abc import Iterator
 
@@ -13,7 +12,7 @@ from sow.errors import QueueError
 from sow.ids import ProjectId, TaskId
 from sow.jobs import changes, statuses
 from sow.jobs.changes import EVERYTHING, Cursor, Filter
-from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.database import Database, Row, open_existing_queue
 from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
@@ -121,7 +120,7 @@ class ChangeFeed:
         if upto.seq > self.cursor.seq:
             self.cursor = upto  # the rows that the filter leaves out need no second look
 
-    def _gap(self, database: Database, rows: list[sqlite3.Row], now: float) -> Iterator[Change]:
+    def _gap(self, database: Database, rows: list[Row], now: float) -> Iterator[Change]:
         """Yield that what comes before these rows was pruned, if it was before they were read."""
         assert self.cursor is not None  # noqa: S101 - set before
         before, pruned = self.cursor.seq, changes.forgotten(database)
@@ -130,7 +129,7 @@ class ChangeFeed:
             reason = f"{pruned - before} changes after the cursor are missing: they were pruned"
             yield _notice(ChangeKind.PRUNED, self.cursor, reason, now)
 
-    def _change(self, row: sqlite3.Row) -> Iterator[Change]:
+    def _change(self, row: Row) -> Iterator[Change]:
         """Yield the change that a row tells of; a damaged row hides no other."""
         try:
             change = changes.change_of(row)

@@ -7,13 +7,12 @@ grows with the commits: who has read up to one misses none that comes later.
 
 import math
 import re
-import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
 from sow.errors import UsageError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 
 if TYPE_CHECKING:
     from sow.schema.change import Change
@@ -85,7 +84,7 @@ def forgotten(database: Database) -> int:
 
 def rows_after(
     database: Database, seq: int, wanted: Filter = EVERYTHING, *, limit: int = AT_ONCE
-) -> list[sqlite3.Row]:
+) -> list[Row]:
     """Return the rows of the first changes after a number, oldest first, each to be read alone."""
     where, values = _conditions(wanted)
     sql = f"select * from change where seq > ?{where} order by seq limit ?"  # noqa: S608 - ours
@@ -104,7 +103,7 @@ def _conditions(wanted: Filter) -> tuple[str, tuple[object, ...]]:
     return "".join(f" and {name} = ?" for name in given), tuple(given.values())
 
 
-def change_of(row: sqlite3.Row) -> "Change":
+def change_of(row: Row) -> "Change":
     """Return a row as the change that it tells of. Raises DamagedRecord."""
     from sow.schema.change import Change  # who asks for the newest number reads none
 
@@ -126,7 +125,7 @@ def forget_before(database: Database, at: float, *, now: float = math.inf) -> in
     """
     with database.transaction():
         first = first_since(database, at, now)
-        gone = database.run("delete from change where seq < ?", (first,)).rowcount
+        gone = database.run("delete from change where seq < ?", (first,))
         if gone:
             database.note(FORGOTTEN, first - 1)
         return gone

@@ -18,13 +18,14 @@ class Aside(NamedTuple):
 def pause(database: Database, *, now: float) -> None:
     """Have every worker take nothing more; agents that run go on."""
     database.run(
-        "insert or ignore into control (name, value) values ('paused', ?)", (format_time(now),)
+        "insert into control (name, value) values ('paused', ?) on conflict do nothing",
+        (format_time(now),),
     )
 
 
 def unpause(database: Database) -> bool:
     """Have the workers go on; tell whether the queue was paused."""
-    return database.run("delete from control where name = 'paused'").rowcount > 0
+    return database.run("delete from control where name = 'paused'") > 0
 
 
 def paused_since(database: Database) -> str | None:
@@ -44,12 +45,6 @@ def running_by_executor(database: Database) -> dict[str, int]:
         f"select executor, count(*) as n from lease where {COUNTED} group by executor"  # noqa: S608
     )
     return {row["executor"]: row["n"] for row in rows}
-
-
-def damage(database: Database) -> str:
-    """Return what SQLite finds wrong with the file, in its words; nothing if it is sound."""
-    found = str(database.value("pragma quick_check(1)") or "ok").strip()
-    return "" if found == "ok" else found
 
 
 def waiting_messages(database: Database) -> int:

@@ -1,10 +1,7 @@
 """The queue's file: how it is opened, read, and changed in one transaction.
 
-Owns the connection, and the look whether the file is still the queue. How the
-file is made is `making`, what lies on disk `queue_files`. Every other module of
-`sow.jobs` is a set of functions over a `Database`; all of sow's SQL is in this
-package. Huey's own tables stand in the same file, so that a queue row, a job
-and a lease change together or not at all.
+Owns the connection, and the look whether the file is still the queue. How the file is made is
+`making`, what lies on disk `queue_files`. What a store promises is `store`.
 
 Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit, save where a
 transaction says that a loss of power may undo it.
@@ -12,11 +9,9 @@ transaction says that a loss of power may undo it.
 
 import os
 import sqlite3
-from _thread import RLock  # `threading` takes long to import
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from sow import env_vars
 from sow.errors import QueueError
@@ -27,32 +22,46 @@ from sow.jobs.queue_files import (
     are_same,
     connect,
     count_commit,
+    format_of,
     has_opened,
     look_again,
+    maker_of,
     marks_of,
     refuse_unfit,
 )
-from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of, maker_of
 from sow.jobs.queue_owner import has_name, is_own, is_signed, name_here
+from sow.jobs.store import (
+    ACTIVE,
+    FIRST_FORMAT,
+    FORMAT,
+    ConstraintFailed,
+    Database,
+    Parameters,
+    Row,
+    Sign,
+    is_quiet,
+)
 from sow.paths import Workspace
 
-Parameters = Sequence[Any] | Mapping[str, Any]
-"""The values of a statement, by their places or by their names."""
-Sign = tuple[int, int]
-"""Differs from an earlier one where anything was written to the file meanwhile."""
+__all__ = [
+    "ACTIVE",
+    "FIRST_FORMAT",
+    "FORMAT",
+    "ConstraintFailed",
+    "Database",
+    "QueueFile",
+    "Row",
+    "Sign",
+    "is_quiet",
+    "open_existing_queue",
+    "open_queue",
+]
+"""What the functions over a queue need."""
+
 SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has none
 OPENINGS = 5
 """How often opening begins anew where the log has changed meanwhile."""
 BUSY_SECONDS = 20.0
-ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
-"""A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
-SOMETHING = f"""
-    select exists (select 1 from job where {ACTIVE})
-        or exists (select 1 from job where owes_task)
-        or exists (select 1 from batch where ended_at is null)
-        or exists (select 1 from waiter)
-        or exists (select 1 from control where name = 'paused')
-"""  # noqa: S608 - words of ours
 
 
 class Faults:
@@ -69,8 +78,10 @@ class Faults:
 
     def __exit__(self, _: object, error: BaseException | None, _traceback: object) -> None:
         """Raise QueueError in the place of a fault of the file."""
-        if error is None or isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+        if error is None or isinstance(error, sqlite3.ProgrammingError):
             return
+        if isinstance(error, sqlite3.IntegrityError):
+            raise ConstraintFailed(str(error)) from error
         if isinstance(error, sqlite3.DatabaseError):
             raise unusable(self.path, error) from error
         if isinstance(error, OverflowError):
@@ -81,27 +92,25 @@ class Faults:
             ) from error
 
 
-class Database:
+class QueueFile(Database):
     """One connection to a queue file, shared by the threads of a process.
 
-    `transaction()` may be nested: the inner one joins the outer. Whatever is
-    asked for outside of one first looks whether the file is still the queue, and once
-    more afterwards: QueueChanged says that it is not. Then nothing was read, and what was
-    written is perhaps in a file that nobody reads any more.
+    Whatever is asked for outside of a transaction first looks whether the file is still the
+    queue, and once more afterwards: QueueChanged says that it is not. Then nothing was read, and
+    what was written is perhaps in a file that nobody reads any more.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, marks: Marks, name: str) -> None:
         """Use a connection. `name`: the second name of the file, without which it is not ours."""
+        super().__init__(path.parent)
         self.path = path
         self.connection = connection
-        self.lock = RLock()
         self._faults = Faults(path)
         self._depth = 0
         self._marks = marks
         self._name = name
         self._is_looked_at = False
         self._waits_for_disk = True
-        self._for_good: dict[str, str | None] = {}
         self._run = str(path.parent)
         self._read_in: Marks | None = None  # as they were when the format was looked at last
         self._format_of: tuple[int, int] | None = None
@@ -188,7 +197,7 @@ class Database:
                 count_commit(self.connection)
         self._execute("commit")
 
-    def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return all rows of a query. Raises QueueError when the file cannot be used."""
         with self.lock:
             if self._depth or self._is_looked_at:  # whoever began it looks at the files
@@ -196,7 +205,7 @@ class Database:
             with self.reading():
                 return self._all(sql, parameters)
 
-    def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """Return the first row of a query, if any. Raises QueueError like `rows`."""
         with self.lock:
             if self._depth or self._is_looked_at:  # as in `rows`
@@ -204,41 +213,21 @@ class Database:
             with self.reading():
                 return self._first(sql, parameters)
 
-    def value(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Return the first value of a query's first row; None without a row. Raises QueueError."""
-        row = self.row(sql, parameters)
-        return row[0] if row is not None else None
-
-    def noted(self, name: str) -> str | None:
-        """Return what `note` has put under a name; None for nothing. Raises QueueError."""
-        value: str | None = self.value("select value from control where name = ?", (name,))
-        return value
-
-    def noted_for_good(self, name: str) -> str | None:
-        """Return what `noted` does, of a value that never changes: it is read once."""
-        if name not in self._for_good:
-            self._for_good[name] = self.noted(name)
-        return self._for_good[name]
-
-    def note(self, name: str, value: object) -> None:
-        """Put a value under a name that stands for the queue as a whole. Raises QueueError."""
-        self.run("insert or replace into control (name, value) values (?, ?)", (name, str(value)))
-
     def sign(self) -> Sign:
         """Return what tells whether anybody has written since, we among them. Raises QueueError."""
         commits = self.value("pragma data_version")  # of others
         return int(commits), self.connection.total_changes
 
-    def _all(self, sql: str, parameters: Parameters) -> list[sqlite3.Row]:
+    def _all(self, sql: str, parameters: Parameters) -> list[Row]:
         with self._faults:
             return self.connection.execute(sql, parameters).fetchall()
 
-    def _first(self, sql: str, parameters: Parameters) -> sqlite3.Row | None:
+    def _first(self, sql: str, parameters: Parameters) -> Row | None:
         with self._faults:
-            row: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+            row: Row | None = self.connection.execute(sql, parameters).fetchone()
             return row
 
-    def row_though_removed(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
+    def row_though_removed(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """Return the first row of a query to the file that we opened, wherever that is by now.
 
         What it tells is how things stood when the file was lost. Raises QueueError.
@@ -246,12 +235,19 @@ class Database:
         with self.lock:
             return self._first(sql, parameters)
 
-    def run(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+    def run(self, sql: str, parameters: Parameters = ()) -> int:
         """Run one statement, in the transaction that is open or in one of its own.
 
-        Raises QueueError when the file cannot be used, sqlite3.IntegrityError
-        when a constraint forbids the change.
+        Return how many rows it has changed. Raises QueueError when the file cannot be used,
+        ConstraintFailed when a constraint forbids the change.
         """
+        return self._changed(sql, parameters).rowcount
+
+    def insert(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run the insert of one row, as `run` does; return the number that the row got."""
+        return self._changed(sql, parameters).lastrowid or 0
+
+    def _changed(self, sql: str, parameters: Parameters) -> sqlite3.Cursor:
         with self.lock:
             if self._depth:
                 return self._execute(sql, parameters)
@@ -328,6 +324,11 @@ class Database:
         """Return a number that is another one once another connection has committed."""
         return int(self.connection.execute("pragma data_version").fetchone()[0])
 
+    def damage(self) -> str:
+        """Return what SQLite finds wrong with the file, in its words; nothing if it is sound."""
+        found = str(self.value("pragma quick_check(1)") or "ok").strip()
+        return "" if found == "ok" else found
+
     def close(self) -> None:
         """Close the connection.
 
@@ -367,11 +368,34 @@ def _reading(path: Path) -> sqlite3.Connection:
 def open_queue(workspace: Workspace) -> Database:
     """Open the queue of a workspace and make it first where there is none.
 
-    An older file is brought up to date. Raises QueueError when the file is not
-    a queue that this sow can use; it is left untouched. One that is not this user's own is put
-    aside (`unproven_queue`).
+    An older one is brought up to date. Raises QueueError where there is what this sow cannot use;
+    that is left untouched.
     """
     _refuse_in_sandbox()
+    return _open_file(workspace)
+
+
+def open_existing_queue(workspace: Workspace) -> Database | None:
+    """Open the queue of a workspace, or return None where nothing was ever queued."""
+    _refuse_in_sandbox()
+    return _open_existing_file(workspace)
+
+
+def _refuse_in_sandbox() -> None:
+    """Say that an agent in a sandbox has no queue, where it would seem to be empty."""
+    if env_vars.REPORT_SOCKET in os.environ:
+        raise QueueError(
+            "the queue cannot be read here: it lies outside of this agent's sandbox",
+            hint="In a sandbox an agent reads the project and its tasks, and reports:"
+            " `sow task set`, `sow agent log`. Whoever gave it the task sees the jobs.",
+        )
+
+
+def _open_file(workspace: Workspace) -> QueueFile:
+    """Open the queue of a workspace and make it first where there is none, as `open_queue` does.
+
+    A file that is not this user's own is put aside (`unproven_queue`).
+    """
     refuse_foreign_run(workspace)
     if not _is_ours(workspace):
         # Once for each queue.
@@ -397,21 +421,10 @@ def open_queue(workspace: Workspace) -> Database:
     return database
 
 
-def open_existing_queue(workspace: Workspace) -> Database | None:
+def _open_existing_file(workspace: Workspace) -> QueueFile | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
-    _refuse_in_sandbox()
     refuse_foreign_run(workspace)
     return _open_own(workspace) if _is_ours(workspace) else None
-
-
-def _refuse_in_sandbox() -> None:
-    """Say that an agent in a sandbox has no queue, where it would seem to be empty."""
-    if env_vars.REPORT_SOCKET in os.environ:
-        raise QueueError(
-            "the queue cannot be read here: it lies outside of this agent's sandbox",
-            hint="In a sandbox an agent reads the project and its tasks, and reports:"
-            " `sow task set`, `sow agent log`. Whoever gave it the task sees the jobs.",
-        )
 
 
 def _is_ours(workspace: Workspace) -> bool:
@@ -427,7 +440,7 @@ def _is_ours(workspace: Workspace) -> bool:
     return _is_there(workspace.queue_db)
 
 
-def _open_own(workspace: Workspace) -> Database | None:
+def _open_own(workspace: Workspace) -> QueueFile | None:
     """Open the file; one that was copied over ours is put aside. None where there is none then."""
     database = _open(workspace)
     if database is not None:
@@ -451,7 +464,7 @@ class _LogIsNew(Exception):
     """The log changed while we opened the file, as when the last one who had it open closes it."""
 
 
-def _open(workspace: Workspace) -> Database | None:
+def _open(workspace: Workspace) -> QueueFile | None:
     """Open the file; None where what is in it is not this user's.
 
     A log that changes meanwhile is looked at from the start: nothing of it was believed yet.
@@ -462,7 +475,7 @@ def _open(workspace: Workspace) -> Database | None:
     raise QueueReplaced(workspace.queue_db)
 
 
-def _open_once(workspace: Workspace) -> Database | None:
+def _open_once(workspace: Workspace) -> QueueFile | None:
     path = workspace.queue_db
     try:
         refuse_unfit(path)
@@ -488,7 +501,7 @@ def _open_once(workspace: Workspace) -> Database | None:
                 raise QueueReplaced(path)
             if not are_same(before, marks) or not has_opened(marks):
                 raise _LogIsNew
-            return Database(path, connection, marks, name_here(workspace.run))
+            return QueueFile(path, connection, marks, name_here(workspace.run))
         except BaseException as error:
             _close_unwritten(path, connection)
             if isinstance(error, sqlite3.Error) and not are_same(before, marks_of(path)):
@@ -508,8 +521,3 @@ def _not_ours_to_use(path: Path, error: OSError) -> QueueError:
         f"the queue file {path} cannot be used: {error.strerror}",
         hint="Check the folder's permissions, then run the command again.",
     )
-
-
-def is_quiet(database: Database) -> bool:
-    """Whether no job lives, no batch goes on, nothing is owed, and nothing is paused."""
-    return not database.value(SOMETHING)

@@ -6,7 +6,6 @@ a worker, or the next one. The id of such an entry follows from its job, so one
 that is written twice (by two at once, or again after a kill) is read once.
 """
 
-import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from sow.files import locked_once, sync_file_system
 from sow.ids import JobId, ProjectId
 from sow.jobs import jobs, records
 from sow.jobs.changes import change_of, file_id
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
 from sow.schema.change import Change
@@ -150,7 +149,7 @@ def end_entry(
     )
 
 
-def _ends_after(database: Database, project: ProjectId) -> list[sqlite3.Row]:
+def _ends_after(database: Database, project: ProjectId) -> list[Row]:
     """Return the next ends of jobs that are not on record as told, oldest first."""
     with database.reading():
         return database.rows(

@@ -6,7 +6,6 @@ the transaction that inserts the job. Leases and the queue's own rows are `lease
 """
 
 import os
-import sqlite3
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import takewhile
@@ -18,7 +17,7 @@ from msgspec.structs import asdict
 from sow.errors import StateError
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import records
-from sow.jobs.database import ACTIVE, Database
+from sow.jobs.database import ACTIVE, ConstraintFailed, Database
 from sow.jobs.live import OWN, SHARED
 from sow.jobs.run_names import job_numbers
 from sow.schema.causes import Cause
@@ -37,7 +36,7 @@ JUDGES = records.among("verb", verbs_of(lambda kind: kind.judges))
 
 MOST_COUNTED = 10
 """How far back refusals are counted."""
-AMONG = "(select value from json_each(?))"
+AMONG = "(select cast(value as bigint) from json_each(?))"
 """Some ids, which `_listed` hands over as one value: SQLite may allow no more than 999 of these."""
 OF_TASK = """
     id in (
@@ -84,17 +83,18 @@ def insert_job(database: Database, job: Job) -> Job:
     if job.executor is None:
         fields["executor"] = records.NOTHING
     try:
-        with database.transaction():
+        with database.transaction(), database.savepoint():
             fields["id"] = _next_id(database)
             _refuse_unwanted(database, job)
             if job.batch is None:
                 fields["batch"] = batch_of_task(database, job.project_id, job.task_id)
-            job_id = records.insert(database, "job", fields)
+            job_id = fields["id"]
+            records.insert(database, "job", fields)
             for task_id in job.tasks[1:]:
                 occupied = {"job_id": job_id, "project_id": job.project_id, "task_id": task_id}
                 records.insert(database, "occupied", occupied)
             return get_job(database, JobId(job_id))
-    except sqlite3.IntegrityError as error:
+    except ConstraintFailed as error:
         if _step_is_taken(database, job):
             raise StepIsTaken from error
         raise TaskIsTaken from error
@@ -144,7 +144,7 @@ def _next_id(database: Database) -> int:
     """Return the number after the last one given; in the transaction that then takes it."""
     last = database.value("select seq from sqlite_sequence where name = 'job'")
     number = 1 + int(last or 0)
-    folder = database.path.with_name("jobs")
+    folder = database.run_folder / "jobs"
     if not os.path.lexists(folder / str(number)):
         return number
     return 1 + max([number, *job_numbers(folder)])
@@ -405,7 +405,7 @@ def ancestors(database: Database, job_id: JobId) -> list[Job]:
     rows = database.rows(
         """
         with recursive chain(id, depth) as (
-            values (?, 0)
+            values (cast(? as bigint), 0)
             union
             select job.parent, depth + 1 from chain join job on job.id = chain.id
             where job.parent is not null

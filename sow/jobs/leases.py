@@ -73,7 +73,7 @@ def _put(
                 if taken or JobState(row["state"]).is_final:
                     return
                 priority = row["priority"] if priority is None else priority
-        cursor = database.run(
+        number = database.insert(
             "insert into task (queue, data, priority) values (?, ?, ?)",
             (QUEUE, data, priority or 0),
         )
@@ -81,7 +81,7 @@ def _put(
             database.run(
                 "update job set queue_row = ?, state = ?, queued_at = coalesce(queued_at, ?)"
                 " where id = ?",
-                (cursor.lastrowid, state.value, now, job_id),
+                (number, state.value, now, job_id),
             )
 
 
@@ -105,12 +105,13 @@ CLAIMABLE = f"""
         from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
     from task left join job on job.queue_row = task.id
-    left join running on running.batch is job.batch
+    left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)
     where task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
-        job.retry_at <= :now and job.held_for is not '{HeldFor.SHARE}' and not ({PAUSED_BATCH})
-        and (:most is null
+        job.retry_at <= :now and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
+        and not ({PAUSED_BATCH})
+        and (cast(:most as bigint) is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
         and case job.executor_name when '' then
             (select count(*) from lease where {STEPS}) < :checks
@@ -121,7 +122,7 @@ CLAIMABLE = f"""
                 select count(*) from lease where executor = job.executor_name and {COUNTED}))
         end))
     order by coalesce(case job.executor_name when '' then running.steps else running.agents end, 0),
-        task.priority desc, job.id, task.id limit 1
+        task.priority desc, job.id nulls first, task.id limit 1
 """  # noqa: S608 - the only insertions are the constants above
 """Of the batches that have a job to be taken, all single calls being one of them, the one with the
 fewest running comes first; so none has fewer than its share once what runs has ended. For an
@@ -239,7 +240,7 @@ def mend_waits(database: Database, *, now: float) -> int:
     return database.run(
         f"update job set retry_at = :now + (retry_at - waits_since), waits_since = :now where {sql}",  # noqa: S608, E501
         later,
-    ).rowcount
+    )
 
 
 def next_retry_at(database: Database, *, now: float) -> float | None:

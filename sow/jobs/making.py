@@ -20,10 +20,10 @@ from sow.jobs.faults import SUFFIXES
 from sow.jobs.migrations import take_step
 from sow.jobs.private_folders import make_private
 from sow.jobs.putting_aside import locked_run, move_aside
-from sow.jobs.queue_files import begin_count, connect, count_commit
-from sow.jobs.queue_form import FIRST_FORMAT, FORMAT, format_of
+from sow.jobs.queue_files import begin_count, connect, count_commit, format_of
 from sow.jobs.queue_owner import JOURNAL, all_names, give_names, sign_content
 from sow.jobs.run_names import job_numbers
+from sow.jobs.store import FIRST_FORMAT, FORMAT
 from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
 from sow.state.kept import keeper_hooks

@@ -5,7 +5,7 @@ queue's file is made in its first form and brought up to date by the same steps 
 goes through, so there is one way to each form and no second description of it. Steps only ever
 go forward, and what a step does is never changed once it has landed: it makes only additions that
 an older sow's statements pass over, for that may have the file open in this very moment. Which
-form is the present one is said by `queue_form`.
+form is the present one is said by `store`.
 """
 
 import sqlite3

@@ -6,7 +6,6 @@ command started. A row whose worker died meanwhile is `uncertain`, and is not
 told again. Owns the SQL; who runs commands is the worker.
 """
 
-import sqlite3
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from msgspec.structs import asdict
 
 from sow.ids import JobId, WorkerId
 from sow.jobs import changes, records, workers
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.jobs import UnknownJob, get_job, last_job
 from sow.jobs.records import DamagedRecord
 from sow.paths import Workspace
@@ -109,7 +108,7 @@ def begin(database: Database) -> None:
     """Tell only what comes from now on, in a file where nothing was told so far."""
     if _told_up_to(database) is None:
         database.run(
-            "insert or ignore into control (name, value) values (?, ?)",
+            "insert into control (name, value) values (?, ?) on conflict do nothing",
             (TOLD_UP_TO, str(changes.newest(database).seq)),
         )
 
@@ -150,7 +149,7 @@ def _claim_among_next(
 
 
 def _wanted_event(
-    database: Database, row: sqlite3.Row, wanted: Collection[NotifyEvent], now: float
+    database: Database, row: Row, wanted: Collection[NotifyEvent], now: float
 ) -> Claimed | None:
     try:
         change = changes.change_of(row)

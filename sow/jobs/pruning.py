@@ -106,7 +106,8 @@ def ended_jobs(database: Database) -> list[Ended]:
                 as project_used_at,
             (select group_concat(occupied.task_id, ' ') from occupied
                 where occupied.job_id = job.id) as others,
-            exists (select 1 from waiter where waiter.job_id = job.id and id not glob '[dp]*')
+            exists (select 1 from waiter where waiter.job_id = job.id
+                and substr(id, 1, 1) not in ('d', 'p'))
                 as is_awaited
         from job
         where {ENDED} and ended_at is not null and not owes_task

@@ -7,7 +7,7 @@ uses): the log of a file begins with the commit after the last one that the
 file itself holds. Copying all files together, or the file while no log is
 there, keeps that true; replacing one of them does not.
 
-Owns the count and the look before a file is opened. Reads only.
+Owns the count, the look before a file is opened, and in which form a file is. Reads only.
 """
 
 import os
@@ -15,6 +15,7 @@ import sqlite3
 import stat
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -328,3 +329,16 @@ def count_commit(connection: sqlite3.Connection) -> None:
     """Count one more commit; call it in the transaction that is about to be committed."""
     count = connection.execute("pragma application_id").fetchone()[0]
     connection.execute(f"pragma application_id = {count % MOST_COMMITS + 1}")
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return which form a file is in (`pragma user_version`). Raises sqlite3.Error."""
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def maker_of(connection: sqlite3.Connection) -> str | None:
+    """Return which sow has made the file's form, where the file tells it."""
+    with suppress(sqlite3.Error):
+        row = connection.execute("select value from control where name = 'made_by'").fetchone()
+        return str(row[0]) if row is not None else None
+    return None

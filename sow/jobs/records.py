@@ -1,10 +1,9 @@
-"""Rows as records: the one mapping between SQLite's columns and the structs of `schema.job`.
+"""Rows as records: the one mapping between the queue's columns and the structs of `schema.job`.
 
 Owns which columns hold JSON. Knows nothing of what the records mean.
 """
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ import msgspec
 from sow import terminal_text
 from sow.errors import QueueError
 from sow.ids import WorkerId
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -59,7 +58,7 @@ def among(column: str, words: Iterable[StrEnum]) -> str:
 class DamagedRecord(QueueError):
     """A row of the queue's file that somebody else has written: it is no record of ours."""
 
-    def __init__(self, kind: type, row: sqlite3.Row, reason: str) -> None:
+    def __init__(self, kind: type, row: Row, reason: str) -> None:
         from sow.schema.job import WorkerRecord  # not every reader of rows reads jobs
 
         names = [name for name in ("id", "job_id", "number", "seq") if name in row.keys()]  # noqa: SIM118
@@ -79,7 +78,7 @@ def _named(kind: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
 
 
-def from_row(row: sqlite3.Row, kind: type[T]) -> T:
+def from_row(row: Row, kind: type[T]) -> T:
     """Return a row as a record; columns that the record lacks are passed over.
 
     Raises DamagedRecord.
@@ -94,7 +93,7 @@ def from_row(row: sqlite3.Row, kind: type[T]) -> T:
 
 
 def readable(
-    rows: Iterable[sqlite3.Row], kind: type[T], on_damaged: Callable[[DamagedRecord], None]
+    rows: Iterable[Row], kind: type[T], on_damaged: Callable[[DamagedRecord], None]
 ) -> list[T]:
     """Return the rows that are records; of each other one `on_damaged` is told."""
     found = []
@@ -132,7 +131,7 @@ def first(database: Database, kind: type[T], source: str, *values: Any) -> T | N
     return from_row(row, kind) if row is not None else None
 
 
-def _from_row(row: sqlite3.Row, kind: type[T]) -> T:
+def _from_row(row: Row, kind: type[T]) -> T:
     # A row looks through all of its names for each that it is asked for.
     columns = dict(zip(row.keys(), row, strict=True))
     fields = {name: columns[name] for name in kind.__struct_fields__}
@@ -162,16 +161,22 @@ def to_columns(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _to_column(name, value) for name, value in fields.items()}
 
 
-def insert(database: Database, table: str, fields: Mapping[str, Any]) -> int:
-    """Insert one row and return its row id."""
+def insert(database: Database, table: str, fields: Mapping[str, Any]) -> None:
+    """Insert one row."""
+    database.run(*_insertion(table, fields))
+
+
+def insert_numbered(database: Database, table: str, fields: Mapping[str, Any]) -> int:
+    """Insert one row into a table that numbers its rows, and return the row's number."""
+    return database.insert(*_insertion(table, fields))
+
+
+def _insertion(table: str, fields: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
     columns = to_columns(fields)
     names = ", ".join(columns)
     places = ", ".join("?" * len(columns))
-    cursor = database.run(
-        f"insert into {table} ({names}) values ({places})",  # noqa: S608 - names are ours
-        tuple(columns.values()),
-    )
-    return cursor.lastrowid or 0
+    sql = f"insert into {table} ({names}) values ({places})"  # noqa: S608 - names are ours
+    return sql, tuple(columns.values())
 
 
 def update(
@@ -181,8 +186,7 @@ def update(
     columns, keys = to_columns(changes), to_columns(where)
     assignments = ", ".join(f"{name} = ?" for name in columns)
     conditions = " and ".join(f"{name} = ?" for name in keys)
-    cursor = database.run(
+    return database.run(
         f"update {table} set {assignments} where {conditions}",  # noqa: S608 - names are ours
         (*columns.values(), *keys.values()),
     )
-    return cursor.rowcount

@@ -70,9 +70,10 @@ def close(database: Database, job_id: JobId, *, now: float) -> None:
     of its use may be less than it has used.
     """
     database.run(
-        "update spending set is_partial = 1, is_unpriced = 1, ended_at = max(began_at, coalesce("
-        "(select attempt.ended_at from attempt where attempt.job_id = spending.job_id"
-        " and attempt.number = spending.number), ?)) where job_id = ? and ended_at is null",
+        "update spending set is_partial = true, is_unpriced = true,"
+        " ended_at = max(began_at, coalesce((select attempt.ended_at from attempt"
+        " where attempt.job_id = spending.job_id and attempt.number = spending.number), ?))"
+        " where job_id = ? and ended_at is null",
         (now, job_id),
     )
 
@@ -127,7 +128,7 @@ def used_in_project(
     groups = f"select {_KEYS[by]} as key, {SUMS} from {rows} where {where} group by 1 order by 1"  # noqa: S608 - ours
     total, *found = database.rows(
         f"select '' as key, {SUMS} from spending where {where}"  # noqa: S608 - ours
-        f" union all select * from ({groups})",
+        f" union all select * from ({groups}) as grouped",
         {"project": project_id, "since": since, "now": now},
     )
     return records.from_row(total, Used), [records.from_row(row, Used) for row in found]
@@ -184,23 +185,26 @@ _KEYS = {
     By.EXECUTOR: "executor",
     By.BATCH: "coalesce(cast(batch as text), '')",
     By.MODEL: "model",
-    By.DAY: "coalesce(date(coalesce(ended_at, :now), 'unixepoch', 'localtime'), '')",
+    By.DAY: "coalesce(strftime("
+    "'%Y-%m-%d', coalesce(ended_at, :now), 'unixepoch', 'localtime'), '')",
 }
-_BY_MODEL = """(
+_TOKENS = "cast(json_extract(its, '$.tokens.{}') as bigint)"
+_BY_MODEL = f"""(
     select project_id, began_at, ended_at, is_partial,
         coalesce(nullif(name, ''), 'unknown') as model,
-        iif(name is null, input, coalesce(json_extract(its, '$.tokens.input'), 0)) as input,
-        iif(name is null, output, json_extract(its, '$.tokens.output')) as output,
-        iif(name is null, cache_read, json_extract(its, '$.tokens.cache_read')) as cache_read,
-        iif(name is null, cache_write, json_extract(its, '$.tokens.cache_write')) as cache_write,
-        iif(name is null, usd, json_extract(its, '$.usd')) as usd,
-        iif(name is null, is_estimate, json_extract(its, '$.is_estimate')) as is_estimate,
+        iif(name is null, input, coalesce({_TOKENS.format("input")}, 0)) as input,
+        iif(name is null, output, {_TOKENS.format("output")}) as output,
+        iif(name is null, cache_read, {_TOKENS.format("cache_read")}) as cache_read,
+        iif(name is null, cache_write, {_TOKENS.format("cache_write")}) as cache_write,
+        iif(name is null, usd, cast(json_extract(its, '$.usd') as double precision)) as usd,
+        iif(name is null, is_estimate, cast(json_extract(its, '$.is_estimate') as boolean))
+            as is_estimate,
         iif(name is null, is_unpriced, json_extract(its, '$.usd') is null) as is_unpriced
     from (
         select spending.*, each.key as name, each.value as its from spending
-        left join json_each(iif(json_valid(models), models, '{}')) as each
-    )
-)"""
+        left join json_each(iif(json_valid(models), models, '{{}}')) as each on true
+    ) as of_model
+) as spending"""  # noqa: S608 - words of ours
 """A row for each model of an attempt, and one for an attempt that tells of none."""
 SUMS = """
     count(*) as runs,

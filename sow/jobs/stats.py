@@ -4,7 +4,6 @@ Owns the SQL of these sums (`job_history`, `spending`). Reads only. All projects
 checkout count: a project that has ended is not forgotten.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from sow.jobs import records
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.spending import SUMS
 from sow.schema.job import FINAL_STATES, JobState
 from sow.schema.spending import NOTHING_USED, Used
@@ -97,7 +96,7 @@ def _jobs(key: str) -> str:
         """  # noqa: S608 - words of ours
 
 
-def _counts(jobs: sqlite3.Row | None, rounds: sqlite3.Row | None) -> Mapping[str, Any]:
+def _counts(jobs: Row | None, rounds: Row | None) -> Mapping[str, Any]:
     return {
         **{name: jobs[name] if jobs is not None else 0 for name in COUNTS},
         "iterations": rounds["average"] if rounds is not None else None,
@@ -105,7 +104,7 @@ def _counts(jobs: sqlite3.Row | None, rounds: sqlite3.Row | None) -> Mapping[str
     }
 
 
-def _seconds_in(jobs: sqlite3.Row | None) -> Mapping[str, float]:
+def _seconds_in(jobs: Row | None) -> Mapping[str, float]:
     if jobs is None:
         return {}
     return {state: jobs[f"in_{state}"] for state in STAYS if jobs[f"in_{state}"] > 0}
@@ -118,7 +117,7 @@ def _rounds(key: str) -> str:
             select {key} as key, max(iteration) as most from job_history
             where agent <> '' and task_id <> '' and iteration is not null and {_WANTED}
             group by 1, project_id, task_id
-        ) group by key
+        ) as rounds group by key
         """  # noqa: S608 - words of ours
 
 

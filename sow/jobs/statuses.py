@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from sow.errors import StateError
 from sow.ids import PhaseName, ProjectId, TaskId
 from sow.jobs.database import Database
@@ -165,18 +167,24 @@ def _record(database: Database, seen: Standing) -> None:
     if last is not None and tuple(last) == (seen.status, seen.iteration, seen.file):
         return
     database.run(
-        "insert or replace into last_status (project, task, status, iteration, file)"
-        " values (?, ?, ?, ?, ?)",
+        "insert into last_status (project, task, status, iteration, file) values (?, ?, ?, ?, ?)"
+        " on conflict (project, task) do update set status = excluded.status,"
+        " iteration = excluded.iteration, file = excluded.file",
         (*key, seen.status, seen.iteration, seen.file),
     )
     if last is not None and (last["status"], last["iteration"]) == (seen.status, seen.iteration):
         return
+    data = {
+        "before": last["status"] if last is not None else None,
+        "status": seen.status,
+        "iteration": seen.iteration,
+    }
     database.run(
         """
         insert into change (at, project, task, job, kind, data) values (:at, :project, :task,
             (select max(id) from job where project_id = :project and task_id = :task
                 and created_at <= :at and coalesce(ended_at, :at) >= :at),
-            'status', json_object('before', :before, 'status', :status, 'iteration', :iteration))
+            'status', :data)
         """,
-        {**seen._asdict(), "before": last["status"] if last is not None else None},
+        {**seen._asdict(), "data": msgspec.json.encode(data).decode()},
     )

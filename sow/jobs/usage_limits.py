@@ -19,12 +19,13 @@ def limited_until(
         """
         select max(until) from (
             select retry_at as until from job
-            where state = 'parked' and executor_name = ?1 and id is not ?2
+            where state = 'parked' and executor_name = ?1
+                and (cast(?2 as bigint) is null or id <> ?2)
             union all
-            select json_extract(gone.value, '$.until') from job,
+            select cast(json_extract(gone.value, '$.until') as double precision) from job,
                 json_each(job.terms, '$.fallback.left') as gone
-            where instr(job.terms, '"until"') and json_extract(gone.value, '$.name') = ?1
-        ) where until > ?3
+            where instr(job.terms, '"until"') > 0 and json_extract(gone.value, '$.name') = ?1
+        ) as limits where until > ?3
         """,
         (executor, without, now),
     )

@@ -95,7 +95,7 @@ def begin(
 def end(database: Database, waiter_id: str, job_id: JobId) -> bool:
     """Strike a waiter off one job: it has the outcome, or was never owed one. Tell if it was on."""
     sql = "delete from waiter where id = ? and job_id = ?"
-    return database.run(sql, (waiter_id, job_id)).rowcount > 0
+    return database.run(sql, (waiter_id, job_id)) > 0
 
 
 def forget(database: Database, waiter_id: str) -> None:
@@ -106,7 +106,7 @@ def forget(database: Database, waiter_id: str) -> None:
 def put_into(database: Database, escrow: str, job_id: JobId, *, now: float) -> None:
     """Owe a job's outcome to whoever reads what an escrow's server writes."""
     database.run(
-        "insert or ignore into waiter (id, job_id, created_at) values (?, ?, ?)",
+        "insert into waiter (id, job_id, created_at) values (?, ?, ?) on conflict do nothing",
         (escrow, job_id, now),
     )
 
@@ -120,10 +120,11 @@ def in_escrow(database: Database, escrow: str) -> list[JobId]:
 def owe_again(database: Database, escrow: str, job_id: JobId, *, now: float) -> None:
     """Owe an outcome that counted as told; not where a later job of its task has made it old."""
     database.run(
-        """insert or ignore into waiter (id, job_id, created_at)
+        """insert into waiter (id, job_id, created_at)
         select ?, job.id, ? from job where job.id = ? and not exists (
             select 1 from job later where later.project_id = job.project_id
-            and later.task_id = job.task_id and later.id > job.id)""",
+            and later.task_id = job.task_id and later.id > job.id)
+        on conflict do nothing""",
         (escrow, now, job_id),
     )
 
@@ -207,7 +208,7 @@ def unshown(database: Database, project_id: ProjectId) -> list[Unshown]:
 def take_detached(database: Database, job_id: JobId) -> bool:
     """Note that a job's outcome has been shown, or is about to be; tell whether it had not been."""
     sql = f"delete from waiter where job_id = ? and {_IS_DETACHED}"  # noqa: S608 - words of ours
-    return database.run(sql, (job_id,)).rowcount > 0
+    return database.run(sql, (job_id,)) > 0
 
 
 def forget_detached(database: Database, project_id: ProjectId) -> None:

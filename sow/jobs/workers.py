@@ -15,9 +15,8 @@ from msgspec.structs import asdict
 from sow.errors import QueueError
 from sow.ids import ProjectId, WorkerId
 from sow.jobs import doorbell, records
-from sow.jobs.database import Database
+from sow.jobs.database import FORMAT, Database
 from sow.jobs.jobs import has_active_jobs
-from sow.jobs.queue_form import FORMAT
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.disks import is_on_shared_disk
@@ -79,12 +78,12 @@ def say_leaving(database: Database, worker_id: WorkerId, *, now: float) -> bool:
     """
     noted = database.run(
         """
-        insert or ignore into control (name, value)
-        select 'worker ' || id, ? from worker where id = ?
+        insert into control (name, value)
+        select 'worker ' || id, cast(? as text) from worker where id = ? on conflict do nothing
         """,
         (f"leaves since {now}", worker_id),
     )
-    return noted.rowcount > 0
+    return noted > 0
 
 
 def unregister(database: Database, worker_id: WorkerId) -> None:

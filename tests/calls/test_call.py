@@ -402,7 +402,7 @@ def test_the_way_from_the_command_to_the_queue_is_short_and_straight(
 
     def look(frame: FrameType, event: str, _: object) -> None:
         statement = frame.f_locals.get("sql", "") if event == "call" else ""
-        if frame.f_code.co_name == "run" and str(statement).startswith("insert into task "):
+        if frame.f_code.co_name == "insert" and str(statement).startswith("insert into task "):
             found.append(_modules_of(frame))
 
     sys.setprofile(look)

@@ -26,7 +26,7 @@ from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.files import NotWritten
 from sow.ids import JobId, TaskId
 from sow.jobs import database, jobs, statuses, workers
-from sow.jobs.database import Database
+from sow.jobs.database import QueueFile
 from sow.jobs.doorbell import Bell
 from sow.processes import process_facts
 from sow.schema.job import Job, JobState, Verb
@@ -342,7 +342,7 @@ def test_a_first_turn_that_is_killed_before_its_commit_leaves_nothing(
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(workers, "wake"), (Database, "sync"), (statefiles, "write_atomically")],
+    [(workers, "wake"), (QueueFile, "sync"), (statefiles, "write_atomically")],
     ids=["before the ring", "before the disk", "before the mark"],
 )
 def test_a_first_turn_that_is_killed_before_its_mark_is_queued(

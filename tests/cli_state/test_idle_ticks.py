@@ -23,7 +23,7 @@ from sow.cli.progress import WaitingView
 from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs import jobs
 from sow.jobs.changed_jobs import LiveJobs
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import Database, QueueFile, open_queue
 from sow.paths import Workspace
 from sow.schema.amounts import Amounts
 from sow.schema.batch import Batch, ItemState, Selection
@@ -34,10 +34,10 @@ FEW, MANY = 50, 1000
 BATCH = BatchId(7)
 
 
-class Counting(Database):
+class Counting(QueueFile):
     """The database, with a count of the statements that read and of the rows that they gave."""
 
-    def __init__(self, other: Database) -> None:
+    def __init__(self, other: QueueFile) -> None:
         super().__init__(other.path, other.connection, other._marks, other._name)
         self.read: tuple[int, int] = (0, 0)
 

@@ -27,7 +27,7 @@ from queue_cases import MANY, insert
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import jobs, leases, messages
-from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.database import ConstraintFailed, Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueDamaged
 from sow.jobs.jobs import TaskIsTaken
 from sow.paths import Workspace
@@ -42,7 +42,7 @@ UNTELLABLE = frozenset({"log removed", "copy brought back"})
 """Swaps after which nobody can tell what is missing, if whoever had the file open is gone."""
 LOG_LOST = UNTELLABLE | {"moved and brought back", "written over"}
 """Swaps that may leave a file that its log was being written into: nobody can tell that at once."""
-OF_DAMAGE = (TaskIsTaken, sqlite3.IntegrityError)
+OF_DAMAGE = (TaskIsTaken, ConstraintFailed)
 """What the indexes of such a file lead to."""
 MOST_REMEDIES = 4
 BACK, MISSING = "your own file was put back", "may be missing"

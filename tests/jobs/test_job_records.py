@@ -95,5 +95,5 @@ def test_what_a_job_owes_its_task_is_paid_once(database: Database) -> None:
 
 def test_a_job_gets_no_number_whose_output_lies_there(database: Database) -> None:
     first = jobs.insert_job(database, make_job("010"))
-    (database.path.with_name("jobs") / str(first.id + 1)).mkdir(parents=True)
+    (database.run_folder / "jobs" / str(first.id + 1)).mkdir(parents=True)
     assert jobs.insert_job(database, make_job("020")).id == first.id + 2

@@ -20,7 +20,7 @@ from sow.jobs import (
     records,
     waiters,
 )
-from sow.jobs.database import ACTIVE, Database
+from sow.jobs.database import ACTIVE, Database, QueueFile
 from sow.jobs.queue_files import marks_of
 from sow.paths import Workspace
 from sow.schema.job import HeldFor, JobState
@@ -30,10 +30,10 @@ PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
 TASK, JOB, WORKER = TaskId("010"), JobId(1), WorkerId("w1")
 
 
-class Noting(Database):
+class Noting(QueueFile):
     """The database, with every statement asked."""
 
-    def __init__(self, other: Database) -> None:
+    def __init__(self, other: QueueFile) -> None:
         super().__init__(other.path, other.connection, marks_of(other.path), other._name)
         self.asked: list[tuple[str, Any]] = []
 

@@ -23,9 +23,14 @@ from queue_cases import NOW, insert, make_job, start_python
 from sow.errors import ExitCode, QueueError
 from sow.ids import JobId, ProjectId, TaskId, WorkerId
 from sow.jobs import jobs, leases
-from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.database import (
+    FORMAT,
+    ConstraintFailed,
+    Database,
+    open_existing_queue,
+    open_queue,
+)
 from sow.jobs.faults import QueueReplaced
-from sow.jobs.queue_form import FORMAT
 from sow.jobs.queue_owner import names_here
 from sow.paths import Workspace
 from sow.state.projects import new_project
@@ -314,7 +319,7 @@ def test_a_commit_that_fails_is_rolled_back(database: Database) -> None:
     database.run(
         "create table child (id integer references parent (id) deferrable initially deferred)"
     )
-    with pytest.raises(sqlite3.IntegrityError), database.transaction():
+    with pytest.raises(ConstraintFailed), database.transaction():
         database.run("insert into child values (7)")
     insert(database)
     assert database.rows("select * from child") == []

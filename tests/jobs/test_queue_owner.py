@@ -17,8 +17,8 @@ from queue_cases import insert
 from sow.errors import ExitCode, QueueError
 from sow.ids import JobId
 from sow.jobs import jobs, user_secret
-from sow.jobs.database import open_existing_queue, open_queue
-from sow.jobs.queue_form import FORMAT, format_of
+from sow.jobs.database import FORMAT, open_existing_queue, open_queue
+from sow.jobs.queue_files import format_of
 from sow.jobs.queue_owner import PREFIX, ROW, is_own
 from sow.jobs.unproven_queue import put_place
 from sow.jobs.user_secret import NoSecret, secret_path

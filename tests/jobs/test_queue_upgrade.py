@@ -15,10 +15,9 @@ from sow import __version__
 from sow.errors import ExitCode, QueueError
 from sow.ids import TaskId
 from sow.jobs import jobs, leases
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import FIRST_FORMAT, FORMAT, Database, open_queue
 from sow.jobs.faults import NewerQueue, QueueReplaced
 from sow.jobs.migrations import FORMS, statements, take_step
-from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.jobs.queue_owner import ROW
 from sow.paths import Workspace
 

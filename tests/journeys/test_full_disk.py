@@ -224,8 +224,7 @@ UPGRADES = """
 import os, sys
 from pathlib import Path
 from sow.errors import QueueError
-from sow.jobs.database import open_queue
-from sow.jobs.queue_form import FORMAT
+from sow.jobs.database import FORMAT, open_queue
 from sow.paths import Workspace
 
 workspace, ballast = Workspace(Path.cwd()), Path("ballast")

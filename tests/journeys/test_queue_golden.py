@@ -17,7 +17,7 @@ from journeys.staff import QUICK, attempt_of, drain, nothing_is_taken
 from own_queue import outdate
 from standins import read_runs
 
-from sow.jobs.queue_form import FORMAT
+from sow.jobs.database import FORMAT
 from sow.jobs.unproven_queue import put_place
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState

@@ -30,7 +30,7 @@ from standins import read_runs
 
 from sow import __version__
 from sow.ids import WorkerId
-from sow.jobs.queue_form import FORMAT
+from sow.jobs.database import FORMAT
 from sow.paths import Workspace
 from sow.schema.job import Cause, JobState
 

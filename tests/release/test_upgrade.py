@@ -13,7 +13,7 @@ from own_queue import make_own
 from release.conftest import run
 from repository.markdown import REPOSITORY
 
-from sow.jobs.queue_form import FORMAT
+from sow.jobs.database import FORMAT
 from sow.paths import Workspace
 
 pytestmark = pytest.mark.slow

@@ -23,8 +23,8 @@ import click
 import msgspec
 from command_tree import COMMANDS
 
+from sow.jobs.database import FIRST_FORMAT, FORMAT
 from sow.jobs.migrations import take_step
-from sow.jobs.queue_form import FIRST_FORMAT, FORMAT
 from sow.schema import job as records
 from sow.schema.catalogue import ErrorView, outputs, printed_by
 from sow.schema.job import JobState

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import signal
-import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from capabilities import skip_or_fail
 from watch_cases import SESSION, WatchSite, dead_process
 
 from sow.jobs import jobs, leases
+from sow.jobs.database import ConstraintFailed
 from sow.jobs.doorbell import is_held
 from sow.paths import AttemptPaths
 from sow.processes import cgroup, process_facts
@@ -537,7 +537,7 @@ def test_a_failure_whose_commit_failed_is_the_same_failure_when_it_is_tried_agai
         "begin select raise(abort, 'no room'); end"
     )
     running = site.adopt(job)
-    with pytest.raises(sqlite3.IntegrityError, match="no room"):
+    with pytest.raises(ConstraintFailed, match="no room"):
         settle_attempt(site.context, running)
     assert site.task().status is TaskStatus.FAILED
     site.database.run("drop trigger refusing")
@@ -560,7 +560,7 @@ def test_what_an_agent_made_of_its_state_is_kept_though_settling_is_tried_again(
         "begin select raise(abort, 'no room'); end"
     )
     running = site.adopt(job)
-    with pytest.raises(sqlite3.IntegrityError, match="no room"):
+    with pytest.raises(ConstraintFailed, match="no room"):
         settle_attempt(site.context, running)
     site.database.run("drop trigger refusing")
     settle_attempt(site.context, running)

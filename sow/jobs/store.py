@@ -1,0 +1,168 @@
+"""The queue as everything above it uses it: what a store promises, whichever keeps it.
+
+Owns the interface: a store opens and makes its tables, changes several rows together, gives the
+numbers of new rows, and tells whether anything was written. `database` keeps the queue in a file of
+the checkout. Every other module of `sow.jobs` is a set of functions
+over a `Database`; all of sow's SQL is in this package, in words that every store reads alike.
+Huey's own tables stand in the same store, so that a queue row, a job and a lease change together or
+not at all.
+"""
+
+from _thread import RLock  # `threading` takes long to import
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Row(Protocol):
+        """A row of a query: its values by name or by place, in order, and their names."""
+
+        def __getitem__(self, name: int | str, /) -> Any: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __len__(self) -> int: ...
+        def keys(self) -> list[str]:
+            """Return the names of the columns."""
+else:
+    Row = object
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+"""The values of a statement, by their places or by their names."""
+Sign = tuple[object, object]
+"""Differs from an earlier one where anything was written meanwhile."""
+FIRST_FORMAT = 1
+FORMAT = 5
+"""The form of the tables as this sow writes them: the last file in `forms`."""
+ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
+"""A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
+SOMETHING = f"""
+    select exists (select 1 from job where {ACTIVE})
+        or exists (select 1 from job where owes_task)
+        or exists (select 1 from batch where ended_at is null)
+        or exists (select 1 from waiter)
+        or exists (select 1 from control where name = 'paused')
+"""  # noqa: S608 - words of ours
+
+
+class ConstraintFailed(Exception):
+    """A constraint or a trigger of the tables forbids a change; nothing of it was made."""
+
+
+class Database:
+    """One process's way to a queue, shared by its threads.
+
+    `run_folder` is the checkout's folder for what is this machine's: the output of jobs lies there.
+
+    Statements name their values by `?`, `?1` or `:name`. Whatever is asked for may raise
+    QueueError, where the store cannot be used, and QueueChanged, where it is the queue no more.
+    """
+
+    def __init__(self, run_folder: Path) -> None:
+        self.run_folder = run_folder
+        self.lock = RLock()
+        self._for_good: dict[str, str | None] = {}
+
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
+        """Change several rows together: all of it is kept afterwards, or nothing is.
+
+        One transaction at a time changes a queue, whichever process it is of: what one reads stays
+        so until it ends. May be nested; the inner one joins the outer.
+
+        One that is not `durable` is there for every process at once, and survives a loss of power
+        once the next one that is has ended. The outermost transaction decides.
+        """
+        raise NotImplementedError
+
+    def hurried(self, seconds: float) -> AbstractContextManager[None]:
+        """Wait for others no longer than so many seconds, for what need not be written.
+
+        Others are the threads of this process, and whoever else writes.
+        """
+        raise NotImplementedError
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Try a change that may raise ConstraintFailed: the transaction around it goes on then."""
+        return nullcontext()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Read several times in one go, which costs less. May be nested; joins a transaction.
+
+        Only behind the block is it known that what was read is the queue's.
+        """
+        raise NotImplementedError
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Return all rows of a query."""
+        raise NotImplementedError
+
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """Return the first row of a query, if any."""
+        raise NotImplementedError
+
+    def value(self, sql: str, parameters: Parameters = ()) -> Any:
+        """Return the first value of a query's first row; None without a row."""
+        row = self.row(sql, parameters)
+        return row[0] if row is not None else None
+
+    def row_though_removed(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """Return the first row of a query to the store that we opened, wherever that is by now.
+
+        What it tells is how things stood when the store was lost.
+        """
+        return self.row(sql, parameters)
+
+    def run(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one statement, in the transaction that is open or in one of its own.
+
+        Return how many rows it has changed. Raises ConstraintFailed.
+        """
+        raise NotImplementedError
+
+    def insert(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run the insert of one row, as `run` does; return the number, `id`, that the row got."""
+        raise NotImplementedError
+
+    def noted(self, name: str) -> str | None:
+        """Return what `note` has put under a name; None for nothing."""
+        value: str | None = self.value("select value from control where name = ?", (name,))
+        return value
+
+    def noted_for_good(self, name: str) -> str | None:
+        """Return what `noted` does, of a value that never changes: it is read once."""
+        if name not in self._for_good:
+            self._for_good[name] = self.noted(name)
+        return self._for_good[name]
+
+    def note(self, name: str, value: object) -> None:
+        """Put a value under a name that stands for the queue as a whole."""
+        self.run(
+            "insert into control (name, value) values (?, ?)"
+            " on conflict (name) do update set value = excluded.value",
+            (name, str(value)),
+        )
+
+    def sign(self) -> Sign:
+        """Return what tells whether anybody has written since, we among them."""
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """Wait until all that was committed survives a loss of power: after one not `durable`.
+
+        So others can go on with it while the disk is waited for.
+        """
+        raise NotImplementedError
+
+    def damage(self) -> str:
+        """Return what is wrong with the tables, in the store's words; nothing if all is sound."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave the store."""
+        raise NotImplementedError
+
+
+def is_quiet(database: Database) -> bool:
+    """Whether no job lives, no batch goes on, nothing is owed, and nothing is paused."""
+    return not database.value(SOMETHING)
