@@ -130,9 +130,13 @@ dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same b
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$($(TIME))} $(BIN)/python -P -m build --no-isolation --outdir dist
 
-system-packages: ## Install, as root, what tests need of the system: bubblewrap, tinyproxy.
-	{ command -v bwrap && command -v tinyproxy; } || \
-		{ apt-get update && apt-get install --yes --no-install-recommends bubblewrap tinyproxy-bin; }
+# Debian's PostgreSQL starts a server of its own where nobody says otherwise.
+CLUSTERS := /etc/postgresql-common/createcluster.d
+
+system-packages: ## Install, as root, what tests need of the system: bubblewrap, tinyproxy, PostgreSQL.
+	{ command -v bwrap && command -v tinyproxy && ls /usr/lib/postgresql/*/bin/initdb; } || \
+		{ mkdir -p $(CLUSTERS) && echo "create_main_cluster = false" >$(CLUSTERS)/none.conf && \
+		apt-get update && apt-get install --yes --no-install-recommends bubblewrap tinyproxy-bin postgresql; }
 
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .versions .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

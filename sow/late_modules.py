@@ -69,7 +69,7 @@ class LateModule(ModuleType):
         return getattr(real, name)
 
 
-PACKAGES = frozenset({"multiprocessing", "re"})
+PACKAGES = frozenset({"multiprocessing", "psycopg", "re"})
 """Those of them that have modules of their own."""
 
 _replacing = _thread.allocate_lock()  # `threading` takes long to import
@@ -173,21 +173,46 @@ def _of_msgspec_core() -> Mapping[str, object]:
     It asks these for three types, whose values it reads and writes. No form of ours has such a
     value, so types without values do as well. Whoever else imports the two gets them whole.
     """
-    stand_ins = {module: LateModule(module, known) for module, known in OF_VALUES.items()}
+    return _imported_without("msgspec._core", OF_VALUES)
+
+
+def _of_psycopg() -> Mapping[str, object]:
+    """Return all of `psycopg`, imported without what its asynchronous half needs, and `ssl`.
+
+    It imports that to keep two of an old OpenSSL apart; its own is linked into it.
+    """
+    return _imported_without("psycopg", {"asyncio": _of_asyncio, "ssl": dict})
+
+
+def _imported_without(name: str, others: Mapping[str, Known]) -> Mapping[str, object]:
+    """Return all of a module that is imported while stand-ins are there for `others`."""
+    stand_ins = {module: LateModule(module, known) for module, known in others.items()}
     added = [module for module in stand_ins if module not in sys.modules]
     sys.modules.update((module, stand_ins[module]) for module in added)
     try:
-        return vars(imported("msgspec._core"))
+        return vars(imported(name))
     finally:
         for module in added:
-            if sys.modules[module] is stand_ins[module]:  # it asked for nothing else
+            if sys.modules.get(module) is stand_ins[module]:  # it asked for nothing else
                 del sys.modules[module]
+
+
+def _of_asyncio() -> Mapping[str, object]:
+    """Return what psycopg derives from, or names: none of it is ever used."""
+    return {
+        **{name: type(name, (NoValue,), {}) for name in ("Future", "Lock", "Queue", "Task")},
+        "CancelledError": type("CancelledError", (BaseException,), {}),
+        **_functions("asyncio", "get_running_loop", "sleep")(),
+    }
 
 
 class NoValue:
     """A type that no value is of."""
 
     unknown = None  # what msgspec asks SafeUUID for
+
+    def __class_getitem__(cls, _: object) -> type:
+        return cls
 
 
 OF_VALUES: dict[str, Known] = {
@@ -226,6 +251,7 @@ KNOWN: dict[str, Known] = {
     "msgspec.yaml": dict,
     "ntpath": dict,
     "platform": lambda: {"system": lambda: os.uname().sysname},
+    "psycopg": _of_psycopg,
     "re": _of_re,
     "shlex": _functions("shlex", "quote"),
     "typing_extensions": _of_typing,
@@ -237,7 +263,8 @@ KNOWN: dict[str, Known] = {
 }
 """What each module's importer needs at once: click gettext and inspect, uuid (for click) platform,
 pathlib ntpath and urllib.parse, PyYAML base64, shutil three for archives, subprocess locale for
-text, sow itself shlex, typing and msgspec re, and msgspec the rest. With Python 3.11 and later,
+text, sow itself shlex, typing and msgspec re, huey psycopg (wherever it is installed: 137 ms that
+a queue in a file has no use for), and msgspec the rest. With Python 3.11 and later,
 what msgspec takes from `typing_extensions` is `typing`'s own, and what it takes from `datetime` is
 that module's compiled part."""
 if _sre.MAGIC not in MAGICS:  # of a later Python: it may have another form of patterns

@@ -1,7 +1,8 @@
 """Where everything lies: the `.sow` folder of a repository and the user's configuration file.
 
 Owns every path below `.sow` and the search for its root. Reads no file but the
-mark of a clone, and writes none; knows nothing of what the files hold.
+mark of a clone, and the configuration's lines where the queue is looked for; writes none, and
+knows nothing of what the files hold.
 """
 
 import os
@@ -20,6 +21,8 @@ PHASES = "phases"
 """The folder of a project's phases, within the project's own."""
 TASKS = "tasks"
 """The folder of a phase's tasks."""
+QUEUE_KEYS = (b"queue", b'"queue', b"'queue", b"{", b"?")
+"""How a line of the user's configuration begins that may say where queues are."""
 
 
 @lru_cache(maxsize=256)
@@ -39,6 +42,8 @@ class Workspace:
         self.root = root
         self.sow = root / SOW_FOLDER
         self.repository_config = self.sow / "config.yaml"
+        self.queue_name = self.sow / ".queue"
+        """What the repository's queue is called on a server: committed, so all clones have it."""
         self.prompts = self.sow / "prompts"
         """The team's own prompts."""
         self.project = self.sow / "project"
@@ -62,6 +67,8 @@ class Workspace:
         self.phases = self.project / PHASES
         self.run = self.sow / "run"
         self.queue_db = self.run / "queue.db"
+        self.queue_name_here = self.run / "queue.name"
+        """The same, as this checkout has begun to use it: no other branch takes it away."""
         self.status_notes = self.run / "statuses.jsonl"
         """The words of what is known, for searching; made anew whenever it does not fit."""
         self.sessions = self.run / "sessions"
@@ -275,6 +282,34 @@ def user_config_path(environ: Mapping[str, str]) -> Path:
         # pathlib raises where there is no such user; this leaves the word as it is
         return Path(os.path.abspath(os.path.expanduser(named)))  # noqa: PTH100, PTH111
     return Path(user_folder(BaseFolder.CONFIG), "config.yaml")
+
+
+def may_have_queue(workspace: Workspace) -> bool:
+    """Whether a queue may be there; where there is none, nobody needs to look for jobs."""
+    return workspace.queue_db.exists() or may_be_on_server(workspace)
+
+
+def may_be_on_server(workspace: Workspace) -> bool:
+    """Whether the queue may be on a server: this checkout has used one there, or one is named."""
+    return os.path.lexists(workspace.queue_name_here) or may_name_server(os.environ)
+
+
+def may_name_server(environ: Mapping[str, str]) -> bool:
+    """Whether the user's configuration may name a server for queues: a look at its lines.
+
+    Most name none, and are not parsed for it. A file that cannot be read names none; whoever needs
+    what it says tells why.
+    """
+    try:
+        text = user_config_path(environ).read_bytes()
+    except OSError:
+        return False
+    return any(line.lstrip(b"\xef\xbb\xbf \t").startswith(QUEUE_KEYS) for line in text.splitlines())
+
+
+def way_to_server(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what leads an agent's commands to a queue on a server, whatever home it has."""
+    return {env_vars.CONFIG: str(user_config_path(environ))} if may_name_server(environ) else {}
 
 
 def display_path(path: Path) -> str:

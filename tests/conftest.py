@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import postgres
 import pytest
 from handing_out import OneReport, turn_of
 from hypothesis import HealthCheck, settings
@@ -168,6 +169,13 @@ def poisoned_home(
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    """Start a PostgreSQL server for the tests of this process that ask for one."""
+    with postgres.running(*postgres.UNSAFE) as started:
+        yield started
 
 
 @pytest.fixture

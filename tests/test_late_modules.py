@@ -221,3 +221,16 @@ def test_a_module_that_is_imported_already_stays() -> None:
     whole = "import inspect\nfrom sow import late_modules\nlate_modules.put_off()\n"
     check = "import sys\nassert sys.modules['inspect'] is inspect"
     subprocess.run([sys.executable, "-P", "-c", whole + check], check=True)
+
+
+def test_psycopg_is_imported_once_and_without_asyncio_which_comes_whole_later() -> None:
+    program = """
+import sys
+import sow.jobs.server_making
+psycopg = sys.modules["psycopg"]
+print({"asyncio", "ssl"} & sys.modules.keys(), psycopg.conninfo is sys.modules["psycopg.conninfo"])
+print(psycopg.adapt is sys.modules["psycopg.adapt"], psycopg.Connection.__module__)
+import asyncio
+print(asyncio.run(asyncio.sleep(0, "slept")))
+"""
+    assert late(program).splitlines() == ["set() True", "True psycopg", "slept"]

@@ -1,7 +1,7 @@
 """Huey, for real: the one task, its storage on our database, its serializer.
 
-Owns everything that touches huey. The storage is a `SqliteStorage` whose
-connection is our `Database`, so that enqueue and claim join its transactions;
+Owns everything that touches huey. The storage is a `SqliteStorage` or a `PostgresStorage`
+whose connection is our `Database`'s, so that enqueue and claim join its transactions;
 `dequeue` claims under the limits and waits on a bell instead of polling.
 Huey's retry, schedule, results and locks are not used for jobs: they commit
 apart from the job (docs/decisions.md).
@@ -15,16 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from huey import SqliteHuey
+from huey import Huey
 from huey.registry import Message
 from huey.serializer import Serializer
-from huey.storage import SqliteStorage
+from huey.storage import PostgresStorage, SqliteStorage
 
 from sow.clock import utc_now
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
 from sow.jobs import batch_news, leases, waiters, workers
-from sow.jobs.database import QueueFile
+from sow.jobs.database import Database, QueueFile
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged
 from sow.paths import Workspace
@@ -79,8 +79,8 @@ class Claims:
         return {"total": self.total, "own": self.own, "checks": self.checks, "most": self.most}
 
 
-class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
-    """Huey's SQLite storage over our database; `claims` and `bell` are a worker's own.
+class Claiming:
+    """What our storages do, whichever store they are over; `claims` and `bell` are a worker's own.
 
     Without them (a process that only enqueues) `dequeue` takes nothing. `may_take`
     is asked before each claim, and told whether anything waits that the limits allow now, and
@@ -94,13 +94,14 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         self,
         name: str = leases.QUEUE,
         *,
-        database: QueueFile,
+        database: Database,
         workspace: Workspace,
         claims: Claims | None = None,
         bell: Bell | None = None,
         look_round: Callable[[], float] | None = None,
         may_take: Callable[[bool, bool], bool] | None = None,
         on_change: Callable[[QueueChanged], None] | None = None,
+        **store: Any,
     ) -> None:
         self.database = database
         self.workspace = workspace
@@ -111,22 +112,22 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         self.on_change = on_change
         self._found_nothing = False
         """Whether the last claim found nothing, after a ring: the next one waits for another."""
-        super().__init__(name, filename=str(database.path), create_tables=False)
+        super().__init__(name, create_tables=False, **store)  # type: ignore[call-arg] # huey's own
 
     @property
     def conn(self) -> Any:
         """The connection that all of sow in this process uses."""
-        return self.database.connection
+        return cast(Any, self.database).connection
 
     @contextmanager
     def db(self, commit: bool = False, close: bool = False) -> Iterator[Any]:  # noqa: ARG002
         """Give huey a cursor, inside our transaction when it wants to write."""
         if commit:
             with self.database.transaction():
-                yield self.database.connection.cursor()
+                yield self.conn.cursor()
         else:
             with self.database.lock:
-                yield self.database.connection.cursor()
+                yield self.conn.cursor()
 
     def close(self) -> bool:
         """Leave the connection open: it is not huey's alone."""
@@ -186,12 +187,33 @@ class QueueStorage(SqliteStorage):  # type: ignore[misc] # huey ships no types
         return FALLBACK_SECONDS if retry_at is None else min(FALLBACK_SECONDS, retry_at - now)
 
 
-class SowHuey(SqliteHuey):  # type: ignore[misc] # huey ships no types
+class FileStorage(Claiming, SqliteStorage):  # type: ignore[misc] # huey ships no types
+    """Huey's storage over a queue's file."""
+
+    def __init__(self, name: str, *, database: QueueFile, **more: Any) -> None:
+        super().__init__(name, database=database, filename=str(database.path), **more)
+
+
+class ServerStorage(Claiming, PostgresStorage):  # type: ignore[misc] # huey ships no types
+    """Huey's storage over a queue on a server, in the tables that a file has too.
+
+    huey's own `dequeue` loses what a worker has taken that then dies; ours keeps it on record.
+    """
+
+    def __init__(self, name: str, **more: Any) -> None:
+        super().__init__(name, **more)
+        self.table_kv, self.table_counter = "kv", "counter"
+        self.table_task, self.table_schedule = "task", "schedule"
+
+
+class SowHuey(Huey):  # type: ignore[misc] # huey ships no types
     """Huey over our storage: no results, JSON on the wire."""
 
-    def get_storage(self, **kwargs: Any) -> QueueStorage:
+    def get_storage(self, *, database: Database, **kwargs: Any) -> Claiming:
         """Build the storage; huey passes the keyword arguments of its constructor."""
-        return QueueStorage(self.name, **kwargs)
+        if isinstance(database, QueueFile):
+            return FileStorage(self.name, database=database, **kwargs)
+        return ServerStorage(self.name, database=database, **kwargs)
 
     def is_revoked(self, *_: Any, **__: Any) -> bool:
         """Nothing is: a job is cancelled on its record, where its start looks."""
@@ -205,7 +227,7 @@ class SowHuey(SqliteHuey):  # type: ignore[misc] # huey ships no types
 def make_huey(run: Callable[[JobId], None], **storage: Any) -> SowHuey:
     """Return a huey with the one task `run_job`, whose body is `run`.
 
-    `storage` goes to `QueueStorage`: `database` and `workspace` at the least.
+    `storage` goes to `Claiming`: `database` and `workspace` at the least.
     """
     huey = SowHuey(leases.QUEUE, results=False, serializer=JsonSerializer(), **storage)
 

@@ -22,7 +22,7 @@ from sow.errors import ConfigurationError
 from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.programs import find_program
 from sow.ids import AttemptId, PhaseName, TaskId
-from sow.paths import Workspace
+from sow.paths import Workspace, way_to_server
 from sow.schema.job import Job
 from sow.schema.task import Task
 
@@ -147,6 +147,7 @@ def environment_of(
         **{f"{env_vars.USERS_PREFIX}{name}": users.get(name, "") for name in replaced},
         "PATH": path_with_sow(job.path_variable),
         **launch.env,
+        **way_to_server(environ),
         env_vars.ROOT: str(workspace.root),
         env_vars.TASK_ID: job.task_id,
         env_vars.JOB_ID: str(job.id),

@@ -25,6 +25,7 @@ from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
 from sow.ids import TaskId, parse_task_id
+from sow.paths import may_have_queue
 from sow.state.authors import author_of
 from sow.state.log_writing import is_carried_out
 from sow.state.places import find_task
@@ -143,7 +144,7 @@ def _set(task_id: TaskId, field: str, value: str, *, cancel_job: bool, as_json: 
 
 def _touch_batch(workspace: "Workspace", task: "Task") -> None:
     """Have the batch that a task belongs to, if any, look at what was set; no queue, no batch."""
-    if not workspace.queue_db.exists():
+    if not may_have_queue(workspace):
         return
     from sow.calls.batch_touch import touch_from_here
 
@@ -190,7 +191,7 @@ def _end_live_job(workspace: "Workspace", task_id: TaskId) -> None:
 
     Where a report comes a second time, the job that lives now may be another one.
     """
-    if not workspace.queue_db.exists():
+    if not may_have_queue(workspace):
         return
     if is_carried_out(find_task(workspace, task_id).folder, author_of(os.environ)):
         return
@@ -205,7 +206,7 @@ def _say_ended(job: "Job") -> None:
 
 def _release_waiting(workspace: "Workspace") -> None:
     """Let the jobs go on that waited for this; without a queue there are none."""
-    if workspace.queue_db.exists():
+    if may_have_queue(workspace):
         from sow.cli.releasing import release_and_say
 
         release_and_say()
@@ -213,7 +214,7 @@ def _release_waiting(workspace: "Workspace") -> None:
 
 def _refuse_while_live(workspace: "Workspace", task_id: TaskId, *, has_option: bool) -> None:
     """Refuse to change a task whose job lives; without a queue there is none."""
-    if workspace.queue_db.exists():
+    if may_have_queue(workspace):
         from sow.calls.live_jobs import refuse_while_live
 
         refuse_while_live(workspace, task_id, has_option=has_option)

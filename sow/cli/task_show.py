@@ -21,7 +21,7 @@ from sow.cli.output import (
 )
 from sow.clock import Times, ago, utc_now
 from sow.errors import UsageError
-from sow.paths import display_path
+from sow.paths import display_path, may_be_on_server
 from sow.terminal_text import folded, printable
 
 if TYPE_CHECKING:
@@ -245,7 +245,8 @@ def _check(task: "Task", times: Times) -> "Iterator[tuple[str, str]]":
 
 def _costs(workspace: "Workspace", task: "Task") -> "CostSum | None":
     """Return what its agents have used; None where no agent has, or nobody can tell now."""
-    if not os.path.exists(workspace.queue_db):  # noqa: PTH110 - nor can it be seen by every user
+    is_there = os.path.exists(workspace.queue_db)  # noqa: PTH110 - nor can every user see it
+    if not is_there and not may_be_on_server(workspace):
         return None
     # They read the queue's file: nothing is in it of a task before its first job.
     from contextlib import closing

@@ -48,9 +48,9 @@ def worker(
     """
     late_modules.put_off(late_modules.OF_WORKER)
     workspace = here()
-    environ = dict(os.environ)
     if config is not None:
-        environ[env_vars.CONFIG] = str(config.absolute())
+        os.environ[env_vars.CONFIG] = str(config.absolute())  # where the queue is, it says too
+    environ = dict(os.environ)
     starting = _cut_loose(workspace) if background else None
     # The one line that starts the other package: `sow worker list` needs none of it.
     from worker.main import WorkerOptions, serve

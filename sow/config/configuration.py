@@ -87,6 +87,8 @@ class Configuration(msgspec.Struct, frozen=True):
     """Who may say that a task is completed."""
     approve: ApproveRule = ApproveRule.PEOPLE
     """Who approves plans, documents and the whole of a project."""
+    queue_url: str = ""
+    """The server's database that has the queue; empty where a file of the checkout has it."""
     notify: "Mapping[NotifyEvent, NotifyCommand]" = {}
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()

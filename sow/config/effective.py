@@ -18,6 +18,8 @@ from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
+from sow.config.queue import SECTION as QUEUE
+from sow.config.queue import URL, shown
 from sow.config.units import write_duration, write_duration_or_never, write_size
 from sow.schema.config import FallbackResume, InheritAll
 from sow.schema.executor import ExecutorConfig
@@ -48,6 +50,9 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     yield _setting(configuration, ("retry", "worker_deaths"), configuration.retry_worker_deaths)
     yield from of_user(configuration)
     yield _setting(configuration, ("approve",), configuration.approve.value)
+    if configuration.queue_url:
+        place = (QUEUE, URL)
+        yield Setting(place, shown(configuration.queue_url), configuration.origin(*place))
     for model, price in configuration.prices.items():
         for kind in PRICED:
             yield _setting(configuration, (PRICES, model, kind), getattr(price, kind))

@@ -55,6 +55,7 @@ ONLY_THE_USERS = {
     "prices": "each user pays for their own agents",
     "approve": "only the user decides who may approve for them",
     "notify": "only the user decides which commands run on their machine",
+    "queue": "each user says where their own queues are",
 }
 """The sections that the repository's file cannot have, and why."""
 FALLBACK_RESUME = ("agents", "fallback_resume")
@@ -87,6 +88,7 @@ def load_configuration(
     features, feature_origins = read_features(user, repository)
     retry, retry_origins = _retry(user.content.retry or RetrySection())
     notify, notify_origins = _notify(user)
+    queue_url = _queue_url(user)
     return Configuration(
         path=path,
         exists=user.exists,
@@ -111,6 +113,7 @@ def load_configuration(
         | _review_origin(repository.content)
         | batch_origins(repository)
         | {("approve",): FILE if user.content.approve else DEFAULT}
+        | ({("queue", "url"): FILE} if queue_url else {})
         | {FALLBACK_RESUME: FILE if agents.fallback_resume else DEFAULT},
         repository_path=repository_path,
         clones=clones,
@@ -119,11 +122,20 @@ def load_configuration(
         reviews=repository.content.reviews or ReviewRule.OPTIONAL,
         notify=notify,
         approve=user.content.approve or ApproveRule.PEOPLE,
+        queue_url=queue_url,
         warnings=(
             *_idle_settings(executors),
             *_idle_variables(roles, environ),
         ),
     )
+
+
+def _queue_url(user: Source[UserConfigFile]) -> str:
+    if user.content.queue is None:
+        return ""
+    from sow.config.queue import url_of  # few users name a server
+
+    return url_of(user)
 
 
 def load_named(

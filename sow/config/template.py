@@ -90,7 +90,7 @@ def template(path: Path, roles: Mapping[str, str]) -> str:
     """
     schema = display_path(path.with_name(SCHEMA_FILE))
     header = HEADER.format(path=display_path(path), schema=schema, schema_file=SCHEMA_FILE)
-    sections = (_agents(roles), _worker(), _retry(), _approve(), _prices(), _notify())
+    sections = (_agents(roles), _worker(), _retry(), _approve(), _prices(), _notify(), _queue())
     body = "\n\n".join("\n".join(section) for section in sections)
     return f"{header}\n{body}\n"
 
@@ -168,6 +168,11 @@ def _prices() -> Iterator[str]:
     yield "# prices:"
     prices = ", ".join(f"{kind}: {price}" for kind, price in PRICES.items())
     yield _line(f"#   my-model: {{{prices}}}", "Default for cached ones: as input")
+
+
+def _queue() -> Iterator[str]:
+    example = '# queue: {url: "postgresql://me@host/sow"}'
+    yield _line(example, "Keep queues on a server; default: in files")
 
 
 def _notify() -> Iterator[str]:

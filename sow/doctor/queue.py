@@ -1,4 +1,4 @@
-"""How the queue stands: its file, the jobs in it, the workers on it.
+"""How the queue stands: its file or server, the jobs in it, the workers on it.
 
 Reads only. What is wrong is told in the words of the errors that a call would
 meet.
@@ -13,8 +13,9 @@ from sow.config.configuration import Configuration
 from sow.errors import QueueError
 from sow.findings import Finding, Level
 from sow.jobs import control, jobs, workers
-from sow.jobs.database import Database, open_existing_queue
+from sow.jobs.database import Database, QueueFile, open_existing_queue
 from sow.jobs.faults import QueueDamaged
+from sow.jobs.server_place import refuse_without_driver
 from sow.jobs.unproven_queue import git_tracks
 from sow.jobs.unverifiable import in_doubt
 from sow.paths import Workspace
@@ -39,9 +40,10 @@ def examine_queue(
         if database is None:
             text = "No queue yet: the first job creates it"
             yield Finding(check="queue", level=Level.NOTE, text=text)
+            yield from _unused_server(workspace, configuration)
             return
         with closing(database):
-            yield _file(workspace, database)
+            yield from _store(workspace, database)
             yield from _contents(workspace, database, now)
             yield from _workers(workspace, database, configuration)
     except QueueError as error:
@@ -62,7 +64,31 @@ def live_workers(workspace: Workspace) -> list[WorkerRecord]:
         ]
 
 
-def _file(workspace: Workspace, database: Database) -> Finding:
+def _store(workspace: Workspace, database: Database) -> Iterator[Finding]:
+    if isinstance(database, QueueFile):
+        yield _file(workspace, database)
+        return
+    # They import psycopg, which few users have.
+    from sow.doctor.queue_server import examine_server
+    from sow.jobs.queue_server import QueueServer
+
+    if isinstance(database, QueueServer):
+        yield from examine_server(workspace, database)
+    if workspace.queue_db.exists():
+        text = f"A queue file of before is there ({workspace.queue_db}); its jobs are not shown"
+        remedy = "Without the key `queue` in your configuration they are. Let them end first."
+        yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
+
+
+def _unused_server(workspace: Workspace, configuration: Configuration) -> Iterator[Finding]:
+    if configuration.queue_url:
+        refuse_without_driver()
+        from sow.doctor.queue_server import examine_unused_server  # as above
+
+        yield from examine_unused_server(workspace, configuration.queue_url)
+
+
+def _file(workspace: Workspace, database: QueueFile) -> Finding:
     damage = database.damage()
     if not damage:
         text = f"The queue file is intact ({workspace.queue_db})"

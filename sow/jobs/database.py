@@ -1,7 +1,8 @@
-"""The queue's file: how it is opened, read, and changed in one transaction.
+"""The queue, opened where the user keeps it: in a file of the checkout, or on a named server.
 
-Owns the connection, and the look whether the file is still the queue. How the file is made is
-`making`, what lies on disk `queue_files`. What a store promises is `store`.
+Owns the choice, and all of a file: how it is opened, read and changed in one transaction, the
+connection, and the look whether the file is still the queue. How the file is made is `making`, what
+lies on disk `queue_files`; `server_place` opens a queue on a server. What both promise is `store`.
 
 Durability: WAL with synchronous=FULL (SQLite's default), one fsync a commit, save where a
 transaction says that a loss of power may undo it.
@@ -41,7 +42,7 @@ from sow.jobs.store import (
     Sign,
     is_quiet,
 )
-from sow.paths import Workspace
+from sow.paths import Workspace, display_path, may_name_server, user_config_path
 
 __all__ = [
     "ACTIVE",
@@ -56,7 +57,7 @@ __all__ = [
     "open_existing_queue",
     "open_queue",
 ]
-"""What the functions over a queue need."""
+"""What the functions over a queue need, be it in a file or on a server."""
 
 SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has none
 OPENINGS = 5
@@ -372,13 +373,41 @@ def open_queue(workspace: Workspace) -> Database:
     that is left untouched.
     """
     _refuse_in_sandbox()
+    if url := _server_url(workspace):
+        from sow.jobs.server_place import open_made  # psycopg takes long to import
+
+        return open_made(workspace, url)
     return _open_file(workspace)
 
 
 def open_existing_queue(workspace: Workspace) -> Database | None:
     """Open the queue of a workspace, or return None where nothing was ever queued."""
     _refuse_in_sandbox()
+    if url := _server_url(workspace):
+        from sow.jobs.server_place import open_existing  # as above
+
+        return open_existing(workspace, url)
     return _open_existing_file(workspace)
+
+
+def _server_url(workspace: Workspace) -> str:
+    """Return the address of the server that has the user's queues; empty where files have them.
+
+    Raises QueueError where this checkout has used a server, and none is named any more.
+    """
+    url = ""
+    if may_name_server(os.environ):
+        from sow.config.queue import read_queue_url  # few users name one
+
+        url = read_queue_url(user_config_path(os.environ))
+    if not url and os.path.lexists(workspace.queue_name_here):
+        config = display_path(user_config_path(os.environ))
+        raise QueueError(
+            f"the queue of {workspace.root} is on a server, and {config} names none",
+            hint="Put `queue: {url: …}` back, or set SOW_CONFIG to the file that has it. To begin"
+            f" with a queue in a file instead, run `rm {workspace.queue_name_here}`.",
+        )
+    return url
 
 
 def _refuse_in_sandbox() -> None:

@@ -2,7 +2,7 @@
 
 Owns the interface: a store opens and makes its tables, changes several rows together, gives the
 numbers of new rows, and tells whether anything was written. `database` keeps the queue in a file of
-the checkout. Every other module of `sow.jobs` is a set of functions
+the checkout, `queue_server` on a server. Every other module of `sow.jobs` is a set of functions
 over a `Database`; all of sow's SQL is in this package, in words that every store reads alike.
 Huey's own tables stand in the same store, so that a queue row, a job and a lease change together or
 not at all.

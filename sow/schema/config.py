@@ -236,6 +236,13 @@ class ApproveRule(StrEnum):
     """Agents that orchestrate as well, and callers without a terminal."""
 
 
+class QueueSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`queue`, in the user's file alone."""
+
+    url: NonEmptyText | UnsetType | None = UNSET
+    """A PostgreSQL server's database, which has the queues of all checkouts that name it."""
+
+
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of the user's `config.yaml`."""
 
@@ -245,6 +252,7 @@ class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     prices: dict[NonEmptyText, PriceSection | None] | None = None
     notify: NotifySection | None = None
     approve: ApproveRule | UnsetType | None = UNSET
+    queue: QueueSection | None = None
 
 
 class CheckSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ from sow.config.configuration import Configuration
 from sow.errors import SowError
 from sow.git.checked_out import branch_at, lacks_branch
 from sow.lifecycle.stages import ProjectType
-from sow.paths import SOW_FOLDER, Workspace
+from sow.paths import SOW_FOLDER, Workspace, may_be_on_server
 from sow.schema.config import ApproveRule
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
@@ -89,7 +89,8 @@ def _with_project(
     workspace, configuration = caller.workspace, found.configuration
     branches = Branches(workspace, project, tasks, errors.append)
     queue = Queue()
-    if os.path.lexists(workspace.queue_db) or os.path.islink(workspace.run):  # noqa: PTH114
+    is_there = os.path.lexists(workspace.queue_db) or os.path.islink(workspace.run)  # noqa: PTH114
+    if is_there or may_be_on_server(workspace):
         queue = _or_error(
             lambda: _queue(
                 caller, configuration, project, tasks, branches, errors.append, closely=closely

@@ -1,4 +1,4 @@
-"""A workspace with an empty queue."""
+"""A workspace with an empty queue: in a file, and on a server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,33 @@ from pathlib import Path
 import pytest
 from huey_queue import HueyQueue
 from queue_cases import Queue, RecordsQueue
+from stores import FILE, SERVER, name_server, opened
 
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import Database
 from sow.paths import Workspace
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that has a queue on both stores, unless it is about the file.
+
+    CI runs those of one module on a server: all of them take three minutes. `make test-quick` has
+    none on a server.
+    """
+    if "store" in metafunc.fixturenames:
+        drawn = pytest.mark.one_of("a queue on a server", metafunc.module.__name__)
+        stores = [FILE, pytest.param(SERVER, marks=(drawn, pytest.mark.slow))]
+        is_of_file = metafunc.definition.get_closest_marker("queue_file") is not None
+        metafunc.parametrize("store", [FILE] if is_of_file else stores, indirect=True)
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, poisoned_home: Path) -> str:
+    """Name the store that has the queue in the user's configuration; return a server's address."""
+    if request.param == FILE:
+        return ""
+    server = request.getfixturevalue("postgres_server")
+    name_server(poisoned_home, server)
+    return str(server.url)
 
 
 @pytest.fixture
@@ -18,10 +42,9 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def database(workspace: Workspace) -> Iterator[Database]:
-    opened = open_queue(workspace)
-    yield opened
-    opened.close()
+def database(workspace: Workspace, store: str) -> Iterator[Database]:
+    with opened(workspace, store) as found:
+        yield found
 
 
 @pytest.fixture(params=[RecordsQueue, HueyQueue], ids=["records", "huey"])

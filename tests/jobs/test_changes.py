@@ -1,6 +1,7 @@
 """The record of changes: what writes it, who reads it from where, and what it forgets."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -157,6 +158,7 @@ def test_what_is_rolled_back_was_never_told(database: Database) -> None:
     assert recorded(database, after=start.seq) == []
 
 
+@pytest.mark.queue_file
 def test_raw_sql_is_told_too(database: Database, workspace: Workspace) -> None:
     """A trigger writes the row, so no function of ours and no older sow can leave it out."""
     job = insert(database)
@@ -195,8 +197,7 @@ def test_any_words_are_told(database: Database, text: str) -> None:
 
 def test_the_time_is_that_of_the_change(database: Database) -> None:
     (row,) = _rows_of(database, insert(database))
-    (now,) = database.rows("select strftime('%s', 'now') as seconds")
-    assert abs(row.at - float(now["seconds"])) < 60
+    assert abs(row.at - time.time()) < 60
 
 
 def _rows_of(database: Database, job: Job) -> list[Change]:
@@ -232,6 +233,7 @@ def test_a_cursor_goes_on_where_it_stands(
     assert read(feed(str(first.cursor))) == []
 
 
+@pytest.mark.queue_file
 def test_a_cursor_of_another_file_is_told_everything_once(
     database: Database, workspace: Workspace, feed: Callable[..., ChangeFeed]
 ) -> None:
@@ -429,12 +431,14 @@ def test_many_changes_are_read_in_pieces(
     assert asked == [1000] * 10 + [0]
 
 
+@pytest.mark.queue_file
 def test_a_reader_by_number_reads_no_more_than_is_new(database: Database) -> None:
     sql = "explain query plan select * from change where seq > ? order by seq limit ?"
     (plan,) = database.rows(sql, (1, 1))
     assert "SEARCH change USING INTEGER PRIMARY KEY" in plan["detail"]
 
 
+@pytest.mark.queue_file
 def test_the_record_of_a_file_of_today_has_its_triggers(database: Database, tmp_path: Path) -> None:
     names = {
         row["name"]

@@ -27,6 +27,8 @@ from sow.schema.job import Attempt, Budgets, Job, JobState
 from sow.schema.notification import NotifyEvent
 from sow.schema.usage import RunUsage, Tokens
 
+pytestmark = pytest.mark.queue_file
+
 FEW, MANY = 30, 600
 """So many ended jobs are on record, each with an attempt and what that has used."""
 STEPS = 10

@@ -25,6 +25,8 @@ from sow.jobs.queue_files import marks_of
 from sow.paths import Workspace
 from sow.schema.job import HeldFor, JobState
 
+pytestmark = pytest.mark.queue_file
+
 GROWING = ("job", "attempt", "task", "waiter", "change", "batch_item", "spending")
 PROJECT = ProjectId("11111111-1111-4111-8111-111111111111")
 TASK, JOB, WORKER = TaskId("010"), JobId(1), WorkerId("w1")

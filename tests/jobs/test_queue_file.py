@@ -36,6 +36,8 @@ from sow.paths import Workspace
 from sow.state.projects import new_project
 from sow.state.tasks import add_task
 
+pytestmark = pytest.mark.queue_file
+
 OPENER = Path(__file__).with_name("opening_process.py")
 
 

@@ -19,6 +19,8 @@ from sow.jobs.faults import QueueChanged, QueueReplaced
 from sow.jobs.queue_files import COUNT_AT, MOST_COMMITS, refuse_foreign_log
 from sow.paths import Workspace
 
+pytestmark = pytest.mark.queue_file
+
 WRITER = Path(__file__).with_name("writing_process.py")
 KILLS = 25
 

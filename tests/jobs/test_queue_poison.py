@@ -5,7 +5,7 @@ import pickle
 import pytest
 from queue_cases import WORKER, Queue, insert, queue_rows
 
-from sow.jobs.database import Database
+from sow.jobs.database import Database, QueueFile
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,8 @@ from sow.jobs.database import Database
 def test_a_row_that_is_no_job_s_blocks_none(
     queue: Queue, database: Database, data: bytes | str | float
 ) -> None:
+    if not isinstance(data, bytes) and not isinstance(database, QueueFile):
+        pytest.skip("a server takes no value of another type")
     database.run("insert into task (queue, data, priority) values ('sow', ?, 9)", (data,))
     job = insert(database)
     queue.enqueue(job.id)
@@ -35,6 +37,6 @@ def test_a_row_that_is_no_job_s_blocks_none(
 
 
 def test_a_row_of_another_queue_is_left_alone(queue: Queue, database: Database) -> None:
-    database.run("insert into task (queue, data) values ('theirs', x'00')")
+    database.run("insert into task (queue, data) values ('theirs', ?)", (b"\0",))
     assert queue.claim(WORKER) is None
     assert len(queue_rows(database)) == 1

@@ -21,6 +21,8 @@ from sow.jobs.migrations import FORMS, statements, take_step
 from sow.jobs.queue_owner import ROW
 from sow.paths import Workspace
 
+pytestmark = pytest.mark.queue_file
+
 UPGRADER = Path(__file__).with_name("upgrading_process.py")
 
 

@@ -255,6 +255,7 @@ def test_leases_tell_their_executor(database: Database) -> None:
     assert (lease.executor, lease.taken_at) == ("mine", NOW)
 
 
+@pytest.mark.queue_file
 def test_a_table_that_lacks_a_column_is_damaged_and_no_bug(database: Database) -> None:
     """Somebody has rebuilt it, or a sow that was never released has made it."""
     job = insert(database)

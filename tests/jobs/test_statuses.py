@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from queue_cases import NOW, insert, make_job, start_python
 from recorded_changes import read_after
+from stores import opened
 
 from sow.errors import QueueError
 from sow.files import write_atomically
 from sow.ids import ProjectId
 from sow.jobs import changes, jobs, statuses
 from sow.jobs.change_feed import ChangeFeed
-from sow.jobs.database import Database, open_queue
+from sow.jobs.database import Database
 from sow.paths import Workspace
 from sow.schema.job import JobState
 from sow.schema.task import TaskStatus
@@ -44,10 +45,10 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def database(workspace: Workspace) -> Iterator[Database]:
-    with closing(open_queue(workspace)) as opened:
-        statuses.catch_up(workspace, opened, now=LATER)
-        yield opened
+def database(workspace: Workspace, store: str) -> Iterator[Database]:
+    with opened(workspace, store) as found:
+        statuses.catch_up(workspace, found, now=LATER)
+        yield found
 
 
 def recorded(database: Database, after: int = 2) -> list[Told]:
@@ -456,6 +457,7 @@ def test_a_reader_that_cannot_write_still_reads(
         assert feed.lagging == "the disk is full"
 
 
+@pytest.mark.queue_file
 @pytest.mark.slow
 def test_ten_thousand_statuses(workspace: Workspace, database: Database) -> None:
     """All in one commit: a record of a long run is no reason to wait."""

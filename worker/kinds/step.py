@@ -29,7 +29,7 @@ from sow.faults import passing_fault
 from sow.files import read_tail
 from sow.ids import AttemptId, TaskId
 from sow.jobs import leases
-from sow.paths import AttemptPaths
+from sow.paths import AttemptPaths, way_to_server
 from sow.schema.causes import Cause
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Attempt, Job, Lease
@@ -114,6 +114,7 @@ def _environment(context: WorkerContext, job: Job, attempt_id: AttemptId) -> dic
     environ = agent_environment(context.environ)
     path = path_with_sow(job.path_variable)
     ours = {
+        **way_to_server(context.environ),
         env_vars.ROOT: str(context.workspace.root),
         **({env_vars.TASK_ID: job.task_id} if job.task_id else {}),
         env_vars.JOB_ID: str(job.id),

@@ -1,0 +1,65 @@
+"""Where the queue is, if it is not in a file of the checkout: a PostgreSQL server.
+
+Owns what `queue: url` may be, and that nobody is shown its password. Opens no connection.
+"""
+
+from pathlib import Path
+
+from sow.config.source import Source, read_source
+from sow.schema.config import UserConfigFile
+
+SECTION, URL = "queue", "url"
+SCHEMES = frozenset({"postgresql", "postgres"})
+SECRETS = frozenset({"password", "sslpassword"})
+"""The parameters of such an address that nobody is shown."""
+HIDDEN = "***"
+
+
+def url_of(source: Source[UserConfigFile]) -> str:
+    """Return the address that a file gives; empty for none. Raises InvalidConfiguration."""
+    section = source.content.queue
+    url = section.url if section is not None else None
+    if not isinstance(url, str):
+        return ""
+    if not is_address(url):
+        raise source.fault(
+            SECTION,  # the line of the address itself would be quoted, with its password
+            reason="`url` is no address of a PostgreSQL database",
+            remedy="Write postgresql://USER@HOST/DATABASE, or remove the key: the queue is then a"
+            " file of each repository.",
+        )
+    return url
+
+
+def is_address(url: str) -> bool:
+    """Whether a text is the address of a database."""
+    from urllib.parse import urlsplit  # it imports more than a short command, and few name a server
+
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - it raises for what is no number
+    except ValueError:
+        return False
+    return parts.scheme in SCHEMES and url.startswith(f"{parts.scheme}://")
+
+
+def read_queue_url(path: Path) -> str:
+    """Return the address that the user's file at `path` gives. Raises InvalidConfiguration."""
+    return url_of(read_source(path, UserConfigFile))
+
+
+def shown(url: str) -> str:
+    """Return an address without what it has of passwords."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit  # as above
+
+    parts = urlsplit(url)
+    place = parts.netloc
+    if parts.password is not None:
+        who, _, host = place.rpartition("@")
+        place = f"{who.partition(':')[0]}:{HIDDEN}@{host}"
+    query = [
+        (name, HIDDEN if name in SECRETS else value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+    ]
+    more = f"?{urlencode(query, safe='*/')}" if query else ""
+    return f"{parts.scheme}://{place}{parts.path}{more}"

@@ -1,0 +1,355 @@
+"""The queue on a PostgreSQL server: the connection, and how rows are read and changed over it.
+
+Owns the connection and its limits. A queue is a schema of the server's database. `server_making`
+makes its tables, `server_checkout` says who uses it, `server_statements` puts a statement into
+psycopg's form, `server_faults` has the words for what may be wrong. All of them are imported only
+where a URL is configured: importing psycopg alone takes longer than a short command.
+
+Writers take turns, as with a file: a transaction begins by taking the queue's advisory lock, which
+the server frees when the transaction or its session ends. So limits hold across hosts, and the
+numbers of changes grow with the commits.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from psycopg import Connection, Cursor, Error, IntegrityError, OperationalError, connect
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import UndefinedTable
+
+from sow import env_vars
+from sow.config.queue import read_queue_url
+from sow.digest import sha256
+from sow.errors import ConfigurationError
+from sow.jobs.server_faults import (
+    RETRY,
+    ServerFault,
+    ServerQueueChanged,
+    meant_by,
+    place_of,
+    refuse_format,
+    words_of,
+)
+from sow.jobs.server_rows import WholeLoader, rows_of
+from sow.jobs.server_statements import translated, values_for
+from sow.jobs.store import ConstraintFailed, Database, Parameters, Row, Sign
+from sow.paths import user_config_path
+
+FORMAT_NAME, CHECKOUT = "format", "checkout"
+"""The rows of `control` that hold the form of the tables, and who uses them (`server_checkout`)."""
+
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 30
+LOCK_SECONDS = 20
+"""How long a writer waits for its turn, at the most."""
+IDLE_SECONDS = 15
+"""How long a transaction may rest between two statements, before the server ends it."""
+PATIENCE_SECONDS = 20.0
+"""How long a server that was there before is waited for, as a file's lock is."""
+AGAIN_SECONDS = 0.2
+"""How long a failed connection is rested from."""
+GIVEN_UP_SECONDS = 10
+"""After so long without a sign of the server a connection counts as lost."""
+NETWORK: Mapping[str, int] = {
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives": 1,
+    "keepalives_idle": GIVEN_UP_SECONDS // 2,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": GIVEN_UP_SECONDS * 1000,
+}
+"""What the URL does not say itself. With the system's own limits, a network that has fallen silent
+is an error after minutes."""
+
+
+class QueueServer(Database):
+    """A connection to a queue on a server, shared by the threads of a process.
+
+    A connection that was lost is made anew for what is asked next, outside of a transaction. A
+    server that is away for a moment is waited for, once until it is back.
+    """
+
+    def __init__(self, url: str, schema: str, run_folder: Path) -> None:
+        """Say where the queue is: nothing is asked of the server yet."""
+        super().__init__(run_folder)
+        self.place = place_of(url)
+        self._url = url
+        self.schema = schema
+        self.turn = int.from_bytes(sha256(schema.encode()).digest()[:8], "big", signed=True)
+        """The number of the advisory lock that a writer of this queue holds."""
+        self.checkout: str | None = None
+        """What this process's checkout is called; None before the queue is taken for it."""
+        self._depth = 0
+        self._connection: Connection[Any] | None = None
+        self._may_wait = env_vars.ATTEMPT_ID in os.environ
+        """Whether to wait for the server: it was there before, or an agent asks, whose report must
+        not fail for a moment's absence. A person is told at once."""
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """The connection; a new one where the last was lost. Raises QueueError."""
+        with self.lock:
+            known = self._connection
+            if known is None or known.closed or known.broken:
+                if self._depth:  # what was begun is lost with the connection
+                    raise ServerFault(self.place, "the connection was lost", RETRY, passes=True)
+                known = self._connection = self._connected()
+            return known
+
+    def _connected(self) -> Connection[Any]:
+        """Connect; wait for a server that was there, but not again after that was in vain."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                made = self._connect()
+            except ServerFault as error:
+                if not error.passes and self._has_new_address():
+                    continue
+                self._may_wait &= error.passes and time.monotonic() < deadline
+                if not self._may_wait:
+                    raise
+                time.sleep(AGAIN_SECONDS)
+            else:
+                self._may_wait = True
+                return made
+
+    def _has_new_address(self) -> bool:
+        """Take the address that the user's file has by now; whether it is new: a password, say.
+
+        Another server, or another database of it, has another queue.
+        """
+        url = ""
+        with suppress(ConfigurationError):
+            url = read_queue_url(user_config_path(os.environ))
+        if not url or url == self._url or place_of(url) != self.place:
+            return False
+        self._url = url
+        return True
+
+    def _connect(self) -> Connection[Any]:
+        with self._faults():
+            made = connect(conninfo(self._url), autocommit=True, row_factory=rows_of)
+            made.adapters.register_loader("numeric", WholeLoader)
+            settings = {
+                "search_path": f'"{self.schema}", pg_catalog',
+                "default_transaction_isolation": "read committed",  # each looks after its turn came
+                "statement_timeout": f"{STATEMENT_SECONDS}s",
+                "lock_timeout": f"{LOCK_SECONDS}s",
+                "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+                "TimeZone": time_zone(),
+                "client_encoding": "UTF8",
+            }
+            calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
+            made.execute(
+                f"select {calls}",
+                [word for setting in settings.items() for word in setting],
+            )
+        return made
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Tell a fault of the server or the network from one of ours."""
+        try:
+            yield
+        except IntegrityError as error:
+            raise ConstraintFailed(words_of(error)) from error
+        except Error as error:
+            found = meant_by(error, self.place)
+            if found is None:
+                raise
+            raise found from error
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """Change several rows together, while no other process changes any. As `Database` says."""
+        with self.lock:
+            if self._depth:
+                yield
+                return
+            self._begin(durable)
+            try:
+                yield
+                with self._faults():
+                    self.connection.execute("commit")
+            except BaseException:
+                self._undo("rollback")
+                raise
+            finally:
+                self._depth = 0
+
+    def _undo(self, rollback: str) -> None:
+        """Undo what was begun; a connection that is lost has done so, and none is made for it."""
+        if self._connection is not None:
+            with suppress(Error):  # the error that led here says more
+                self._connection.execute(rollback)
+
+    @contextmanager
+    def hurried(self, seconds: float) -> Iterator[None]:
+        """Wait for others no longer than so many seconds, nor for a server that is away."""
+        if not self.lock.acquire(timeout=seconds):
+            hint = "Nothing was changed; run the command again."
+            raise ServerFault(self.place, "another thread uses it", hint, passes=True)
+        may_wait, self._may_wait = self._may_wait, False
+        try:
+            self._wait_for_turn(seconds)
+            try:
+                yield
+            finally:
+                self._wait_for_turn(LOCK_SECONDS)
+        finally:
+            self._may_wait = may_wait
+            self.lock.release()
+
+    def _wait_for_turn(self, seconds: float) -> None:
+        self._run(f"set lock_timeout = {max(1, round(seconds * 1000))}")  # 0 is for ever
+
+    @contextmanager
+    def turn_alone(self) -> Iterator[Connection[Any]]:
+        """Begin a transaction with the queue's lock alone: there may be no tables yet."""
+        with self.lock:
+            connection = self.connection
+            with self._faults(), connection.transaction():
+                connection.execute(f"select pg_advisory_xact_lock({self.turn})")
+                self._depth = 1
+                try:
+                    yield connection
+                finally:
+                    self._depth = 0
+
+    def _begin(self, durable: bool) -> None:
+        """Begin, take the queue's turn, and see that the queue is still ours to use; in one go."""
+        wait = "" if durable else "set local synchronous_commit = off;"
+        beginning = (
+            f"begin; {wait} select pg_advisory_xact_lock({self.turn});"  # noqa: S608
+            f" select name, value from control where name in ('{FORMAT_NAME}', '{CHECKOUT}')"
+        )
+        try:
+            with self._faults():
+                cursor = self._again_if_lost(lambda: self.connection.execute(beginning))
+                while cursor.nextset():
+                    pass
+                found = dict(cursor.fetchall())
+            refuse_format(self.place, int(found.get(FORMAT_NAME, 0)))
+            if self.checkout not in (None, found.get(CHECKOUT)):
+                hint = "This process uses it no more; run the command again."
+                raise ServerQueueChanged(self.place, "is used from another checkout now", hint)
+        except BaseException:
+            self._undo("rollback")
+            raise
+        self._depth = 1
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Try a change that may raise ConstraintFailed: the transaction around it goes on then."""
+        if not self._depth:
+            yield
+            return
+        self._run("savepoint tried")
+        try:
+            yield
+        except BaseException:
+            self._undo("rollback to savepoint tried")
+            raise
+        self._run("release savepoint tried")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read several times in one go. Nothing has to be looked at for it."""
+        with self.lock:
+            yield
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Return all rows of a query."""
+        with self.lock, self._faults():
+            return self._again_if_lost(lambda: self._execute(sql, parameters)).fetchall()
+
+    def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """Return the first row of a query, if any."""
+        with self.lock, self._faults():
+            cursor = self._again_if_lost(lambda: self._execute(sql, parameters))
+            found: Row | None = cursor.fetchone()
+            return found
+
+    def run(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run one statement; return how many rows it has changed. Raises ConstraintFailed."""
+        with self.transaction():
+            return self._run(sql, parameters).rowcount
+
+    def insert(self, sql: str, parameters: Parameters = ()) -> int:
+        """Run the insert of one row; return the number that the row got."""
+        with self.transaction():
+            found = self._run(f"{sql} returning id", parameters).fetchone()
+            return int(found[0]) if found is not None else 0
+
+    def _run(self, sql: str, parameters: Parameters = ()) -> Cursor[Any]:
+        with self._faults():
+            return self._execute(sql, parameters)
+
+    def _execute(self, sql: str, parameters: Parameters) -> Cursor[Any]:
+        return self.connection.execute(translated(sql), values_for(sql, parameters))
+
+    def _again_if_lost(self, ask: Callable[[], Cursor[Any]]) -> Cursor[Any]:
+        """Ask what changes nothing, once more over a new connection where the last was lost."""
+        try:
+            return ask()
+        except OperationalError:
+            if self._depth or self._connection is None or not self._connection.broken:
+                raise
+            return ask()
+
+    def all_noted(self) -> dict[str, str]:
+        """Return all that is noted of the queue as a whole; nothing where there is no queue."""
+        with self.lock, self._faults():
+            try:
+                sql = "select name, value from control"
+                return dict(self._again_if_lost(lambda: self._execute(sql, ())).fetchall())
+            except UndefinedTable:
+                return {}
+
+    def sign(self) -> Sign:
+        """Return what tells whether anybody has written since, we among them.
+
+        It names the transactions whose changes are seen.
+        """
+        return self.value("select cast(pg_current_snapshot() as text)"), 0
+
+    def sync(self) -> None:
+        """Wait until all that was committed survives a loss of power.
+
+        The server's log is written in its order: a commit that is waited for ends the wait.
+        """
+        with self.lock:
+            self._run("update control set value = value where name = 'file_id'")
+
+    def damage(self) -> str:
+        """Return nothing: the server watches over its tables itself."""
+        return ""
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+def conninfo(url: str) -> str:
+    """Return an address with what it does not say itself, as libpq takes it."""
+    return make_conninfo("", **{**NETWORK, "application_name": "sow", **conninfo_to_dict(url)})
+
+
+def time_zone() -> str:
+    """Return the time zone of this machine as PostgreSQL takes it."""
+    name = os.environ.get("TZ", "").removeprefix(":")
+    if not name:
+        with suppress(OSError):
+            name = os.readlink("/etc/localtime").partition("/zoneinfo/")[2]  # noqa: PTH115
+    if name and not name.startswith("/"):
+        return name
+    minutes = time.localtime().tm_gmtoff // 60
+    shown = f"{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    return f"<{'-' if minutes < 0 else '+'}{shown}>{'+' if minutes < 0 else '-'}{shown}"

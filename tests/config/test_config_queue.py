@@ -1,0 +1,75 @@
+"""Where the queue is: the user's file alone says it, and nobody is shown a password."""
+
+import pytest
+
+from sow.config.config_errors import InvalidConfiguration
+from sow.config.effective import effective_settings
+from sow.config.queue import shown
+from sow.paths import may_name_server
+
+URL = "postgresql://me:hush@db.example.org:5433/sow?sslmode=verify-full"
+
+
+def test_without_a_word_it_is_a_file(load):
+    assert load("worker: {concurrency: 2}").queue_url == ""
+    assert load("queue:\n").queue_url == ""
+    assert load("queue: {url: }").queue_url == ""
+
+
+def test_an_address_is_taken_and_shown_without_its_password(load):
+    configuration = load(f"queue: {{url: '{URL}'}}")
+    assert configuration.queue_url == URL
+    (setting,) = [each for each in effective_settings(configuration) if each.key[0] == "queue"]
+    assert setting.value == "postgresql://me:***@db.example.org:5433/sow?sslmode=verify-full"
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("postgresql://me@h/d", "postgresql://me@h/d"),
+        ("postgresql://me:a%40b@h/d", "postgresql://me:***@h/d"),
+        ("postgresql:///d?user=me&password=hush", "postgresql:///d?user=me&password=***"),
+        ("postgresql://sow@/d?host=/run/pg", "postgresql://sow@/d?host=/run/pg"),
+    ],
+)
+def test_what_is_shown_has_no_password(url, wanted):
+    assert shown(url) == wanted
+
+
+@pytest.mark.parametrize(
+    "url", ["host=h password=hush", "mysql://h/d", "postgresql:h", "postgresql://h:x/d", "sow.db"]
+)
+def test_what_is_no_address_is_refused_with_a_remedy(load, url):
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(f"queue:\n  url: '{url}'\n")
+    assert "no address of a PostgreSQL database" in str(caught.value)
+    assert "postgresql://USER@HOST/DATABASE" in caught.value.hint
+    assert "hush" not in f"{caught.value}{caught.value.hint}"
+
+
+def test_a_repository_does_not_say_it(load):
+    with pytest.raises(InvalidConfiguration, match="queue"):
+        load(repository="queue: {url: 'postgresql://h/d'}")
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("", False),
+        ("# queue: {url: x}\nworker: {}\n", False),
+        ("agents:\n  executors: {}\n", False),
+        ("queue: {url: x}\n", True),
+        ("\ufeffqueue:\n", True),
+        ("worker: {}\n  queue : {url: x}\n", True),
+        ('"queue": {url: x}\n', True),
+        ("{queue: {url: x}}\n", True),
+        ("? queue\n: {url: x}\n", True),
+    ],
+)
+def test_a_look_at_the_lines_tells_whether_it_may_say_it(config_path, text, may):
+    config_path.write_text(text)
+    assert may_name_server({"SOW_CONFIG": str(config_path)}) is may
+
+
+def test_no_file_says_nothing(config_path):
+    assert not may_name_server({"SOW_CONFIG": str(config_path)})

@@ -1,0 +1,100 @@
+"""One host whose queue lies on a PostgreSQL server: the true commands and the true worker."""
+
+import postgres
+import pytest
+from journeys.callers import await_runs, good
+from journeys.site import Site
+from standins import overlapping, read_runs
+
+from sow.paths import Workspace
+
+SPAWN = ("agent", "spawn", "implementer")
+
+
+@pytest.fixture
+def on_server(site: Site, postgres_server: postgres.Server) -> Site:
+    site.configure({"queue": {"url": postgres_server.url}})
+    return site
+
+
+def test_calls_and_their_worker_meet_there_and_leave_no_file(on_server: Site) -> None:
+    site = on_server
+    site.project("010", "020")
+    begun = [{"wait_for": f".standin/{task}.begun"} for task in ("010", "020")]
+    site.script([good({"touch": ".standin/{task}.begun"}, *begun)])
+    result = site.sow(*SPAWN, "010", "020")
+    assert sorted(line.split(" (")[0] for line in result.out.splitlines()) == [
+        "010 needs_review",
+        "020 needs_review",
+    ]
+    assert overlapping(read_runs(site.root))
+    workspace = Workspace(site.root)
+    assert not workspace.queue_db.exists()
+    assert workspace.queue_name.exists()
+    assert {job["state"] for job in site.sow("job", "list", "--json").json_lines} == {"done"}
+    assert len(site.workers()) == 1
+    findings = site.sow("doctor", "--json", expect=None).json["findings"]
+    of = {finding["check_name"]: finding for finding in findings}
+    assert of["queue"]["level"] == "ok"
+    assert "PostgreSQL" in of["queue"]["text"]
+    assert "One checkout at a time" in of["checkouts"]["text"]
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_an_agent_with_another_home_finds_the_queue(
+    site: Site, postgres_server: postgres.Server
+) -> None:
+    executor = {"type": "claude", "env": {"XDG_CONFIG_HOME": str(site.base / "elsewhere")}}
+    agents = {"executors": {"claude-code": executor}}
+    site.configure({"queue": {"url": postgres_server.url}, "agents": agents})
+    site.project("010")
+    site.script([good()])
+    assert site.sow(*SPAWN, "010").out.startswith("010 needs_review")
+    assert not Workspace(site.root).queue_db.exists()
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_a_killed_worker_s_agent_is_adopted_by_the_next(on_server: Site) -> None:
+    site = on_server
+    site.project("010")
+    site.script([good({"wait_for": ".standin/go"})])
+    site.sow(*SPAWN, "010", "--detach")
+    await_runs(site, 1)
+    (worker,) = site.workers()
+    site.kill(worker["pid"])
+    waiting = site.start("agent", "wait", "010")
+    (site.root / ".standin/go").touch()
+    out, errors = waiting.communicate(timeout=300)
+    assert out.startswith("010 needs_review"), errors
+    assert len(read_runs(site.root)) == 1
+
+
+def test_a_server_that_is_not_there_is_told_with_exit_6(site: Site) -> None:
+    site.configure({"queue": {"url": "postgresql://me:hush@127.0.0.1:1/sow"}})
+    site.project("010")
+    result = site.sow(*SPAWN, "010", expect=6)
+    assert "the queue on 127.0.0.1:1/sow cannot be used" in result.err
+    assert "hush" not in result.err
+    assert site.task("010")["status"] == "pending"
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_a_worker_its_agent_and_a_call_outlast_a_restart_of_the_server(site: Site) -> None:
+    with postgres.running(*postgres.UNSAFE) as server:
+        site.configure({"queue": {"url": server.url}})
+        site.project("010", "020")
+        site.script([good({"wait_for": ".standin/{task}.go"})])
+        waiting = site.start(*SPAWN, "010", "020")
+        await_runs(site, 2)
+        server.stop()
+        (site.root / ".standin/010.go").touch()
+        server.start()
+        (site.root / ".standin/020.go").touch()
+        out, errors = waiting.communicate(timeout=300)
+        assert sorted(line.split(" (")[0] for line in out.splitlines()) == [
+            "010 needs_review",
+            "020 needs_review",
+        ], errors
+        assert len(read_runs(site.root)) == 2
+        assert len(site.workers()) == 1
+        site.close()
