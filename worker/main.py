@@ -36,6 +36,7 @@ from worker.capacity import Reserve, Room, raise_open_files
 from worker.context import WorkerContext, logger
 from worker.departure import Departure
 from worker.fork_servers import fork_servers
+from worker.heartbeat import Heartbeat
 from worker.housekeeping import Housekeeping
 from worker.kinds import worker_kinds
 from worker.monitor import Monitor
@@ -114,6 +115,7 @@ class WorkerProcess:
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
         self.notifier = Notifier(self.context, self.ring)
+        self.heartbeat = Heartbeat(self.context)
         self.housekeeping = Housekeeping(
             self.context,
             self.monitor,
@@ -150,6 +152,7 @@ class WorkerProcess:
         if self.options.starting is not None:
             os.close(self.options.starting)
         try:
+            self.heartbeat.start()
             self.monitor.start()
             self.notifier.start()
             self.housekeeping.recover()
@@ -159,6 +162,7 @@ class WorkerProcess:
             self.departure.wait(self.consumer.check_worker_health)
             self._leave()
         finally:
+            self.heartbeat.stop(LEAVE_SECONDS)
             strike_off(self.context)
             self.bell.close()
             give_up_name(self.context, self._lock)

@@ -25,6 +25,8 @@ from sow import env_vars
 from sow.config.queue import read_queue_url
 from sow.digest import sha256
 from sow.errors import ConfigurationError
+from sow.ids import WorkerId
+from sow.jobs.server_deadlines import ServerBeats
 from sow.jobs.server_faults import (
     RETRY,
     ServerFault,
@@ -36,7 +38,7 @@ from sow.jobs.server_faults import (
 )
 from sow.jobs.server_rows import WholeLoader, rows_of
 from sow.jobs.server_statements import translated, values_for
-from sow.jobs.store import ConstraintFailed, Database, Parameters, Row, Sign
+from sow.jobs.store import Beats, ConstraintFailed, Database, Parameters, Row, Sign
 from sow.paths import user_config_path
 
 FORMAT_NAME, CHECKOUT = "format", "checkout"
@@ -324,6 +326,16 @@ class QueueServer(Database):
         """
         with self.lock:
             self._run("update control set value = value where name = 'file_id'")
+
+    def beside(self) -> "QueueServer":
+        """Return another connection to the same queue, for what must not wait for this one."""
+        other = QueueServer(self._url, self.schema, self.run_folder)
+        other.checkout = self.checkout
+        return other
+
+    def beats(self, worker_id: WorkerId) -> Beats:
+        """Return how a worker moves the deadlines of its leases."""
+        return ServerBeats(self.beside(), worker_id)
 
     def damage(self) -> str:
         """Return nothing: the server watches over its tables itself."""

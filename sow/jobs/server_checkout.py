@@ -9,6 +9,7 @@ this rule. It falls with leases that have a deadline (docs/architecture.md).
 import os
 
 from sow.jobs.queue_server import CHECKOUT, QueueServer
+from sow.jobs.server_deadlines import silent_seconds
 from sow.jobs.server_faults import OtherCheckout
 from sow.jobs.store import ACTIVE
 from sow.jobs.user_secret import code_of
@@ -40,7 +41,8 @@ def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None
         if other == here:
             return
         if other is not None and database.value(GOES_ON):
-            raise OtherCheckout(database.place, database.noted(SHOWN) or "elsewhere")
+            where = database.noted(SHOWN) or "elsewhere"
+            raise OtherCheckout(database.place, where, silent_seconds(database))
         database.note(CHECKOUT, here)
         database.note(SHOWN, f"{os.uname().nodename}:{os.path.realpath(workspace.root)}")
         database.run("delete from worker")

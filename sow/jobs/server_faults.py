@@ -9,6 +9,7 @@ from psycopg import Error, OperationalError, ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from sow import __version__
+from sow.clock import format_duration
 from sow.errors import QueueError
 from sow.jobs.faults import GONE_ON, QueueChanged
 from sow.jobs.store import FORMAT
@@ -49,11 +50,17 @@ class ServerQueueChanged(QueueChanged):
 
 
 class OtherCheckout(QueueError):
-    """Another checkout uses the queue, and something goes on there."""
+    """Another checkout uses the queue, and something goes on there.
 
-    def __init__(self, place: str, checkout: str) -> None:
+    `silent_seconds` is how long ago its last worker was heard; None where it has none.
+    """
+
+    def __init__(self, place: str, checkout: str, silent_seconds: float | None) -> None:
+        worker = "no worker runs there"
+        if silent_seconds is not None:
+            worker = f"a worker there was heard {format_duration(silent_seconds)} ago"
         super().__init__(
-            f"the queue on {place} is used from {checkout}",
+            f"the queue on {place} is used from {checkout}; {worker}",
             hint="One checkout at a time uses it: wait until its jobs have ended, or cancel them"
             " there (`sow job list --active` shows them). If that checkout is gone for good,"
             " run `rm .sow/.queue .sow/run/queue.name` here: the next job makes a new queue.",

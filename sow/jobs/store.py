@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sow.ids import JobId, WorkerId
+
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -48,6 +50,18 @@ SOMETHING = f"""
 
 class ConstraintFailed(Exception):
     """A constraint or a trigger of the tables forbids a change; nothing of it was made."""
+
+
+class Beats:
+    """How a worker says that it lives, to whoever cannot see its locks."""
+
+    def beat(self) -> list[JobId]:
+        """Move the deadlines of the worker's leases; return whose they are. Raises QueueError."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave the store."""
+        raise NotImplementedError
 
 
 class Database:
@@ -153,6 +167,10 @@ class Database:
         So others can go on with it while the disk is waited for.
         """
         raise NotImplementedError
+
+    def beats(self, worker_id: WorkerId) -> Beats | None:  # noqa: ARG002
+        """Return how a worker moves the deadlines of its leases; None where these have none."""
+        return None
 
     def damage(self) -> str:
         """Return what is wrong with the tables, in the store's words; nothing if all is sound."""

@@ -393,6 +393,7 @@ def test_another_checkout_is_refused_while_a_job_lives(
         with pytest.raises(QueueError, match="is used from") as caught:
             opening(elsewhere)
         assert str(workspace.root.resolve()) in caught.value.message
+        assert "no worker runs there" in caught.value.message
     jobs.change_job(database, job.id, state=JobState.DONE, ended_at=NOW)
     with closing(open_queue(elsewhere)) as other:
         assert insert(other).id == 2

@@ -178,7 +178,8 @@ create table lease (
     worker_id text not null,
     token bigint not null,
     executor text not null,
-    taken_at double precision not null
+    taken_at double precision not null,
+    deadline double precision not null
 );
 create table fence (id bigint primary key check (id = 1), token bigint not null);
 insert into fence values (1, 0);
@@ -191,6 +192,18 @@ create table aside (
 );
 create table control (name text primary key, value text not null);
 
+-- Until when a lease is its worker's alone, by this server's clock. A claim and a take-over set
+-- it, whatever they say of it; a worker's beats move it (`server_deadlines`).
+create function lease_end() returns double precision
+    language sql volatile as 'select clock() + 120';
+create function set_deadline() returns trigger language plpgsql as $$
+begin
+    new.deadline := lease_end();
+    return new;
+end $$;
+create trigger deadline before insert or update of token on lease
+    for each row execute function set_deadline();
+
 create table worker (
     id text collate "C" primary key,
     process text not null,
@@ -200,7 +213,8 @@ create table worker (
     started_at double precision not null,
     format bigint not null default 1,
     checks bigint not null default 2,
-    short_of text not null default ''
+    short_of text not null default '',
+    beat_at double precision not null default clock()
 );
 
 create table waiter (

@@ -1,0 +1,121 @@
+"""Until when a lease on a server is its worker's alone: what sets a deadline, and what moves it."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert
+from stores import name_server, opened
+
+from sow.errors import QueueError
+from sow.ids import JobId, WorkerId
+from sow.jobs import leases, workers
+from sow.jobs.database import Database, open_queue
+from sow.jobs.server_deadlines import seconds_left, silent_seconds
+from sow.paths import Workspace
+from sow.processes import process_facts
+from sow.schema.job import WorkerRecord
+
+pytestmark = pytest.mark.slow
+LEASE = pytest.approx(120.0, abs=30.0)
+"""What is left of a deadline that was set a moment ago, on a machine that may be busy."""
+
+
+@pytest.fixture
+def database(
+    workspace: Workspace, postgres_server: postgres.Server, poisoned_home: Path
+) -> Iterator[Any]:
+    name_server(poisoned_home, postgres_server)
+    with opened(workspace, postgres_server.url) as found:
+        yield found
+
+
+def leased(database: Database, task: str, worker: WorkerId = WORKER) -> JobId:
+    job = insert(database, task)
+    leases.enqueue(database, job.id, now=NOW)
+    assert leases.claim(database, worker, total=MANY, own=MANY, now=NOW) is not None
+    return job.id
+
+
+def register(database: Database, worker: WorkerId = WORKER) -> None:
+    process = process_facts.identify(os.getpid())
+    assert process is not None
+    record = WorkerRecord(
+        id=worker, process=process, concurrency=1, version="1", background=False, started_at=NOW
+    )
+    workers.register(database, record)
+
+
+def age(database: Any, seconds: float) -> None:
+    """Have so much time gone by on the server since the last beats."""
+    database.run("update lease set deadline = deadline - ?", (seconds,))
+    database.run("update worker set beat_at = beat_at - ?", (seconds,))
+
+
+def test_a_claim_sets_a_deadline_by_the_server_s_clock(database: Database) -> None:
+    """`now` of the claim is this machine's word, and was long ago."""
+    job = insert(database)
+    leases.enqueue(database, job.id, now=1.0)
+    leases.claim(database, WORKER, total=MANY, own=MANY, now=1.0)
+    assert seconds_left(database) == {job.id: LEASE}
+
+
+def test_a_beat_moves_the_deadlines_of_its_own_worker_alone(database: Database) -> None:
+    mine, others = leased(database, "010"), leased(database, "020", OTHER_WORKER)
+    age(database, 500)
+    with closing(database.beats(WORKER)) as beats:
+        assert beats.beat() == [mine]
+    assert seconds_left(database) == {mine: LEASE, others: pytest.approx(-380, abs=30)}
+
+
+def test_a_take_over_gives_a_lease_its_whole_time(database: Database) -> None:
+    job = leased(database, "010")
+    age(database, 500)
+    leases.take_over(database, WORKER, OTHER_WORKER, now=NOW)
+    assert seconds_left(database) == {job: LEASE}
+
+
+def test_a_worker_is_heard_when_it_registers_and_when_it_beats(database: Database) -> None:
+    assert silent_seconds(database) is None
+    register(database)
+    age(database, 500)
+    assert silent_seconds(database) == pytest.approx(500, abs=30)
+    with closing(database.beats(WORKER)) as beats:
+        assert beats.beat() == []
+    assert silent_seconds(database) < 30
+
+
+def test_a_beat_waits_for_no_writer(database: Database) -> None:
+    """A writer has the queue's turn for as long as its transaction lasts."""
+    leased(database, "010")
+    beaten: list[list[JobId]] = []
+    with closing(database.beats(WORKER)) as beats:
+        thread = threading.Thread(target=lambda: beaten.append(beats.beat()))
+        with database.transaction():
+            insert(database, "020")
+            thread.start()
+            thread.join(timeout=60)
+            assert beaten == [[1]]
+
+
+def test_who_is_refused_hears_when_a_worker_of_the_other_checkout_was_heard(
+    tmp_path: Path, workspace: Workspace, database: Database
+) -> None:
+    register(database)
+    leased(database, "010")
+    age(database, 500)
+    (tmp_path / "other/.sow").mkdir(parents=True)
+    elsewhere = Workspace(tmp_path / "other")
+    elsewhere.queue_name.write_text(workspace.queue_name.read_text())
+    with pytest.raises(QueueError, match=r"a worker there was heard 8m\d\ds ago"):
+        open_queue(elsewhere)
+
+
+def test_a_queue_in_a_file_has_no_beats(workspace: Workspace) -> None:
+    with closing(open_queue(workspace)) as in_file:
+        assert in_file.beats(WORKER) is None
