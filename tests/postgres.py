@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 FOLDERS = (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), Path("/usr/bin"))
@@ -59,6 +60,22 @@ class Server:
         if process is not None:
             process.send_signal(how)
             process.wait(60)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all of its processes: no connection breaks, and nobody gets an answer."""
+        assert self._process is not None
+        its = psutil.Process(self._process.pid)
+        all_of_it = [its, *its.children(recursive=True)]
+        for process in all_of_it:
+            with suppress(psutil.NoSuchProcess):  # a client has just left
+                process.suspend()
+        try:
+            yield
+        finally:
+            for process in all_of_it:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
 
 def program(name: str) -> Path | None:

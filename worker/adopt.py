@@ -42,6 +42,8 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     paths = context.workspace.attempt(job.id, attempt.number)
     executor = make_executor(job.executor) if job.executor is not None else None
     tell(job, f"adopted: attempt {attempt.number}")
+    with suppress(OSError):  # the next beat tells what is wrong there
+        context.hearing.renew_lease(str(paths.folder))
     running = Running(
         lease=lease,
         job=job,

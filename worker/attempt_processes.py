@@ -158,6 +158,12 @@ def press(running: Running, *, now: float) -> None:
     running.pressed_with = signum
 
 
+def kill_left(running: Running) -> None:
+    """Kill at once what is left of an attempt without a supervisor."""
+    running.asked_to_end = True
+    kill(_left_of(running))
+
+
 def _left_of(running: Running) -> Left:
     """Return what carries the attempt's id or was fenced in with it, and all below.
 

@@ -1,7 +1,7 @@
 """What every part of a worker needs: where it works, its records, its name, its limits.
 
-Owns nothing that changes, save what the guard of the state, recovery and the looks for
-unrecorded agents remember. Knows nothing of huey.
+Owns nothing that changes, save what the guard of the state, recovery, the heartbeat and the looks
+for unrecorded agents remember. Knows nothing of huey.
 """
 
 import logging
@@ -19,6 +19,7 @@ from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.state.guarded_state import GuardedState
 from sow.terminal_text import readable
+from worker.hearing import Hearing
 
 logger = logging.getLogger("sow.worker")
 
@@ -64,6 +65,11 @@ class WorkerContext:
     def strays(self) -> StrayLooks:
         """Its looks for agents that are on no record."""
         return StrayLooks()
+
+    @cached_property
+    def hearing(self) -> Hearing:
+        """When the queue's server has heard this worker."""
+        return Hearing()
 
     @cached_property
     def told_ends(self) -> set[JobId]:

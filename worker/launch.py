@@ -313,7 +313,10 @@ def _start_attempt(
 
             limits = limits_of(job.executor.limits, (*prepared.own_folders, paths.folder))
         argv = [*prepared.wrapper, *words]
-        orders = pack(str(paths.folder), str(prepared.cwd), argv, environ, fields, limits, proxy)
+        lease_end = context.hearing.lease_orders()
+        orders = pack(
+            str(paths.folder), str(prepared.cwd), argv, environ, fields, limits, proxy, lease_end
+        )
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()
         waiting.give(orders)

@@ -115,7 +115,7 @@ class WorkerProcess:
         self.consumer = self._make_consumer(claims)
         self.departure = Departure(self.context, self.consumer.stop_flag)
         self.notifier = Notifier(self.context, self.ring)
-        self.heartbeat = Heartbeat(self.context)
+        self.heartbeat = Heartbeat(self.context, self.monitor, self.ring)
         self.housekeeping = Housekeeping(
             self.context,
             self.monitor,
@@ -217,9 +217,10 @@ class WorkerProcess:
     def _may_take(self, may_run: bool, has_failed: bool) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one.
 
-        A worker that leaves takes none, though its own last ring wakes its claim.
+        A worker that leaves takes none, though its own last ring wakes its claim; nor does one
+        that the queue's server has not heard lately.
         """
-        if self.departure.is_decided:
+        if self.departure.is_decided or not self.context.hearing.allows_another:
             return False
         if has_failed:
             self.housekeeping.drive_batches()
@@ -246,12 +247,17 @@ class WorkerProcess:
             self._say(
                 "leaving %d agents running; their tasks will show how they ended"
                 if self.departure.has_lost_records
-                else "leaving %d agents running; the next worker adopts them"
+                else f"leaving %d agents running; the next worker adopts them{self._within()}"
             )
         self.monitor.stop()
         self._let_notify()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
             self.fork_servers.close()  # otherwise a start may be using it; it ends when we do
+
+    def _within(self) -> str:
+        """Return until when, where leases have an end."""
+        seconds = self.context.hearing.adoption_seconds
+        return "" if seconds is None else f", and without one they end in {seconds:.0f} s"
 
     def _may_drain(self) -> bool:
         """Whether agents are still waited for: nobody insists, and their ends can be recorded."""

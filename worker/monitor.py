@@ -171,6 +171,11 @@ class Monitor:
             arriving = any(running.job.id == job_id for running in self._incoming)
             return arriving or job_id in self._watched
 
+    def running(self) -> list[Running]:
+        """Return what is under watch."""
+        with self._idle:
+            return [*self._incoming, *self._watched.values()]
+
     @property
     def count(self) -> int:
         """How many attempts are under watch."""
@@ -186,10 +191,9 @@ class Monitor:
 
     def end_all(self) -> None:
         """End every agent; their jobs go back into the queue as resumes."""
-        with self._idle:
-            for running in [*self._incoming, *self._watched.values()]:
-                running.ended_for = WORKER_STOPPED
-                ask_to_end(running)
+        for running in self.running():
+            running.ended_for = WORKER_STOPPED
+            ask_to_end(running)
         self.wake()
 
     def _run(self) -> None:

@@ -13,7 +13,7 @@ from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, rele
 from sow.errors import QueueError, SowError, StateError
 from sow.faults import reason_of
 from sow.ids import JobId, WorkerId
-from sow.jobs import jobs, leases, workers
+from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.end_entries import log_ends
 from sow.jobs.faults import QueueChanged
 from sow.jobs.run_names import worker_locks
@@ -39,7 +39,9 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
         record.id: record
         for record in workers.registered(context.database, context.reported_once.skip)
     }
-    dead = _proved_dead(context, records)
+    dead, expired = _proved_dead(context, records)
+    for worker_id in expired:
+        _replace_expired(context, worker_id, monitor)
     for worker_id in dead:
         record = records.get(worker_id)
         process = record.process if record is not None else None
@@ -95,37 +97,68 @@ def give_back_tasks(context: WorkerContext) -> None:
 
 def _proved_dead(
     context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]
-) -> list[WorkerId]:
+) -> tuple[list[WorkerId], list[WorkerId]]:
     """Return the workers that are on record, hold leases or have left a file, and are proved dead.
 
-    `workers.life_of` says what proves it. One of which nobody can tell is left alone.
+    `workers.life_of` says what proves it. Of those of which nobody can tell, the second list has
+    the ones whose leases have all passed their deadlines; any other is left alone.
     """
     known = set(records) | leases.lease_owners(context.database)
     known |= set(worker_locks(context.workspace.workers))
     known -= {context.worker_id, *context.reported_once.workers}
-    dead = []
+    dead, expired = [], []
     for worker_id in sorted(known):
         life = workers.life_of(context.workspace, worker_id, records.get(worker_id))
         if life is Life.DEAD:
             dead.append(worker_id)
+        elif life is Life.UNVERIFIABLE and leases.have_expired(context.database, worker_id):
+            expired.append(worker_id)
         elif life is Life.UNVERIFIABLE:
             context.reported_once.tell(
                 f"worker {worker_id}: sow cannot see whether it still runs, so its jobs are not"
                 " touched. If it no longer runs, `sow job resolve JOB --gone` continues a job"
                 " that it had"
             )
-    return dead
+    return dead, expired
+
+
+def _replace_expired(context: WorkerContext, silent: WorkerId, monitor: Monitor) -> None:
+    """Take over what a worker holds of which nobody can tell, once its deadlines have passed.
+
+    Its agents have ended before (`worker.heartbeat`, `worker.supervisor.lease_end`), so their
+    attempts are given up, as a person gives one up by `sow job resolve`. One whose lock is held
+    lives all the same, and is watched.
+    """
+    taken = leases.take_over(
+        context.database, silent, context.worker_id, now=context.now(), if_expired=True
+    )
+    if not leases.leases_of(context.database, silent):
+        _strike_off(context, silent)
+    logger.info("worker %s was not heard for too long; took over %d jobs", silent, len(taken))
+    for lease in taken:
+        with _boundary(lease.job_id):
+            job = jobs.get_job(context.database, lease.job_id)
+            attempt = jobs.last_attempt(context.database, job.id)
+            if attempt is not None and attempt.number > job.settled:
+                paths = context.workspace.attempt(lease.job_id, attempt.number)
+                attempt_evidence.declare_void(paths, attempt.id)
+            _adopt(context, lease, monitor, "its worker was not heard for too long")
 
 
 def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: str) -> None:
     taken = leases.take_over(context.database, dead, context.worker_id, now=context.now())
-    workers.unregister(context.database, dead)
-    context.workspace.worker_lock(dead).unlink(missing_ok=True)
-    (context.workspace.workers / f"{dead}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
+    _strike_off(context, dead)
     logger.info("worker %s is dead; took over %d of its jobs", dead, len(taken))
     for lease in taken:
         with _boundary(lease.job_id):
             _adopt(context, lease, monitor, excuse)
+
+
+def _strike_off(context: WorkerContext, gone: WorkerId) -> None:
+    """Remove a worker's record and its files."""
+    workers.unregister(context.database, gone)
+    context.workspace.worker_lock(gone).unlink(missing_ok=True)
+    (context.workspace.workers / f"{gone}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from sow.jobs import jobs, leases
 from sow.schema.job import Job, JobState
 from worker.context import WorkerContext, tell
 from worker.features import worker_features
+from worker.hearing import CUT_OFF
 from worker.job_end import Outdated, cancel_unstarted
 from worker.kinds import worker_kind
 from worker.kinds.base import Recording, WorkerKind, nothing
@@ -42,6 +43,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
+    if exit_facts is not None and context.hearing.has_ended(exit_facts.limit):
+        running.ended_for = running.ended_for or CUT_OFF
     if running.job.executor is not None and has_folder(context.workspace, running.job):
         return_login(context, running.job)
     kind = worker_kind(running.job)

@@ -429,19 +429,36 @@ def release_held(database: Database, chosen: Collection[JobId], *, now: float) -
         return held
 
 
-def take_over(database: Database, old: WorkerId, new: WorkerId, *, now: float) -> list[Lease]:
+def take_over(
+    database: Database, old: WorkerId, new: WorkerId, *, now: float, if_expired: bool = False
+) -> list[Lease]:
     """Give every lease of a dead worker to `new` under fresh tokens; return them.
 
-    The caller has proved `old` dead. From here on its writes are fenced.
+    The caller has proved `old` dead, or takes `if_expired` only what has passed its deadline, which
+    a beat of `old` may move until this very change. From here on its writes are fenced.
     """
+    where = f"job_id = ? and {database.expired if if_expired else 'true'}"
     with database.transaction():
-        taken = [lease.job_id for lease in leases_of(database, old)]
-        for job_id in taken:
-            database.run(
-                "update lease set worker_id = ?, token = ?, taken_at = ? where job_id = ?",
+        held = [lease.job_id for lease in leases_of(database, old)]
+        taken = [
+            job_id
+            for job_id in held
+            if database.run(
+                f"update lease set worker_id = ?, token = ?, taken_at = ? where {where}",  # noqa: S608
                 (new, _next_token(database), now, job_id),
             )
+        ]
         return [lease for lease in leases_of(database, new) if lease.job_id in taken]
+
+
+def have_expired(database: Database, worker_id: WorkerId) -> bool:
+    """Whether a worker holds leases, and the deadline of each has passed for others."""
+    row = database.row(
+        "select count(*) as held, count(*) filter"  # noqa: S608 - a store's own words
+        f" (where {database.expired}) as expired from lease where worker_id = ?",
+        (worker_id,),
+    )
+    return row is not None and bool(0 < row["held"] == row["expired"])
 
 
 def withdraw(database: Database, job_id: JobId) -> bool:

@@ -26,7 +26,7 @@ from sow.config.queue import read_queue_url
 from sow.digest import sha256
 from sow.errors import ConfigurationError
 from sow.ids import WorkerId
-from sow.jobs.server_deadlines import ServerBeats
+from sow.jobs.server_deadlines import EXPIRED, ServerBeats
 from sow.jobs.server_faults import (
     RETRY,
     ServerFault,
@@ -74,6 +74,8 @@ class QueueServer(Database):
     A connection that was lost is made anew for what is asked next, outside of a transaction. A
     server that is away for a moment is waited for, once until it is back.
     """
+
+    expired = EXPIRED
 
     def __init__(self, url: str, schema: str, run_folder: Path) -> None:
         """Say where the queue is: nothing is asked of the server yet."""

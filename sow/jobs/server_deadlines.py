@@ -3,16 +3,27 @@
 Owns the statements about it. A worker says again and again that it lives, over a connection of its
 own and without the queue's turn, so that it waits for no writer: a beat changes nothing but the
 worker's own rows. It is committed durably: a server that forgot a beat in a crash would have a
-lease end before its worker thinks so. Nothing is decided by deadlines yet: on one host a lock
-proves life and death (`workers.life_of`). They are for what cannot be seen from another host.
+lease end before its worker thinks so.
+
+On one host a lock proves life and death (`workers.life_of`), and deadlines decide nothing. They
+are for what no lock tells, and only in a queue that is `shared`: there agents end before the
+deadline (`worker.heartbeat`), and afterwards whoever can prove nothing else takes the lease over.
 """
 
 from sow.ids import JobId, WorkerId
-from sow.jobs.store import Beats, Database
+from sow.jobs.store import Beat, Beats, Database
 
+LEASE_SECONDS = "lease seconds"
+"""The row of `control` by which a queue is shared: it says how long a lease is."""
+EXPIRED = "(deadline < clock() and exists (select 1 from control where name = 'lease seconds'))"
 BEAT = """
-    with living as (update worker set beat_at = clock() where id = :worker)
-    update lease set deadline = lease_end() where worker_id = :worker returning job_id
+    with living as (update worker set beat_at = clock() where id = :worker),
+        moved as (
+            update lease set deadline = lease_end() where worker_id = :worker returning job_id)
+    select coalesce(group_concat(cast(job_id as text), ' '), '') as jobs,
+        (select cast(value as double precision) from control where name = 'lease seconds')
+            as lease_seconds
+    from moved
 """
 
 
@@ -23,10 +34,12 @@ class ServerBeats(Beats):
         self._database = database
         self._worker_id = worker_id
 
-    def beat(self) -> list[JobId]:
-        """Move the deadlines of the worker's leases; return whose they are. Raises QueueError."""
-        rows = self._database.rows(BEAT, {"worker": self._worker_id})
-        return sorted(JobId(row["job_id"]) for row in rows)
+    def beat(self) -> Beat:
+        """Move the deadlines of the worker's leases. Raises QueueError."""
+        row = self._database.row(BEAT, {"worker": self._worker_id})
+        assert row is not None  # noqa: S101 - it has no condition
+        jobs = frozenset(JobId(int(job)) for job in row["jobs"].split())
+        return Beat(jobs, row["lease_seconds"])
 
     def close(self) -> None:
         """Close the connection."""

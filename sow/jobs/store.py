@@ -12,7 +12,7 @@ from _thread import RLock  # `threading` takes long to import
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sow.ids import JobId, WorkerId
 
@@ -52,11 +52,20 @@ class ConstraintFailed(Exception):
     """A constraint or a trigger of the tables forbids a change; nothing of it was made."""
 
 
+class Beat(NamedTuple):
+    """What a beat was answered."""
+
+    jobs: frozenset[JobId]
+    """The jobs whose leases are the worker's."""
+    lease_seconds: float | None
+    """How long a lease is, where others may take one over whose deadline has passed; else None."""
+
+
 class Beats:
     """How a worker says that it lives, to whoever cannot see its locks."""
 
-    def beat(self) -> list[JobId]:
-        """Move the deadlines of the worker's leases; return whose they are. Raises QueueError."""
+    def beat(self) -> Beat:
+        """Move the deadlines of the worker's leases. Raises QueueError."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -69,9 +78,13 @@ class Database:
 
     `run_folder` is the checkout's folder for what is this machine's: the output of jobs lies there.
 
+    `expired` is the condition that the deadline of a lease has passed and others may take it over.
+
     Statements name their values by `?`, `?1` or `:name`. Whatever is asked for may raise
     QueueError, where the store cannot be used, and QueueChanged, where it is the queue no more.
     """
+
+    expired = "false"
 
     def __init__(self, run_folder: Path) -> None:
         self.run_folder = run_folder

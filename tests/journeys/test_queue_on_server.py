@@ -1,12 +1,18 @@
 """One host whose queue lies on a PostgreSQL server: the true commands and the true worker."""
 
+from contextlib import closing
+
 import postgres
 import pytest
 from journeys.callers import await_runs, good
-from journeys.site import Site
-from standins import overlapping, read_runs
+from journeys.site import Site, wait_until
+from journeys.staff import await_supervisor, kill
+from standins import Run, overlapping, read_runs
 
+from sow.jobs.database import open_queue
+from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.paths import Workspace
+from sow.processes import procfs
 
 SPAWN = ("agent", "spawn", "implementer")
 
@@ -97,4 +103,34 @@ def test_a_worker_its_agent_and_a_call_outlast_a_restart_of_the_server(site: Sit
         ], errors
         assert len(read_runs(site.root)) == 2
         assert len(site.workers()) == 1
+        site.close()
+
+
+def runs_on(run: Run) -> bool:
+    stat = procfs.read_stat(run.pid)
+    return stat is not None and stat.state not in "ZX"
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_agents_end_before_others_may_take_them_over_and_their_jobs_go_on_later(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer of the server ends a wait for it; one of the agents has no supervisor either."""
+    with postgres.running(*postgres.UNSAFE) as server:
+        site.configure({"queue": {"url": server.url}})
+        monkeypatch.setenv("SOW_CONFIG", str(site.config_file))
+        site.project("010", "020")
+        with closing(open_queue(Workspace(site.root))) as database:
+            database.note(LEASE_SECONDS, 6)
+        site.script([good({"wait_for": ".standin/go"})])
+        site.sow(*SPAWN, "010", "020", "--detach")
+        runs = await_runs(site, 2)
+        supervisor = await_supervisor(site, 2)
+        with server.frozen():
+            kill(supervisor)
+            wait_until(lambda: not any(map(runs_on, runs)), "both agents have ended")
+        (site.root / ".standin/go").touch()
+        assert sorted(
+            line.split(" (")[0] for line in site.sow("agent", "wait", "010", "020").out.splitlines()
+        ) == ["010 needs_review", "020 needs_review"]
         site.close()

@@ -110,6 +110,7 @@ IN_RUN = {
     "worker/steps/forked.py",
     "worker/supervisor/exit_file.py",
     "worker/supervisor/gate.py",
+    "worker/supervisor/lease_end.py",
     "worker/supervisor/supervise.py",
     "worker/worker_log.py",
 }

@@ -159,10 +159,11 @@ class AttemptSite:
         look: Sequence[str] = (),
         limits: Sequence[str] = (),
         proxy: Sequence[str] = (),
+        lease: Sequence[str] = (),
     ) -> bytes:
         """Return orders to run `argv` in the workspace, with these secrets and limits.
 
-        `proxy` are those about its proxy.
+        `proxy` are those about its proxy, `lease` those about its lease.
         """
         basis = {"PATH": os.environ["PATH"], "SOW_ATTEMPT_ID": self.attempt_id}
         environ = basis if env is None else dict(env)
@@ -172,7 +173,8 @@ class AttemptSite:
             users = {**environ, "HOME": str(self.root)}
             fields = pack_secrets(scan, commands or {}, users, look)
             environ |= {**(secrets or {}), "SOW_SECRETS": names}
-        return pack(str(self.paths.folder), str(self.root), argv, environ, fields, limits, proxy)
+        folder, cwd = str(self.paths.folder), str(self.root)
+        return pack(folder, cwd, argv, environ, fields, limits, proxy, lease)
 
     def order(self, process: subprocess.Popen[bytes], orders: bytes) -> None:
         """Give a supervisor what it waits for."""

@@ -43,14 +43,15 @@ def test_what_is_packed_is_unpacked(
     )
 
 
-@given(st.lists(words), st.lists(words), st.dictionaries(names, words))
-def test_secrets_and_a_proxy_are_told_apart(
-    secrets: list[str], proxy: list[str], environ: dict[str, str]
+@given(st.lists(words), st.lists(words), st.lists(words), st.dictionaries(names, words))
+def test_secrets_a_proxy_and_a_lease_are_told_apart(
+    secrets: list[str], proxy: list[str], lease: list[str], environ: dict[str, str]
 ) -> None:
-    orders = unpack(pack("/f", "/", ["x"], environ, secrets, proxy=proxy))
+    orders = unpack(pack("/f", "/", ["x"], environ, secrets, proxy=proxy, lease=lease))
     assert orders is not None
     assert list(orders.secrets) == [os.fsencode(word) for word in secrets]
     assert list(orders.proxy) == [os.fsencode(word) for word in proxy]
+    assert list(orders.lease) == [os.fsencode(word) for word in lease]
     assert len(orders.environ) == len(environ)
 
 

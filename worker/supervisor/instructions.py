@@ -21,7 +21,7 @@ CHUNK_BYTES = 65_536
 class Orders:
     """What one supervisor is to run; all as bytes, as the system takes it."""
 
-    __slots__ = ("argv", "cwd", "environ", "folder", "limits", "proxy", "secrets")
+    __slots__ = ("argv", "cwd", "environ", "folder", "lease", "limits", "proxy", "secrets")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class Orders:
         secrets: "Sequence[bytes]" = (),
         limits: "Sequence[bytes]" = (),
         proxy: "Sequence[bytes]" = (),
+        lease: "Sequence[bytes]" = (),
     ) -> None:
         self.folder = folder
         """The attempt's folder."""
@@ -45,6 +46,8 @@ class Orders:
         """What `limits` reads; empty for an attempt without limits."""
         self.proxy = proxy
         """What `gate` reads; empty for an agent without a proxy."""
+        self.lease = lease
+        """What `lease_end` reads; empty for an attempt whose lease has no end."""
 
 
 def pack(
@@ -55,10 +58,11 @@ def pack(
     secrets: "Sequence[str]" = (),
     limits: "Sequence[str]" = (),
     proxy: "Sequence[str]" = (),
+    lease: "Sequence[str]" = (),
 ) -> bytes:
     """Return orders as they are written. Raises ValueError where a word holds a NUL."""
     variables = [f"{name}={value}" for name, value in environ.items()]
-    lists = ((str(len(words)), *words) for words in (argv, secrets, limits, proxy))
+    lists = ((str(len(words)), *words) for words in (argv, secrets, limits, proxy, lease))
     words = [word for words in lists for word in words] + variables
     fields = [os.fsencode(field) for field in (folder, cwd, *words)]
     if any(NUL in field for field in fields):
@@ -75,9 +79,10 @@ def unpack(data: bytes) -> Orders | None:
     argv, rest = _counted(rest)
     secrets, rest = _counted(rest)
     limits, rest = _counted(rest)
-    proxy, variables = _counted(rest)
+    proxy, rest = _counted(rest)
+    lease, variables = _counted(rest)
     environ = {name: value for name, _, value in (each.partition(b"=") for each in variables)}
-    return Orders(folder, cwd, argv, environ, secrets, limits, proxy)
+    return Orders(folder, cwd, argv, environ, secrets, limits, proxy, lease)
 
 
 def _counted(fields: list[bytes]) -> tuple[list[bytes], list[bytes]]:

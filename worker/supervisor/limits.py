@@ -20,18 +20,14 @@ from worker.supervisor.agent_process import Agent
 from worker.supervisor.disk_use import DiskUse
 from worker.supervisor.exit_file import say
 from worker.supervisor.own_processes import OwnProcesses, lineage
-from worker.supervisor.tree_ending import GRACES, end_tree
+from worker.supervisor.tree_ending import AT_ONCE, GRACES, end_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Collection, Mapping, Sequence
 
     from sow.processes.tree_use import Use
     from worker.supervisor.agent_process import Start
-    from worker.supervisor.tree_ending import Graces
-else:
-    import _signal as signal
 
 MEMORY, CPU, PROCESSES, DISK = "memory", "cpu", "processes", "disk"
 """The keys of `agents.executors.NAME.limits`."""
@@ -40,7 +36,6 @@ FOLDER = "folder"
 LOOK_SECONDS = 0.5
 LEAST_PAUSES = 50
 """A pause is at least so many times as long as the look at processes before it took."""
-AT_ONCE: "Graces" = ((signal.SIGKILL, 5.0),)
 
 
 def pack_limits(most: "Mapping[str, float]", folders: "Sequence[str]") -> list[str]:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from worker.supervisor.agent_process import Start
     from worker.supervisor.gate import Gate
+    from worker.supervisor.lease_end import LeaseEnd
     from worker.supervisor.limits import Limits
     from worker.supervisor.secret_orders import Keeper
 else:
@@ -205,7 +206,8 @@ def supervise(
         keeper.begun(agent)
         started["relay_pid"] = agent.helper
     try_to_put_in_place(folder, "started.json", started)
-    by_request = wait_for_end(agent, own, keeper, limits)
+    lease = lease_of(orders, folder)
+    by_request = wait_for_end(agent, own, keeper, limits, lease)
     ended_at = time.time()
     if limits is not None:
         limits.look_last()
@@ -214,8 +216,9 @@ def supervise(
         keeper.finish(agent)
     status = agents_status(agent.status) if own.in_sandbox else agent.status
     record = exit_of(status, agent.cpu_seconds, own.kilobytes(agent.peak_memory), by_request)
-    if limits is not None:
-        record |= limits.facts()
+    for bound in (limits, lease):
+        if bound is not None:
+            record |= bound.facts()
     times = {"started_at": started_at, "ended_at": ended_at}
     put_in_place(folder, "exit.json", {KEY: attempt, **record, **times}, lock)
 
@@ -228,6 +231,16 @@ def limits_of(orders: Orders, fence: str, own: OwnProcesses) -> "Limits | None":
     from worker.supervisor.limits import Limits
 
     return Limits(orders.limits, fence, own)
+
+
+def lease_of(orders: Orders, folder: str) -> "LeaseEnd | None":
+    """Return the end of an attempt's lease; None where that has none."""
+    if not orders.lease:
+        return None
+    # Only in a queue that several hosts may serve there is one.
+    from worker.supervisor.lease_end import LeaseEnd
+
+    return LeaseEnd(orders.lease, folder)
 
 
 def close_keyrings_for(program: str) -> None:
@@ -390,10 +403,11 @@ def wait_for_end(
     own: OwnProcesses,
     keeper: "Keeper | None" = None,
     limits: "Limits | None" = None,
+    lease: "LeaseEnd | None" = None,
 ) -> bool:
     """Wait until the agent has ended; return whether its end was asked for.
 
-    One that reaches a limit is ended.
+    One that reaches a limit is ended, and so is one whose lease comes to its end.
     """
     asked = False
     while True:
@@ -405,6 +419,11 @@ def wait_for_end(
         pause = own.seconds_to_next_look()
         if limits is not None:
             pause = limits.pause if pause is None else min(pause, limits.pause)
+        if lease is not None:
+            if lease.comes():
+                lease.end(agent, own)
+                continue
+            pause = lease.pause if pause is None else min(pause, lease.pause)
         requested = wait_for_signal(WATCHED, pause) in REQUESTS
         own.remember()
         agent.reap()

@@ -27,6 +27,9 @@ GRACES: Graces = ((signal.SIGINT, 5.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 
 LEFTOVER_GRACES: Graces = ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
 """The same for what an agent that has exited left in the background."""
 
+AT_ONCE: Graces = ((signal.SIGKILL, 5.0),)
+"""The same where nothing may act any longer."""
+
 LOOK_SECONDS = 0.05
 """How often it is looked whether the tree has gone."""
 SLOW_LOOK_SECONDS = 1.0

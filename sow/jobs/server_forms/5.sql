@@ -193,9 +193,11 @@ create table aside (
 create table control (name text primary key, value text not null);
 
 -- Until when a lease is its worker's alone, by this server's clock. A claim and a take-over set
--- it, whatever they say of it; a worker's beats move it (`server_deadlines`).
-create function lease_end() returns double precision
-    language sql volatile as 'select clock() + 120';
+-- it, whatever they say of it; a worker's beats move it (`server_deadlines`). How long a lease is
+-- stands in the row that says that others may take one over.
+create function lease_end() returns double precision language sql volatile as $$
+    select clock() + coalesce(
+        (select value::double precision from control where name = 'lease seconds'), 120) $$;
 create function set_deadline() returns trigger language plpgsql as $$
 begin
     new.deadline := lease_end();
