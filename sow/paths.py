@@ -21,8 +21,8 @@ PHASES = "phases"
 """The folder of a project's phases, within the project's own."""
 TASKS = "tasks"
 """The folder of a phase's tasks."""
-QUEUE_KEYS = (b"queue", b'"queue', b"'queue", b"{", b"?")
-"""How a line of the user's configuration begins that may say where queues are."""
+QUEUE = b"queue"
+"""The word in the user's configuration that says where queues are."""
 
 
 @lru_cache(maxsize=256)
@@ -295,16 +295,22 @@ def may_be_on_server(workspace: Workspace) -> bool:
 
 
 def may_name_server(environ: Mapping[str, str]) -> bool:
-    """Whether the user's configuration may name a server for queues: a look at its lines.
+    """Whether the user's configuration may name a server for queues: a look for the word.
 
-    Most name none, and are not parsed for it. A file that cannot be read names none; whoever needs
-    what it says tells why.
+    Most name none, and are not parsed for it. A comment names none. Nor does a file that cannot be
+    read; whoever needs what it says tells why.
     """
     try:
         text = user_config_path(environ).read_bytes()
     except OSError:
         return False
-    return any(line.lstrip(b"\xef\xbb\xbf \t").startswith(QUEUE_KEYS) for line in text.splitlines())
+    at = text.find(QUEUE)
+    while at >= 0:
+        line = text[text.rfind(b"\n", 0, at) + 1 : at]
+        if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"#"):
+            return True
+        at = text.find(QUEUE, at + 1)
+    return False
 
 
 def way_to_server(environ: Mapping[str, str]) -> dict[str, str]:

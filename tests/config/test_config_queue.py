@@ -64,9 +64,12 @@ def test_a_repository_does_not_say_it(load):
         ('"queue": {url: x}\n', True),
         ("{queue: {url: x}}\n", True),
         ("? queue\n: {url: x}\n", True),
+        ("--- {queue: {url: x}}\n", True),
+        ("&its queue: {url: x}\n", True),
+        ("# queues\n\t# queue: {url: x}\nqueue:\n", True),
     ],
 )
-def test_a_look_at_the_lines_tells_whether_it_may_say_it(config_path, text, may):
+def test_a_look_at_its_text_tells_whether_it_may_say_it(config_path, text, may):
     config_path.write_text(text)
     assert may_name_server({"SOW_CONFIG": str(config_path)}) is may
 
