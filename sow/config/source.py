@@ -164,8 +164,7 @@ def _error(
 ) -> InvalidConfiguration:
     """Return the user's form of a YamlProblem.
 
-    The values of `env` may be secrets, and so may the addresses in the commands of
-    `notify`: a file that has any is never quoted.
+    What may be secret is never shown, nor what stands beside it in a file (`SECRETS`).
     """
     return InvalidConfiguration(
         path=problem.path,
@@ -173,14 +172,19 @@ def _error(
         key=problem.key,
         reason=reason,
         remedy=remedy,
-        excerpt="" if b"env" in text or b"notify" in text else problem.caret,
+        excerpt="" if any(word in text for word in SECRETS) else problem.caret,
     )
 
+
+SECRETS = (b"env", b"notify", b"queue", b"postgres")
+"""A file that has one of these words is never quoted: the values of `env` may be secrets, and so
+may the addresses in the commands of `notify`. The address of a queue may have a password in it."""
 
 _SIZE = "Write a number and a unit, such as 500MB, 2GB or 4GiB."
 _DURATION = "Write a number and a unit, such as 500ms, 30s, 15m or 2h."
 
 NETWORK = "Write on, loopback for no network, or {allow: [api.example.com]} for some hosts."
+QUEUE = "Write `queue: {url: postgresql://USER@HOST/DATABASE}`."
 NETWORK_KEYS = frozenset({"network", "setup_network"})
 
 REMEDIES = {
@@ -264,6 +268,9 @@ def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
     reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish
     if setting in ("env", "env_files", "env_commands"):
         reason = "must be names of variables with strings as values"
+    elif names[0] == "queue":
+        reason, remedy = "is no address of a PostgreSQL database", QUEUE
+        return _error(problem, text, reason=reason, remedy=remedy)
     elif setting in REMEDIES:
         reason = reason.partition("; quote it")[0]
     missing = re.fullmatch("the key '(.+)' is missing", reason)

@@ -47,6 +47,24 @@ def test_what_is_no_address_is_refused_with_a_remedy(load, url):
     assert "hush" not in f"{caught.value}{caught.value.hint}"
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"queue: {URL}", "queue: is no address"),
+        (f"queue: {{url: [{URL}]}}", "queue.url: is no address"),
+        (f"queue: {{uri: '{URL}'}}", "unknown key 'uri'"),
+        (f"queu: {{url: '{URL}'}}", "unknown key 'queu'"),
+        (f"queue: {{url: {URL}, url: {URL}}}", "twice"),
+        (f"queue: {{url: '{URL}}}", "line"),
+    ],
+)
+def test_what_is_written_wrong_is_told_without_the_password(load, text, says):
+    with pytest.raises(InvalidConfiguration) as caught:
+        load(f"{text}\n")
+    assert says in str(caught.value)
+    assert "hush" not in f"{caught.value}{caught.value.hint}"
+
+
 def test_a_repository_does_not_say_it(load):
     with pytest.raises(InvalidConfiguration, match="queue"):
         load(repository="queue: {url: 'postgresql://h/d'}")
