@@ -9,7 +9,7 @@ import pytest
 from queue_cases import insert, make_job, start_python
 
 from sow.jobs import jobs, leases
-from sow.jobs.database import Database
+from sow.jobs.database import Database, QueueFile
 from sow.jobs.jobs import TaskIsTaken
 from sow.paths import Workspace
 from sow.schema.job import JobState
@@ -131,3 +131,5 @@ def test_a_process_killed_at_any_moment_leaves_all_of_a_step_or_nothing(
             assert row["state"] == "done"
         number += 1000
     assert database.damage() == ""
+    if isinstance(database, QueueFile):
+        assert database.value("pragma integrity_check") == "ok"
