@@ -1,7 +1,5 @@
 """A queue on a server: made once, one writer at a time, and what is said when it cannot be used."""
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -436,24 +434,3 @@ def test_two_workers_never_hold_one_lease(database: Database, other: Database) -
     leases.enqueue(database, job.id, now=NOW)
     assert leases.claim(database, WORKER, total=MANY, own=MANY, now=NOW) is not None
     assert leases.claim(other, OTHER_WORKER, total=MANY, own=MANY, now=NOW) is None
-
-
-IMPORTS = """
-import sys
-from sow import quick_start
-quick_start.begin()
-from huey.storage import PostgresStorage
-from pathlib import Path
-from sow.jobs.database import open_queue
-from sow.paths import Workspace
-from sow.schema.job import JobState
-open_queue(Workspace(Path(sys.argv[1])))
-print(sorted(name for name in sys.modules if name.startswith("psycopg.")))
-"""
-
-
-def test_without_a_server_psycopg_is_not_imported(workspace: Workspace) -> None:
-    """huey asks for it wherever it is installed."""
-    argv = [sys.executable, "-P", "-c", IMPORTS, str(workspace.root)]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True)
-    assert done.stdout == "[]\n"

@@ -1,8 +1,10 @@
 """One host whose queue lies on a PostgreSQL server: the true commands and the true worker."""
 
 from contextlib import closing
+from pathlib import Path
 
 import postgres
+import psutil
 import pytest
 from journeys.callers import await_runs, good
 from journeys.site import Site, wait_until
@@ -15,6 +17,8 @@ from sow.paths import Workspace
 from sow.processes import procfs
 
 SPAWN = ("agent", "spawn", "implementer")
+DRIVER = "psycopg_binary"
+"""The folder of the libraries that `import psycopg` loads."""
 
 
 @pytest.fixture
@@ -38,12 +42,33 @@ def test_calls_and_their_worker_meet_there_and_leave_no_file(on_server: Site) ->
     assert not workspace.queue_db.exists()
     assert workspace.queue_name.exists()
     assert {job["state"] for job in site.sow("job", "list", "--json").json_lines} == {"done"}
-    assert len(site.workers()) == 1
+    (worker,) = site.workers()
+    assert DRIVER in libraries_of(worker["pid"])
     findings = site.sow("doctor", "--json", expect=None).json["findings"]
     of = {finding["check_name"]: finding for finding in findings}
     assert of["queue"]["level"] == "ok"
     assert "PostgreSQL" in of["queue"]["text"]
     assert "One checkout at a time" in of["checkouts"]["text"]
+
+
+def libraries_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_without_a_server_no_process_imports_its_driver(site: Site) -> None:
+    """huey imports it wherever it is installed, as it is here."""
+    site.project("010")
+    site.script([good({"wait_for": ".standin/go"})])
+    waiting = site.start(*SPAWN, "010")
+    await_runs(site, 1)
+    (worker,) = site.workers()
+    below = psutil.Process(worker["pid"]).children(recursive=True)
+    assert len(below) >= 3, "what forks supervisors, a supervisor, its agent"
+    pids = (waiting.pid, worker["pid"], *(process.pid for process in below))
+    assert [pid for pid in pids if DRIVER in libraries_of(pid)] == []
+    (site.root / ".standin/go").touch()
+    out, errors = waiting.communicate(timeout=300)
+    assert out.startswith("010 needs_review"), errors
 
 
 @pytest.mark.one_of("one host and a queue's server")
