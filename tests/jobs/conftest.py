@@ -16,13 +16,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that has a queue on both stores, unless it is about the file.
 
     CI runs those of one module on a server: all of them take three minutes. `make test-quick` has
-    none on a server.
+    none on a server, and does not even collect them.
     """
     if "store" in metafunc.fixturenames:
         drawn = pytest.mark.one_of("a queue on a server", metafunc.module.__name__)
         stores = [FILE, pytest.param(SERVER, marks=(drawn, pytest.mark.slow))]
         is_of_file = metafunc.definition.get_closest_marker("queue_file") is not None
-        metafunc.parametrize("store", [FILE] if is_of_file else stores, indirect=True)
+        if is_of_file or metafunc.config.getoption("quick"):
+            stores = [FILE]
+        metafunc.parametrize("store", stores, indirect=True)
 
 
 @pytest.fixture
