@@ -8,7 +8,7 @@ first of all, nothing follows from it.
 
 from sow.executors.base import Verdict
 from sow.schema.causes import Cause
-from worker.supervisor.lease_end import LIMIT, boot_seconds, pack_lease, write_lease_end
+from worker.supervisor.lease_end import boot_seconds, pack_lease, write_lease_end
 
 USUAL_SECONDS = 120.0
 """How long a lease is where nothing follows from its end."""
@@ -57,13 +57,7 @@ class Hearing:
         """Whether a job may be taken now."""
         return not self.is_shared or self.silent_seconds < self._lease_seconds * LATE
 
-    def has_ended(self, limit: str) -> bool:
-        """Whether a supervisor has ended its agent for its lease, by the `limit` on its record.
-
-        Where leases have no end, whoever wrote so was the agent, which would be run again for it.
-        """
-        return self.is_shared and limit == LIMIT
-
+    @property
     def lease_orders(self) -> list[str]:
         """Return a supervisor's orders about the lease of the attempt that it is to run."""
         return pack_lease(self._supervisors_end) if self.is_shared else []

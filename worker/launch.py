@@ -313,7 +313,7 @@ def _start_attempt(
 
             limits = limits_of(job.executor.limits, (*prepared.own_folders, paths.folder))
         argv = [*prepared.wrapper, *words]
-        lease_end = context.hearing.lease_orders()
+        lease_end = context.hearing.lease_orders
         orders = pack(
             str(paths.folder), str(prepared.cwd), argv, environ, fields, limits, proxy, lease_end
         )

@@ -30,6 +30,7 @@ from worker.kinds.base import Recording, WorkerKind, nothing
 from worker.postponing import ELSEWHERE_SECONDS
 from worker.running import Exit, Running
 from worker.session_home import return_login
+from worker.supervisor.lease_end import LIMIT
 
 MOST_JUDGEMENTS = 5
 """How often in a row an attempt is judged whose task changes meanwhile."""
@@ -43,7 +44,8 @@ def settle_attempt(context: WorkerContext, running: Running) -> None:
     """Record how an attempt ended and what follows. Raises Fenced when it is not ours any more."""
     running.output.read_new(last=True)
     exit_facts = running.read_exit()
-    if exit_facts is not None and context.hearing.has_ended(exit_facts.limit):
+    if exit_facts is not None and exit_facts.limit == LIMIT and context.hearing.is_shared:
+        # Where leases have no end, whoever wrote so was the agent, which would be run again for it.
         running.ended_for = running.ended_for or CUT_OFF
     if running.job.executor is not None and has_folder(context.workspace, running.job):
         return_login(context, running.job)

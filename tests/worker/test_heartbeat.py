@@ -265,7 +265,7 @@ def test_a_worker_that_was_not_heard_lately_takes_no_job_of_a_shared_queue() -> 
 def test_only_in_a_shared_queue_a_supervisor_hears_of_an_end(tmp_path: Path) -> None:
     known = Hearing()
     known.renew_lease(str(tmp_path))
-    assert (known.lease_orders(), list(tmp_path.iterdir())) == ([], [])
+    assert (known.lease_orders, list(tmp_path.iterdir())) == ([], [])
     known.heard(1000.0, 120.0)
     known.renew_lease(str(tmp_path))
-    assert (known.lease_orders(), (tmp_path / "lease").read_text()) == (["1110.0"], "1110.0")
+    assert (known.lease_orders, (tmp_path / "lease").read_text()) == (["1110.0"], "1110.0")
