@@ -320,8 +320,9 @@ def _start_attempt(
         _record_attempt(context, job, lease, attempt, share, recorded)
         ordered_at = time.monotonic()
         waiting.give(orders)
-    with suppress(QueueError):  # it runs, and is on record: the next commit tells of a bad disk
-        context.database.sync()
+    if not context.database.is_apart:
+        with suppress(QueueError):  # it runs, and is on record: the next commit tells of a bad disk
+            context.database.sync()
     tell(job, f"runs: {prepared.does}, attempt {number}, pid {waiting.identity.pid}")
     return Running(
         lease=lease,
@@ -447,11 +448,11 @@ def _record_attempt(
     """Put the attempt on record, with its share of what is limited.
 
     `recorded` is the job as its record has it: an executor that has changed since goes there too.
-    Its process need not wait for the disk: a loss of power in between ends both, and the job is
-    in the queue then as if nothing had begun. Raises Fenced; EndIsAsked where it must not begin
-    any more; MustWait where others have begun meanwhile.
+    Its process need not wait for this machine's disk: a loss of power in between ends both, and the
+    job is in the queue then as if nothing had begun. A server's crash ends no agent. Raises Fenced;
+    EndIsAsked where it must not begin any more; MustWait where others have begun meanwhile.
     """
-    with leases.under(context.database, lease, durable=False):
+    with leases.under(context.database, lease, durable=context.database.is_apart):
         leases.refuse_if_asked(context.database, lease.job_id)
         jobs.insert_attempt(context.database, attempt)
         if job.executor is not None and job.executor != recorded.executor:

@@ -76,6 +76,7 @@ class QueueServer(Database):
     """
 
     expired = EXPIRED
+    is_apart = True
 
     def __init__(self, url: str, schema: str, run_folder: Path) -> None:
         """Say where the queue is: nothing is asked of the server yet."""

@@ -85,6 +85,8 @@ class Database:
     """
 
     expired = "false"
+    is_apart = False
+    """Whether the store may lose its last commits while the processes that made them live."""
 
     def __init__(self, run_folder: Path) -> None:
         self.run_folder = run_folder

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Never
 
@@ -177,6 +177,27 @@ def test_an_attempt_reaches_the_disk_while_its_agent_starts(
     assert launch.start(site.context, alone(TellsWhen(waiting)), job.id) is not None
     assert synced == [(True, True)]
     assert site.get(job).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_an_agent_that_outlives_a_crash_of_its_queue_waits_for_its_record(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch, is_apart: bool
+) -> None:
+    """A server may lose its last commits; a machine that does has lost the agent as well."""
+    job = site.job(executor=scripted(site))
+    site.lease(job)
+    database, waits = site.context.database, list[bool]()
+    transaction = database.transaction
+
+    def noted(*, durable: bool = True) -> AbstractContextManager[None]:
+        waits.append(durable)
+        return transaction(durable=durable)
+
+    monkeypatch.setattr(database, "transaction", noted)
+    monkeypatch.setattr(database, "is_apart", is_apart)
+    with pytest.raises(Killed):
+        launch.start(site.context, alone(KilledAtOrders(site, job)), job.id)
+    assert waits[0] is is_apart
 
 
 def test_the_home_of_its_session_counts_for_the_disk(site: WatchSite) -> None:
