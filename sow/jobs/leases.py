@@ -98,15 +98,8 @@ PAUSED_BATCH = """
 """
 """What a batch wants done that is paused. What a person asks for in it is done all the same."""
 
-CLAIMABLE = f"""
-    with running as (
-        select job.batch, count(*) filter (where lease.executor <> '') as agents,
-            count(*) filter (where lease.executor = '') as steps
-        from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
-    select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
-    from task left join job on job.queue_row = task.id
-    left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)
-    where task.queue = :queue
+MAY_RUN = f"""
+    task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
         job.retry_at <= :now and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
@@ -121,9 +114,26 @@ CLAIMABLE = f"""
             and (job.max_parallel is null or job.max_parallel > (
                 select count(*) from lease where executor = job.executor_name and {COUNTED}))
         end))
+"""  # noqa: S608 - the only insertions are the constants above
+"""What the limits allow of the messages with their jobs."""
+
+ANY_CLAIMABLE = (
+    f"select 1 from task left join job on job.queue_row = task.id where {MAY_RUN} limit 1"  # noqa: S608
+)
+"""Whether there is one: the first that is found ends the search, however long the queue is."""
+
+CLAIMABLE = f"""
+    with running as (
+        select job.batch, count(*) filter (where lease.executor <> '') as agents,
+            count(*) filter (where lease.executor = '') as steps
+        from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
+    select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
+    from task left join job on job.queue_row = task.id
+    left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)
+    where {MAY_RUN}
     order by coalesce(case job.executor_name when '' then running.steps else running.agents end, 0),
         task.priority desc, job.id nulls first, task.id limit 1
-"""  # noqa: S608 - the only insertions are the constants above
+"""  # noqa: S608 - as above
 """Of the batches that have a job to be taken, all single calls being one of them, the one with the
 fewest running comes first; so none has fewer than its share once what runs has ended. For an
 agent's job the agents are counted, for a step the steps."""
@@ -156,8 +166,7 @@ def is_any_claimable(
     database: Database, worker_id: WorkerId, *, now: float, **limits: Unpack[Limits]
 ) -> bool:
     """Whether `claim` would take a message now. Others may be quicker."""
-    parameters = _parameters(worker_id, now, limits)
-    return is_anything_queued(database) and database.row(CLAIMABLE, parameters) is not None
+    return database.row(ANY_CLAIMABLE, _parameters(worker_id, now, limits)) is not None
 
 
 def claim(
@@ -187,11 +196,6 @@ def claim(
                 return bytes(row["data"])
             _set_aside(database, bytes(row["data"]), now)
         return None
-
-
-def is_anything_queued(database: Database) -> bool:
-    """Whether a message waits in the queue, be it due or not."""
-    return database.row("select 1 from task where queue = ? limit 1", (QUEUE,)) is not None
 
 
 def _set_aside(database: Database, data: bytes, now: float) -> None:
