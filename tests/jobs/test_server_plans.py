@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import postgres
 import pytest
@@ -26,6 +26,8 @@ def database(
 ) -> Iterator[Any]:
     name_server(poisoned_home, postgres_server)
     with opened(workspace, postgres_server.url) as found:
+        # The rows that earlier tests have deleted would make other plans seem better.
+        cast(Any, found).connection.execute(f"truncate {', '.join(GROWING)}, batch, lease")
         for task in ("010", "020"):
             leases.enqueue(found, insert(found, task).id, now=1.0)
         yield found
@@ -95,6 +97,7 @@ def test_no_query_reads_a_growing_table_whole(
         if (node["Node Type"] == "Seq Scan" and node["Relation Name"] in GROWING)
         or (
             node["Node Type"] in BY_INDEX
+            and node.get("Relation Name", GROWING[0]) in GROWING
             and "Index Cond" not in node
             and node["Index Name"] not in partial
             and not is_limited
