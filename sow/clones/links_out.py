@@ -44,7 +44,10 @@ def links_out(view: View, facts: CloneFacts, base: str, commit: str) -> tuple[Li
 
 
 def _contents(view: View, blobs: Sequence[str]) -> Iterator[str]:
-    """Yield what some blobs contain, by one process: a change may have any number of links."""
+    """Yield what some blobs contain, by one process: a change may have any number of links.
+
+    One that the clone lacks counts as empty: no merge brings such a commit.
+    """
     if not blobs:
         return
     asked = "".join(f"{blob}\n" for blob in blobs).encode()
@@ -52,7 +55,12 @@ def _contents(view: View, blobs: Sequence[str]) -> Iterator[str]:
     at = 0
     for _ in blobs:
         begin = answer.index(b"\n", at) + 1
-        end = begin + int(answer[at:begin].split()[2])
+        _, kind, *size = answer[at:begin].split()
+        if kind == b"missing":
+            yield ""
+            at = begin
+            continue
+        end = begin + int(size[0])
         yield os.fsdecode(answer[begin:end])
         at = end + 1  # a line break follows
 

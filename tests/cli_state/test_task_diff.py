@@ -112,6 +112,21 @@ def test_a_link_that_leads_out_of_the_repository_is_named(site, begun):
     assert f"links that lead out of the repository: {named}" in err
 
 
+def test_a_link_whose_words_the_clone_lacks_is_no_fault_of_sow(site, begun):
+    """An agent can commit a tree that names what it has made nowhere."""
+    (site.clone / "out").symlink_to("/etc")
+    plain(site.clone, "add", "out")
+    plain(site.clone, "update-index", "--add", "--cacheinfo", f"120000,{'1' * 40},bad")
+    tree = plain(site.clone, "write-tree", "--missing-ok").strip()
+    commit = plain(site.clone, "commit-tree", "-p", "HEAD", "-m", "Bad", tree).strip()
+    plain(site.clone, "update-ref", "HEAD", commit)
+    names = begun("task", "diff", "010", "--name-only")
+    assert (names.code, names.out) == (0, "bad\nfile\nout\nsrc/new\n")
+    assert "lead out of the repository: out → /etc\n" in names.err
+    patch = begun("task", "diff", "010")
+    assert (patch.code, "This is a bug" in patch.err) == (4, False)
+
+
 def test_a_removed_clone_leaves_its_branch(site, begun):
     bring_back(site.facts, site.repository)
     shutil.rmtree(site.clone)
