@@ -22,6 +22,10 @@ PROMISES = {
 
 LEFT_OUT = "left out: "
 """How a test says that it was not run for lack of something; the page names it then."""
+NOT_JUDGED = "could not judge: "
+"""How a test fails that has found no broken promise, and has done too little to find one."""
+
+JUDGED_NOTHING = "not judged"
 
 Rows = Sequence[Sequence[object]]
 
@@ -47,9 +51,9 @@ class Test:
     name: str
     seconds: float
     outcome: str
-    """passed, failed or skipped."""
+    """passed, failed, skipped or not judged."""
     reason: str = ""
-    """Why it was skipped."""
+    """Why it was skipped, or could not judge."""
 
     @property
     def is_left_out(self) -> bool:
@@ -87,6 +91,17 @@ class Results:
         return bool(passed) and len(passed) + len(self.left_out) == len(self.tests)
 
     @property
+    def not_judged(self) -> list[Test]:
+        """The tests that have done too little to judge."""
+        return [test for test in self.tests if test.outcome == JUDGED_NOTHING]
+
+    @property
+    def none_broken(self) -> bool:
+        """Whether every promise held that was judged, and some were."""
+        judged = [test for test in self.tests if test.outcome != JUDGED_NOTHING]
+        return Results(judged, self.handed_in).all_held
+
+    @property
     def left_out(self) -> list[Test]:
         """The tests that this machine cannot run."""
         return [test for test in self.tests if test.is_left_out]
@@ -102,16 +117,20 @@ def read_results(folder: Path) -> Results:
 
 def _tests(root: ET.Element) -> Iterator[Test]:
     for case in root.iter("testcase"):
-        outcome = "skipped" if case.find("skipped") is not None else "passed"
-        if case.find("failure") is not None or case.find("error") is not None:
-            outcome = "failed"
         name = f"{case.get('classname', '')}::{case.get('name', '')}"
-        yield Test(name, float(case.get("time", "0")), outcome, _reason(case))
+        yield Test(name, float(case.get("time", "0")), *_ending(case))
 
 
-def _reason(case: ET.Element) -> str:
+def _ending(case: ET.Element) -> tuple[str, str]:
+    """Return the outcome of a test, and its reason."""
+    faults = [*case.iterfind("failure"), *case.iterfind("error")]
     skipped = case.find("skipped")
-    return "" if skipped is None else skipped.get("message", "")
+    if not faults:
+        return ("passed", "") if skipped is None else ("skipped", skipped.get("message", ""))
+    _, is_not_judged, reason = faults[0].get("message", "").partition(NOT_JUDGED)
+    if is_not_judged and len(faults) == 1:
+        return JUDGED_NOTHING, reason
+    return "failed", ""
 
 
 def page(place: Place, results: Results) -> str:
@@ -130,8 +149,12 @@ def _head(place: Place, results: Results) -> str:
     kills = sum(sum_of_kills(run) for runs in results.storms.values() for run in runs)
     jobs = sum(run["jobs"] for runs in results.storms.values() for run in runs)
     held = "**All promises held.**" if results.all_held else "**NOT all promises held.**"
+    if results.not_judged and results.none_broken:
+        held = "**No promise was broken, but not all were judged.**"
     if place.narrowed_by:
         held += f" This is no whole proof: it was narrowed by `{place.narrowed_by}`."
+    for test in results.not_judged:
+        held += f" Nothing was judged by `{test.name}`: {test.reason}."
     for test in results.left_out:
         held += f" Not run is `{test.name}`: {test.reason.removeprefix(LEFT_OUT)}."
     meanings = "\n".join(f"- *{word}*: {meaning}." for word, meaning in PROMISES.items())

@@ -18,6 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import pytest
+
 FOLDER = os.environ.get("SOW_PROOF")
 """Read once: a test's own environment has nothing of the user's."""
 
@@ -106,6 +108,15 @@ def commit() -> str:
 def rounds(of_a_proof: int, else_so_many: int) -> int:
     """Return how long a storm is."""
     return of_a_proof if FOLDER else else_so_many
+
+
+def need_enough(is_enough: bool, counted: object) -> None:
+    """Fail where a test has killed too little to judge; call it once no promise was found broken.
+
+    The report of a proof (`proof/report.py`) tells such a test from a broken promise by its words.
+    """
+    if not is_enough:
+        pytest.fail(f"could not judge: too little was killed ({counted})")
 
 
 def hand_in(name: str, seed: int, facts: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from capabilities import skip_or_fail
 from journeys.sandbox_storm import SandboxStorm
 from journeys.site import Site
-from proving import FOLDER, drawn, hand_in
+from proving import FOLDER, drawn, hand_in, need_enough
 
 from sow.sandbox.probe import SandboxUnavailable, usable
 
@@ -41,4 +41,5 @@ def test_whoever_is_killed_sandboxed_agents_lose_nothing(site: Site, seed: int) 
     print("\n".join(broken))
     hand_in("storm over agents in sandboxes", seed, facts)
     assert broken == []
-    assert by_victim.total() >= FEWEST
+    killed = by_victim.total()
+    need_enough(killed >= FEWEST, f"{killed} of {FEWEST} kills")

@@ -14,7 +14,7 @@ from journeys.site import Site
 from journeys.staff import drain, nothing_is_taken
 from journeys.zero_context import Step, run_to_its_end
 from journeys.zero_context_kills import LOOKS, Kills
-from proving import FOLDER, drawn, hand_in
+from proving import FOLDER, drawn, hand_in, need_enough
 
 SEEDS = range(1, 7)
 TIMES = {seed: 1 if seed % 3 else 3 for seed in SEEDS}
@@ -119,9 +119,11 @@ def test_it_ends_whatever_is_killed_at_each_of_its_steps(site: Site, kind: str, 
     kills = Kills(site, seed, times=TIMES[seed])
     steps = run_to_its_end(begin(site, kind), kills)
     has_ended_well(site, kind, steps)
-    assert kills.cut_off == {step.line for step in steps if not step.line.startswith(LOOKS)}
+    due = {step.line for step in steps if not step.line.startswith(LOOKS)}
     killed = {f"{victim} killed": count for victim, count in sorted(kills.victims.items())}
     facts = {"steps": len(steps), "cut off": len(kills.cut_off), "in time": kills.in_time}
     hand_in(f"{kind} project led by sow next", seed, facts | killed)
+    need_enough(kills.cut_off == due, f"not at {due ^ kills.cut_off}")
     if "standard" in kind:
-        assert {"caller", "worker", "supervisor", "agent"} <= kills.victims.keys()
+        all_killed = {"caller", "worker", "supervisor", "agent"} <= kills.victims.keys()
+        need_enough(all_killed, dict(kills.victims))

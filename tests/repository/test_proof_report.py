@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from proving import need_enough
 
 from proof.report import Place, page, read_results
 
@@ -65,6 +66,21 @@ def test_a_run_of_some_tests_alone_is_not_called_a_whole_proof(tmp_path: Path) -
     text = page(replace(PLACE, narrowed_by="-k 101"), read_results(tmp_path))
     assert "This is no whole proof: it was narrowed by `-k 101`." in text
     assert "no whole proof" not in page(PLACE, read_results(tmp_path))
+
+
+def test_a_storm_that_killed_too_little_is_no_broken_promise(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception) as failed:
+        need_enough(False, "147 of 150 kills")
+    words = f"Failed: {failed.value}"
+    weak = f'<testcase classname="journeys.a" name="b[31]" time="9"><failure message="{words}"/>'
+    text = made_of(tmp_path, f"{PASSED}{weak}</testcase>")
+    assert "**No promise was broken, but not all were judged.** Nothing was judged by" in text
+    assert "`journeys.a::b[31]`: too little was killed (147 of 150 kills)." in text
+    assert "| `journeys.a::b[31]` | not judged | 9 |" in text
+    for others in (f"{FAILED}{weak}</testcase>", f"{PASSED}{weak}<error/></testcase>"):
+        assert "**NOT all promises held.**" in made_of(tmp_path, others)
+    assert "**NOT all promises held.**" in made_of(tmp_path, f"{weak}</testcase>")
+    need_enough(True, "")
 
 
 def test_what_a_machine_cannot_run_is_named_and_breaks_no_promise(tmp_path: Path) -> None:
