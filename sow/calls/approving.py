@@ -1,9 +1,7 @@
 """Who calls, and who may approve plans and documents, and judge the whole.
 
-Owns that a call counts as a person's at a terminal alone, and as an orchestrator's without
-one; a verdict on a task counts so, too. Owns who may approve: a person, and where this
-user's own configuration says `approve: agents`, whoever orchestrates. It is against haste,
-and no wall against malice.
+Owns who may approve: a person, and where this user's own configuration says `approve: agents`,
+whoever orchestrates. It is against haste, and no wall against malice.
 """
 
 from sow import env_vars
@@ -12,9 +10,7 @@ from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.paths import display_path
 from sow.schema.config import ApproveRule
-from sow.state.authors import Author, author_of
-
-ORCHESTRATOR = "orchestrator"
+from sow.state.authors import ORCHESTRATOR, Author, author_of, caller_of
 
 
 def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Author:
@@ -30,14 +26,7 @@ def approver(caller: Caller, config: Configuration, *, at_terminal: bool) -> Aut
             " orchestrating agents approve, the owner sets `approve: agents` in"
             f" {config_path}.",
         )
-    return author_here(caller, at_terminal=at_terminal)
-
-
-def author_here(caller: Caller, *, at_terminal: bool) -> Author:
-    """Return who calls: an agent by its job, a person at a terminal, else an orchestrator."""
-    if at_terminal or caller.job_id is not None:
-        return author_of(caller.environ)
-    return author_of(caller.environ, otherwise=ORCHESTRATOR)
+    return caller_of(caller.environ, at_terminal=at_terminal)
 
 
 def who_is_no_person(caller: Caller, *, at_terminal: bool) -> str:

@@ -11,7 +11,6 @@ from contextlib import closing, suppress
 from msgspec import UNSET
 
 from sow import env_vars
-from sow.calls.approving import author_here
 from sow.calls.caller import Caller
 from sow.calls.live_jobs import TaskIsRunning, find_live_job
 from sow.errors import SowError, StateError
@@ -22,6 +21,7 @@ from sow.jobs.jobs import UnknownJob
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task
+from sow.state.authors import caller_of
 from sow.state.tasks import read_task
 from sow.state.verdicts import JUDGED, Judgement
 from sow.terminal_text import readable
@@ -37,7 +37,7 @@ def judgement_of(caller: Caller, task_id: TaskId, summary: str, *, at_terminal: 
     _refuse_before_end(caller, task_id)
     task = read_task(caller.workspace, task_id)
     commit = _commit(caller, task, _calling_job(caller))
-    author = author_here(caller, at_terminal=at_terminal)
+    author = caller_of(caller.environ, at_terminal=at_terminal)
     return Judgement(
         by=author.agent,
         summary=summary,

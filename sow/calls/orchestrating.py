@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from msgspec import UNSET
 
-from sow.calls.approving import ORCHESTRATOR
 from sow.calls.request import Request
 from sow.errors import StateError
 from sow.files import locked_folder, make_folder
@@ -20,6 +19,7 @@ from sow.schema.job import Job, Verb
 from sow.schema.kinds import kind_of, was_cut_off
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
+from sow.state.authors import ORCHESTRATOR
 from sow.state.projects import read_project
 from sow.state.tasks import add_task, list_tasks
 

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from sow import env_vars
 from sow.attempts.launch import commands_of_role, path_with_sow
-from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
 from sow.calls.foreground import run_in_foreground, secrets_for_session
 from sow.config.configuration import Configuration
@@ -23,6 +22,7 @@ from sow.executors.base import Executor, Launch, LaunchRequest
 from sow.executors.executor_errors import SandboxNotOpened
 from sow.executors.registry import is_installed, make_executor
 from sow.executors.session import Session, SessionSource
+from sow.state.authors import ORCHESTRATOR
 
 OPENING = "Say in a few sentences where the project stands and what comes next, and go on with it."
 """The first message where a person has given none."""

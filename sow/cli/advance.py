@@ -7,7 +7,7 @@ from sow.calls.caller import find_caller
 from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
-from sow.cli.confirming import is_at_terminal
+from sow.cli.confirming import author_here, is_at_terminal
 from sow.cli.output import echo_json_lines, echo_result, json_option
 from sow.errors import StateError, UsageError
 from sow.lifecycle.guards import PLAN_APPROVED
@@ -26,7 +26,6 @@ from sow.lifecycle.types import (
 )
 from sow.schema.output.projects import Advanced, LifecycleEvent, RemedyView, UnmetGuard
 from sow.situation.looking import look
-from sow.state.authors import author_of
 from sow.state.lifecycle import enter_state
 from sow.state.state_errors import NoProject
 
@@ -61,7 +60,7 @@ def advance(event: str | None, lists: bool, dry_run: bool, as_json: bool) -> Non
         raise StateError(f"the project cannot go {way} yet", hint=missing_words(unmet))
     project = now.project
     if not dry_run:
-        by, at = author_of(os.environ), caller.now()
+        by, at = author_here(), caller.now()
         project = enter_state(caller.workspace, project, now.tasks, chosen, by=by, now=at)
         if PLAN_APPROVED in chosen.guards:
             # A project's plan begins once in an iteration.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from sow.cli import completing, completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import here, working_folder
+from sow.cli.confirming import author_here
 from sow.cli.output import echo_list, echo_result, json_option
 from sow.clock import format_time, local_time
-from sow.state.authors import author_of
 from sow.terminal_text import readable
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add(context: click.Context, path: str, kind: str, as_json: bool) -> None:
 
     workspace, side = here(), _side(context)
     inside = path_inside(workspace, working_folder(), path)
-    kind, by = readable(kind).strip(), author_of(os.environ)
+    kind, by = readable(kind).strip(), author_here()
     added = add_artifact(workspace, side, inside, kind, by=by, now=time.time())
     _tell(workspace, side, added, f"{inside} is an {side} of the project ({kind})", as_json=as_json)
 
@@ -60,7 +60,7 @@ def remove(context: click.Context, path: str, as_json: bool) -> None:
 
     workspace, side = here(), _side(context)
     inside = os.path.relpath(os.path.realpath(working_folder() / path), workspace.root.resolve())
-    removed = remove_artifact(workspace, side, inside, by=author_of(os.environ), now=time.time())
+    removed = remove_artifact(workspace, side, inside, by=author_here(), now=time.time())
     _tell(
         workspace, side, removed, f"{inside} is no longer an {side} of the project", as_json=as_json
     )
@@ -107,7 +107,7 @@ def move(context: click.Context, path: str, folder: str | None, as_json: bool) -
         source = read_repository(workspace.repository_config)
         check_places(source)
         target = kept_folder(kinds.get(inside, ""), source.content.artifacts or {})
-    by = author_of(os.environ)
+    by = author_here()
     also = _with_verdict(workspace, project)
     moved = move_output(workspace, inside, readable(target), by=by, now=time.time(), also=also)
     _tell(workspace, side, moved, f"{inside} is {moved.path} now", as_json=as_json)

@@ -4,19 +4,18 @@ Nothing of an issue is a command: it becomes a name, and a quotation in a descri
 what steers a terminal.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sow.agents.roles import get_agent
 from sow.cli import late_click as click
 from sow.cli.arguments import working_folder
+from sow.cli.confirming import author_here
 from sow.errors import UsageError
 from sow.github.quoting import name_from, quoted_issue
 from sow.github.requests import find_place, issue_name, read_issue
 from sow.lifecycle.stages import STAGES, ProjectType
 from sow.paths import Workspace
-from sow.state.authors import author_of
 from sow.state.breakdown import first_tasks, read_units
 from sow.state.transitions import moment
 from sow.state.units import ISSUE
@@ -44,7 +43,7 @@ def first_of(
         for other in found.dropped:
             words = f"unit {found.unit.unit} depended on {other}, which no longer exists"
             click.echo(f"Note: {words}", err=True)
-    by = author_of(os.environ).agent
+    by = author_here().agent
     inputs = [
         {"path": found.path, "type": UNIT, "by": by, "at": moment(now)}
         for found in units

@@ -2,15 +2,17 @@
 
 Owns the rule that a program is never left waiting: without a terminal nothing
 is asked, and the error names the option that answers beforehand. Owns when a call counts as a
-person's at a terminal: for each verdict, each approval, and the option that a person alone may
-give.
+person's at a terminal: for whatever is recorded or logged with its author, and for the option that
+a person alone may give.
 """
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from sow.cli import late_click as click
 from sow.errors import UsageError
+from sow.state.authors import Author, caller_of
 
 if TYPE_CHECKING:
     from sow.calls.caller import Caller
@@ -34,6 +36,11 @@ def is_at_terminal() -> bool:
     nothing: programs that a person has started, agents' CLIs among them, hand it down.
     """
     return is_somebody_there() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def author_here() -> Author:
+    """Return who calls this command, as its change is recorded."""
+    return caller_of(os.environ, at_terminal=is_at_terminal())
 
 
 def confirm(question: str, *, option: str, without: str = "") -> bool:

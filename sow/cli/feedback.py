@@ -3,7 +3,6 @@
 Each command imports what it needs by itself.
 """
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING
 from sow.cli import completing_names
 from sow.cli import late_click as click
 from sow.cli.arguments import here, read_given
+from sow.cli.confirming import author_here
 from sow.cli.output import echo_json_lines, echo_list, json_option
 from sow.clock import format_time
 from sow.errors import UsageError
-from sow.state.authors import author_of
 from sow.terminal_text import printable_lines, readable
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def add(text: str | None, file: Path | None, as_json: bool) -> None:
     if not words.strip():
         raise UsageError("the feedback is empty", hint="Say what should be changed, and where.")
     workspace = here()
-    added = add_feedback(workspace, words, by=author_of(os.environ), now=time.time())
+    added = add_feedback(workspace, words, by=author_here(), now=time.time())
     _print(workspace, [added], f"Feedback {added.id} is open", as_json=as_json)
 
 
@@ -76,7 +75,7 @@ def settle(numbers: tuple[str, ...], as_json: bool) -> None:
 
     workspace = here()
     names = [readable(number) for number in numbers]
-    settled = settle_feedback(workspace, names, by=author_of(os.environ), now=time.time())
+    settled = settle_feedback(workspace, names, by=author_here(), now=time.time())
     _print(workspace, settled, f"Settled: {', '.join(names)}", as_json=as_json)
 
 

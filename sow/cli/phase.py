@@ -1,6 +1,5 @@
 """`sow phase`: the phases of the project, and which of those that people lead are finished."""
 
-import os
 import time
 from collections import Counter
 
@@ -9,6 +8,7 @@ from msgspec import UNSET
 from sow.cli import completing
 from sow.cli import late_click as click
 from sow.cli.arguments import here
+from sow.cli.confirming import author_here
 from sow.cli.output import echo_list, echo_result, json_option
 from sow.errors import StateError
 from sow.ids import parse_phase
@@ -16,7 +16,6 @@ from sow.lifecycle.stages import PEOPLES_PHASES
 from sow.paths import Workspace
 from sow.schema.output.projects import PhaseView
 from sow.schema.project import Project
-from sow.state.authors import author_of
 from sow.state.lifecycle import finish_phase
 from sow.state.projects import add_phase, read_project
 from sow.state.state_errors import UnknownPhase
@@ -75,7 +74,7 @@ def _mark(name: str, *, is_finished: bool, as_json: bool) -> None:
             f"the phase {name} has tasks that have not ended: {', '.join(left)}",
             hint="Complete them (`sow task set ID status completed`), or `sow task abandon ID`.",
         )
-    by, now = author_of(os.environ), time.time()
+    by, now = author_here(), time.time()
     project = finish_phase(workspace, name, is_finished=is_finished, by=by, now=now)
     words = f"Phase {name} is {'finished' if is_finished else 'open again'}"
     _tell(workspace, project, name, words, as_json=as_json)

@@ -8,7 +8,7 @@ from sow.calls.caller import Caller
 from sow.calls.ending import end_project
 from sow.cli import late_click as click
 from sow.cli.arguments import here, this_caller
-from sow.cli.confirming import is_at_terminal
+from sow.cli.confirming import author_here, is_at_terminal
 from sow.cli.output import echo_json, echo_list, json_option
 from sow.clock import format_time
 from sow.clones.clone_facts import text_of
@@ -22,7 +22,6 @@ from sow.schema.output.projects import ProjectEnded, ProjectRow
 from sow.schema.project import EndingWord, Project
 from sow.situation.looking import look
 from sow.state.archive import archived_folders, read_archived
-from sow.state.authors import author_of
 from sow.state.places import has_project
 from sow.state.projects import read_project
 from sow.state.units import folder_of
@@ -79,7 +78,7 @@ def _refuse_undone(caller: Caller) -> None:
 
 def _end(how: EndingWord, *, remove: bool, as_json: bool) -> None:
     caller = this_caller()
-    by = author_of(caller.environ)
+    by = author_here()
     project, archive, is_recorded_only = end_project(caller, how, remove=remove, by=by)
     left = LeftOver() if is_recorded_only else _left_of(caller, project)
     if as_json:

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from sow import env_vars
-from sow.calls.approving import ORCHESTRATOR
 from sow.calls.caller import Caller
 from sow.calls.orchestrating import orchestrator_task, request_for
 from sow.calls.request import Request
@@ -28,6 +27,7 @@ from sow.jobs import jobs, waiters
 from sow.jobs.database import open_existing_queue
 from sow.paths import Workspace
 from sow.schema.output.sessions import SessionEnded, StartPreview
+from sow.state.authors import ORCHESTRATOR
 from sow.state.projects import read_project
 from sow.terminal_text import readable
 

@@ -21,6 +21,7 @@ from sow.cli.arguments import (
     task_argument,
     working_folder,
 )
+from sow.cli.confirming import author_here
 from sow.cli.failure import for_each
 from sow.cli.output import echo_json, json_option
 from sow.errors import UsageError
@@ -99,7 +100,7 @@ def reopen(task_id: TaskId, as_json: bool) -> None:
         task_id,
         now=time.time(),
         check=lambda: _refuse_while_live(workspace, task_id, has_option=False),
-        by=author_of(os.environ),
+        by=author_here(),
     )
     _release_waiting(workspace)
     _touch_batch(workspace, reopened)
@@ -252,7 +253,7 @@ def _write(
 ) -> "Task":
     from sow.state import fields, tasks
 
-    now, by = time.time(), author_of(os.environ)
+    now, by = time.time(), author_here()
     if field == "depends_on":
         depends_on = fields.parse_list(value)
         return tasks.set_dependencies(workspace, task_id, depends_on, now=now, by=by)

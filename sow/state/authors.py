@@ -10,6 +10,8 @@ from typing import NamedTuple
 from sow import env_vars
 
 PERSON = "person"
+ORCHESTRATOR = "orchestrator"
+"""Who works with sow without a terminal: an agent of a person's, or a script."""
 ID_DIGITS = 12
 """Of an entry in a log, which are hexadecimal."""
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -41,6 +43,11 @@ def author_of(environ: Mapping[str, str], otherwise: str = PERSON) -> Author:
     parts = environ.get(env_vars.ATTEMPT_ID, "").split(".")  # job, number, random
     attempt = parts[1] if len(parts) == 3 and parts[0] == job else ""
     return Author(agent, "", _number(job), _number(attempt), _entry_id(environ))
+
+
+def caller_of(environ: Mapping[str, str], *, at_terminal: bool) -> Author:
+    """Return who calls: an agent by its job, a person at a terminal, else an orchestrator."""
+    return author_of(environ, otherwise=PERSON if at_terminal else ORCHESTRATOR)
 
 
 def _entry_id(environ: Mapping[str, str]) -> str:

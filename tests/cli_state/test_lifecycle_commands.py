@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sow.cli.confirming import author_here
 from sow.clones.project_work import work_of
 from sow.config.checks import hash_of
 from sow.lifecycle import guards
 from sow.paths import Workspace
 from sow.schema.project import ProjectCheck
-from sow.state.authors import author_of
 from sow.state.lifecycle import record_check
 from sow.state.projects import change_project, read_project
 from sow.state.task_log import read_entries
@@ -334,11 +334,11 @@ def test_an_event_that_a_task_comes_in_the_way_of_is_refused(
     sow("advance")
     complete(sow, "010")
 
-    def author_in_between(environ):
+    def author_in_between():
         deed(Workspace(tmp_path))
-        return author_of(environ)
+        return author_here()
 
-    monkeypatch.setattr("sow.cli.advance.author_of", author_in_between)
+    monkeypatch.setattr("sow.cli.advance.author_here", author_in_between)
     refused = sow("advance")
     assert (refused.code, state_of(sow)) == (4, "executing")
     assert "another command changed the project" in refused.err

@@ -69,9 +69,9 @@ def test_a_change_of_status_is_logged_with_who_made_it(begun, tmp_path):
     begun("task", "set", "010", "status", "completed")
     begun("task", "reopen", "010")
     assert [(entry.agent, entry.action, entry.event) for entry in log_of(tmp_path)] == [
-        ("person", "Status: pending to in_progress", "status"),
-        ("person", "Status: in_progress to completed", "status"),
-        ("person", "Status: completed to pending", "status"),
+        ("orchestrator", "Status: pending to in_progress", "status"),
+        ("orchestrator", "Status: in_progress to completed", "status"),
+        ("orchestrator", "Status: completed to pending", "status"),
     ]
 
 

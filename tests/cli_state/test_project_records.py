@@ -21,7 +21,7 @@ def test_a_file_is_listed_once_and_taken_off_again(begun, tmp_path, page):
     assert added.out == "docs/design.md is an input of the project (design)\n"
     again = begun("input", "add", page, "--type", "design", "--json").json
     assert (again["path"], again["by"], again["approved_by"], again["is_approved"]) == (
-        *(page, "person", None),
+        *(page, "orchestrator", None),
         False,
     )
     assert [row["type"] for row in begun("input", "list", "--json").lines] == ["design"]
@@ -161,9 +161,9 @@ def test_feedback_is_open_until_it_is_settled(begun, tmp_path):
     assert begun("feedback", "add", "Shorter\nsentences").out == "Feedback 001 is open\n"
     (tmp_path / "more.md").write_text("# More\n")
     assert begun("feedback", "add", "--file", "more.md", "--json").json["text"] == "# More"
-    assert begun("feedback", "list").out.splitlines()[1] == "001  open    person  Shorter"
+    assert begun("feedback", "list").out.splitlines()[1] == "001  open    orchestrator  Shorter"
     settled = begun("feedback", "settle", "001", "--json").json
-    assert (settled["status"], settled["settled_by"]) == ("settled", "person")
+    assert (settled["status"], settled["settled_by"]) == ("settled", "orchestrator")
     assert [row["feedback_id"] for row in begun("feedback", "list", "--json").lines] == ["002"]
     assert len(begun("feedback", "list", "--all", "--json").lines) == 2
     assert (tmp_path / ".sow/project/feedback/001.md").read_text() == "Shorter\nsentences"

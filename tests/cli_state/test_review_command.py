@@ -25,6 +25,7 @@ from sow.reports.task_now import look_at_task
 from sow.schema.job import JobState, Verb
 from sow.schema.task import SessionFacts
 from sow.state.projects import read_project
+from sow.state.task_log import read_entries
 from sow.state.tasks import change_task, read_task
 from sow.state.verdicts import Judgement, correct
 
@@ -72,11 +73,15 @@ def test_who_types_a_command_with_a_pipe_judges(reviewed, tmp_path, on_terminal,
     """Findings come in by a pipe, or what is printed goes out by one."""
     keyboard, screen = pty.openpty()
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    words = ("review", "correct", "010", "--file", "findings.md")
+    correct = ("review", "correct", "010", "--file", "findings.md")
+    complete = ("task", "set", "010", "status", "completed")
     with os.fdopen(keyboard, "rb"), os.fdopen(screen, "rb") as terminal:
         streams |= {on_terminal: terminal} if on_terminal else {}
-        subprocess.run(own_process("sow", *words), cwd=tmp_path, check=True, **streams)
+        for words in (correct, complete):
+            subprocess.run(own_process("sow", *words), cwd=tmp_path, check=True, **streams)
     assert reviewed("review", "show", "010", "--json").json["by"] == by
+    (log,) = tmp_path.glob(".sow/project/phases/*/tasks/010/log.md")
+    assert read_entries(log)[-1][1:3] == (by, "Status: needs_review to completed")
 
 
 def test_corrections_are_asked_for_shown_and_handed_over(reviewed):
