@@ -366,7 +366,7 @@ CAUSES: Mapping[Cause, CauseFacts] = {
         retry=RetryRule.FAIL,
         session=SessionRule.NOT_REACHED,
         exit_code=ExitCode.STATE,
-        remedy="Nothing was changed; the message above shows how to solve it. Then",
+        remedy="Solve the conflict that the message above names. Then",
     ),
     Cause.MERGE_REFUSED: CauseFacts(
         words="it cannot be merged now",

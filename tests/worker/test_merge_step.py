@@ -180,7 +180,8 @@ def test_a_conflict_exits_with_4_and_says_what_to_do(merging: Merging) -> None:
     job = merging.run()
     assert (job.cause, exit_code_of(job), merging.tip()) == (Cause.MERGE_CONFLICT, 4, before)
     assert job.reason.startswith("task 010 conflicts with main in file\nNothing was changed.")
-    assert "sow merge 010" in outcome_of(job, ()).next_step
+    next_step = "Solve the conflict that the message above names. Then: `sow merge 010`."
+    assert outcome_of(job, ()).next_step == next_step
 
 
 def test_the_names_of_files_in_a_conflict_steer_no_terminal(merging: Merging) -> None:
