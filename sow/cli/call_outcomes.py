@@ -4,11 +4,13 @@ Owns the words and the exit code that they come to. `calling` imports it once th
 call's jobs are queued: until one of them ends it has nothing else to do.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
 import msgspec
 
+from sow import env_vars
 from sow.calls.call import Result
 from sow.calls.request import Placed
 from sow.cli import late_click as click
@@ -66,14 +68,24 @@ def _print_running(result: Result, options: WaitOptions) -> list[int]:
 
     Where nothing goes on before somebody has done something, that comes first in it.
     """
-    command = _waiting(result.left, options)
-    if result.first:
-        command = f"{result.first} && {command}"
+    waiting = _waiting(result.left, options)
+    command = f"{result.first} && {waiting}" if result.first else waiting
     for outcome in result.left:
         _print(msgspec.structs.replace(outcome, continue_with=command), options)
     if not options.as_json:
-        click.echo(command)
+        click.echo(_last_line(result.first, waiting) if result.first else command)
     return [outcome.exit_code or 0 for outcome in result.left]
+
+
+def _last_line(first: str, waiting: str) -> str:
+    """Return both commands as whoever reads them can use them: some are refused to programs."""
+    from sow.cli.confirming import is_at_terminal
+    from sow.situation.step import by_person  # few jobs wait for a command
+
+    is_at_desk = env_vars.JOB_ID not in os.environ and is_at_terminal()
+    if is_at_desk or not by_person(first):
+        return f"{first} && {waiting}"
+    return f"{waiting}  # before that a person has to, in a terminal: {first}"
 
 
 def _waiting(left: Sequence[Outcome], options: WaitOptions) -> str:

@@ -49,10 +49,15 @@ BLOCKING = (
 """What waits for an end, and takes `--wait`."""
 
 
+def by_person(command: str) -> bool:
+    """Whether a command is a person's, at a terminal."""
+    return command.startswith(AT_TERMINAL)
+
+
 def addressed(remedy: Remedy, reader: Reader) -> Step:
     """Return a command as its reader can use it: who runs it, and below their shell's limit."""
     command, why = remedy.command, remedy.why
-    if command.startswith(AT_TERMINAL) and (reader.job is not None or not reader.is_at_terminal):
+    if by_person(command) and (reader.job is not None or not reader.is_at_terminal):
         return Step(command, why, By.PERSON)
     if command.startswith(PERSONS_WORD) and not reader.may_approve:
         return Step(command, why, By.PERSON)

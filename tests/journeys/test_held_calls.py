@@ -1,5 +1,8 @@
 """No call waits for a held job that only a command releases: it ends with 75 and names that."""
 
+import os
+import pty
+
 import pytest
 from journeys.callers import await_state, good
 from journeys.gitsite import commit, make_repository
@@ -38,15 +41,20 @@ PLACING = {
 @pytest.mark.parametrize("call", PLACING)
 def test_a_call_that_a_person_has_to_release_is_not_waited_for(held: Site, call: str) -> None:
     """There is no `--wait`, and it returns all the same."""
-    leads_on = f"sow trust && {PLACING[call]}"
+    leads_on = f"{PLACING[call]}  # before that a person has to, in a terminal: sow trust"
     left = held.sow(*call.split(), expect=75)
     assert "is held: the command lines in" in left.err
     if call.endswith("--json"):
-        assert left.json["continue_with"] == leads_on
+        assert left.json["continue_with"] == f"sow trust && {PLACING[call]}"
     else:
         assert left.out.splitlines()[-1] == leads_on
     held.sow(*PLACING[call].split()[1:], expect=75)
-    assert held.sow("job", "wait", "1", expect=75).out.endswith("sow trust && sow job wait 1\n")
+    last = held.sow("job", "wait", "1", expect=75).out.splitlines()[-1]
+    assert last == "sow job wait 1  # before that a person has to, in a terminal: sow trust"
+    keyboard, screen = pty.openpty()
+    with os.fdopen(keyboard), os.fdopen(screen) as terminal:
+        at_desk = held.start("job", "wait", "1", stdin=terminal)
+        assert at_desk.communicate(timeout=120)[0].endswith("\nsow trust && sow job wait 1\n")
     held.sow(*call.split(), expect=75)  # the same call finds the job, and does not wait either
 
     held.sow("trust", "--yes")
@@ -62,7 +70,7 @@ def test_a_review_that_a_person_has_to_release_is_not_waited_for(held: Site) -> 
     settings.write_text(SETTINGS)
     commit(held, "settings")
     left = held.sow("agent", "review", "010", expect=75)
-    assert left.out.splitlines()[-1] == "sow trust && sow agent wait 010"
+    assert left.out.splitlines()[-1].endswith("a person has to, in a terminal: sow trust")
 
 
 def test_a_job_that_waits_in_vain_for_a_task_is_not_waited_for(site: Site) -> None:
