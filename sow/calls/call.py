@@ -60,6 +60,8 @@ class Terms(Struct, frozen=True):
     """How long the whole call may take; None is as long as its jobs do."""
     detach: bool = False
     """Whether it returns as soon as its jobs are queued."""
+    is_watched: bool = False
+    """Whether somebody sees on a screen how these jobs end."""
     any_one: bool = False
     """Whether one outcome is enough."""
     strikes_all: bool = False
@@ -112,7 +114,7 @@ def call(
     def time_left() -> float | None:
         return None if terms.seconds is None else max(0.0, begun + terms.seconds - time.monotonic())
 
-    def place_all(waiter: Recipient) -> tuple[list[Placed], list[SowError]]:
+    def place_all(waiter: Recipient | None) -> tuple[list[Placed], list[SowError]]:
         placed: list[Placed] = []
         refused: list[SowError] = []
         placing = place_in_order(
@@ -138,7 +140,7 @@ def call(
 
     staffing = Staffing(caller, config, database)
     if terms.detach:
-        placed, refused = place_all(Recipient(database, caller.now))
+        placed, refused = place_all(None if terms.is_watched else Recipient(database, caller.now))
         if placed:
             _staff_without_waiting(staffing, listener)
         return Result(tuple(placed), refused=tuple(refused))

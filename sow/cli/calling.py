@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from sow import env_vars
 from sow.calls.autostart import NoWorker
 from sow.calls.call import (
     CallProgress,
@@ -115,6 +116,7 @@ def _terms(options: WaitOptions, caller: Caller) -> Terms:
     return Terms(
         seconds=bound_of(options, caller),
         detach=options.detach,
+        is_watched=env_vars.WATCHED in caller.environ,
         any_one=options.any_one,
         strikes_all=options.strikes_all,
     )

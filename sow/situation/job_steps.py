@@ -83,6 +83,10 @@ def owed(now: Situation) -> Iterator[Remedy]:
         names = ", ".join(tasks)
         why = f"it has ended, and no command has shown how yet: task {names}"
         yield Remedy(f"sow agent wait {' '.join(dict.fromkeys(tasks))}", why)
+    of_whole = [job_id for task, job_id in now.queue.owed if not task]
+    if of_whole and all(job.tasks for job in now.queue.live):
+        why = "a check of the project has ended, and no command has shown how yet"
+        yield Remedy(f"sow job wait {of_whole[-1]}", why)
 
 
 def is_led_by_agent(now: Situation) -> bool:

@@ -37,7 +37,12 @@ def _is_vain_review(job: Job) -> bool:
 
 
 def _stands(job: Unshown, tasks: Mapping[str, Task]) -> bool:
-    """Whether a task is as a detached job has left it: who has changed or judged it knows it."""
+    """Whether a task is as a detached job has left it: who has changed or judged it knows it.
+
+    A check of the whole stands until there is a newer one, which lets this one's call be forgotten.
+    """
+    if not job.task_id:
+        return True
     task = tasks.get(job.task_id)
     if task is None:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from sow import env_vars
 from sow.environment import own_environment, own_process
 from sow.errors import ExitCode
 from sow.terminal_text import printable_lines, without_sequences
@@ -39,7 +40,7 @@ def run_command(
         process = subprocess.Popen(
             own_process("sow", *argv),
             cwd=folder,
-            env=own_environment(environ),
+            env=own_environment({**environ, env_vars.WATCHED: "1"}),
             stdin=None if for_person else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

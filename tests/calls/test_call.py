@@ -232,6 +232,14 @@ def test_the_outcome_of_a_call_that_detached_is_unshown_until_a_call_waits_for_i
     assert not desk.is_owed(1)
 
 
+def test_what_a_key_of_the_view_has_queued_is_seen_there(desk: Desk) -> None:
+    desk.staff()
+    desk.task()
+    make(desk, desk.spawn(), heard=Heard(), detach=True, is_watched=True)
+    desk.end(1)
+    assert unshown(desk) == []
+
+
 def test_the_end_of_a_detached_job_that_a_server_has_printed_lies_in_its_escrow(
     desk: Desk,
 ) -> None:

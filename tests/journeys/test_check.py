@@ -86,3 +86,10 @@ def test_a_check_of_the_project_is_waited_for_by_its_number(site: Site) -> None:
     )
     assert "`sow agent wait 010`" in site.sow("job", "wait", "010", expect=4).err
     assert site.sow("job", "wait", "7", expect=4).err.startswith("Error: no job 7")
+
+    site.sow("project", "check", "unit", "--detach")
+    assert await_end(site, "").id == 2
+    named = "sow job wait 2  # a check of the project has ended, and no command has shown how yet"
+    assert site.sow("next").out.splitlines()[0] == named
+    site.sow("job", "wait", "2", expect=1)
+    assert named not in site.sow("next").out

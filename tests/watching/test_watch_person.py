@@ -41,3 +41,15 @@ def test_a_verdict_is_a_persons_and_no_other_command_sees_the_terminal(
         assert review.by == by
     desk.close()
     assert [command.name for command in KEY_COMMANDS if command.for_person] == ["accept"]
+
+
+def test_a_job_that_a_key_has_queued_is_seen_in_the_view(tmp_path: Path) -> None:
+    """So `sow next` does not name it as one whose outcome nobody knows."""
+    desk = make_desk(tmp_path, open_queue)
+    desk.staff()
+    desk.task("010")
+    argv = ("agent", "spawn", "implementer", "010", "--detach")
+    ran = run_command(argv, desk.workspace.root, desk.caller.environ)
+    assert (ran.code, desk.job(1).id) == (0, 1), ran
+    assert desk.database.rows("select id from waiter") == []
+    desk.close()
