@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Collection, Generator, Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ NUMBERS = count()
 """A number for each folder: finding a free one by itself, pytest looks at all that are there."""
 MOST_CASES = 4
 """How many cases of one function the quick run has: the commit draws them. `make test` has all."""
+MODULE = re.compile(r"test_\w+\.py")
+OF_MODULE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*)", re.MULTILINE)
+MARK = re.compile(r"pytest\.mark\.(\w+)")
 GARBAGE = 50_000
 """So many new objects make Python look for cycles: with its own 700, while sources were parsed, it
 spent two thirds of the time on looking."""
@@ -43,6 +47,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--draw", action="store_true", help=draws)
     few = f"run {MOST_CASES} cases of a test at most, and report each once"
     parser.addoption("--quick", action="store_true", help=few)
+
+
+@cache
+def marks_left_out(config: pytest.Config) -> frozenset[str]:
+    """Return the marks of which the quick run has none; nothing where it is asked another way."""
+    words = str(config.getoption("markexpr")).split(" and ")
+    names = [word.removeprefix("not ") for word in words]
+    is_list = all(word == f"not {name}" for word, name in zip(words, names, strict=True))
+    return frozenset(names) if is_list and config.getoption("quick") else frozenset()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which the quick run has no test: importing takes most of its start."""
+    names = marks_left_out(config)
+    if not names or not MODULE.fullmatch(collection_path.name):
+        return None
+    found = OF_MODULE.search(collection_path.read_text(encoding="utf-8"))
+    return True if found and not names.isdisjoint(MARK.findall(found[0])) else None
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, obj: object) -> object:
+    """Make no cases of a function of which the quick run has none."""
+    names = marks_left_out(collector.config)
+    marks = getattr(obj, "pytestmark", ()) if names else ()
+    return [] if any(mark.name in names for mark in marks) else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,8 @@
 """`make test-quick`: what it leaves out, and that what is left still reaches every package."""
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +41,49 @@ def test_whatever_is_slow_is_seen_to_be_left_out() -> None:
     assert not is_quick(ROOT / "tests/worker/test_supervisor_tree.py")
     assert not is_quick(ROOT / "tests/journeys/test_main_job.py")
     assert is_quick(ROOT / "tests/state/test_state_concurrency.py")
+
+
+SLOW_FILES = {
+    "test_line.py": "pytestmark = pytest.mark.slow  # it starts a process",
+    "test_list.py": "pytestmark = [\n    pytest.mark.one_of,\n    pytest.mark.slow,\n]",
+}
+QUICK_FILE = """
+import pytest
+
+pytestmark = [pytest.mark.few(9)]
+SLOW = pytest.param(2, marks=pytest.mark.slow)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
+def test_slow(number): ...
+
+@pytest.mark.parametrize("number", [1, SLOW])
+def test_case(number): ...
+
+class TestGroup:
+    def test_method(self): ...
+"""
+
+
+@pytest.mark.slow
+def test_what_is_not_imported_for_its_marks_has_no_quick_test(tmp_path: Path) -> None:
+    for name, mark in SLOW_FILES.items():
+        text = f"import pytest\n{mark}\nraise AssertionError('imported')\n"
+        (tmp_path / name).write_text(text)
+    (tmp_path / "test_quick.py").write_text(QUICK_FILE)
+    here = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "conftest")
+    words = ("--collect-only", "-q", "-p", "no:cacheprovider", "-m", "not slow and not real")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *here, *words, "--quick", "."],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT / "tests"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(names) == ["TestGroup::test_method", "test_case[1]"]
 
 
 @cache
