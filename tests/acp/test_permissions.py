@@ -183,6 +183,7 @@ def test_a_folder_below_an_agents_settings_is_like_any_other(tmp_path: Path) -> 
     assert ask(call, "claude", Rights(folder=str(folder))).is_allowed
 
 
+@pytest.mark.slow
 def test_what_is_too_much_to_look_at_is_refused(rights: Rights) -> None:
     many = [{"path": f"file-{number}"} for number in range(1001)]
     long = {"rawInput": {"command": "sow task show " + "x" * 200_000}, "kind": "execute"}

@@ -298,6 +298,7 @@ def test_an_unknown_executor_names_the_variable_that_chose_it(load):
     assert "  - claude-opus\n  - claude-sonnet\n" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported_for_files_that_say_nothing(tmp_path):
     (tmp_path / "repository.yaml").write_text("# worker:\n#   concurrency: 4\n")
     code = (

@@ -95,6 +95,7 @@ def test_a_full_disk_takes_no_temporary_files(top, precious, monkeypatch):
     assert list(top.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_has_left_goes_and_nothing_of_the_living(top, precious):
     killed, left = holder(precious)
     living, held = holder(precious)

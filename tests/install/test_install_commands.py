@@ -15,6 +15,7 @@ from sow.install.settings_plan import source_of
 OWN = json.dumps({"model": "opus", "permissions": {"deny": ["Read(x)"]}}, indent=4)
 
 
+@pytest.mark.slow
 def test_it_comes_and_goes_and_leaves_nothing(person: Person) -> None:
     before = person.files()
     ended = person.sow("install", "claude")

@@ -180,6 +180,7 @@ def test_a_list_that_is_too_long_is_cut_and_a_note_says_by_how_much() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.one_of(st.text(max_size=300), st.integers(), st.none()),

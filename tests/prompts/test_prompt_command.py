@@ -168,6 +168,7 @@ def test_a_list_of_executors_is_shown(capsys, tmp_path, monkeypatch):
     assert {record["executors"] for record in records} == {None}
 
 
+@pytest.mark.slow
 def test_agent_list_imports_neither_queue_nor_yaml_nor_tables(tmp_path):
     code = (
         "import sys\n"

@@ -42,6 +42,7 @@ def text_name(file):
     return file.relative_to(REPOSITORY).as_posix()
 
 
+@pytest.mark.slow
 def test_every_command_named_exists():
     faults = [
         f"{text_name(file)}:{named.line}: sow {' '.join(named.words)}: {fault}"
@@ -190,6 +191,7 @@ def test_the_judge_knows_right_from_wrong(words, in_block, fault):
         assert fault in found
 
 
+@pytest.mark.slow
 def test_a_command_with_arguments_is_understood_as_it_stands():
     """One that a prompt only mentions has none: with some it is run, and nothing may be missing."""
     anything = {each: lambda: NO_GOAL for each in VARIABLES}

@@ -100,6 +100,7 @@ def test_nothing_that_an_agent_says_steers_a_terminal_or_goes_on_for_ever(tmp_pa
         assert len(event.body) <= 4001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", EXECUTORS.values(), ids=lambda each: str(each.name))
 def test_no_bytes_raise(tmp_path: Path, executor: Any) -> None:
     rng = random.Random(7)

@@ -55,6 +55,7 @@ def test_the_agent_gets_the_pythonpath_of_whoever_started_its_worker(site: Site)
     assert "SOW_CALLER_PYTHONPATH" not in run.env_names
 
 
+@pytest.mark.slow
 def test_a_link_to_the_command_works(site: Site) -> None:
     """Installers of commands put a link into a folder on the PATH."""
     link = site.base / "bin" / "linked-sow"
@@ -73,6 +74,7 @@ def test_the_command_is_installed_from_our_own_file() -> None:
     assert installed.read_text().splitlines()[1:] == source.read_text().splitlines()[1:]
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written_is_told(site: Site) -> None:
     site.project("010")
     with Path("/dev/full").open("w") as full:

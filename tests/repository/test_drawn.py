@@ -91,6 +91,7 @@ def test_what_the_selection_takes_away_is_not_drawn_from(tmp_path: Path) -> None
     assert all(name.endswith("[plain]") for name in names)
 
 
+@pytest.mark.slow
 def test_ci_alone_draws_and_the_proof_narrows_nothing() -> None:
     assert "--draw" in make("-n", "test", ci=True)
     assert "--draw" not in make("-n", "test")

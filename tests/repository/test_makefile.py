@@ -56,6 +56,7 @@ def test_every_target_that_a_text_or_ci_names_is_there() -> None:
     assert {"run", "test", "check", "bench", "proof"} <= named <= targets()
 
 
+@pytest.mark.slow
 def test_ci_runs_the_storms_and_nobody_else_does_unasked() -> None:
     left_out = "not storm and not docker and not browser and not gh and not sshd and not groups"
     assert f'-m "{left_out}"' in make("-n", "test")

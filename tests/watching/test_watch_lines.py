@@ -35,6 +35,7 @@ def test_more_columns_are_shown_where_there_is_room() -> None:
     assert {"NAME", "ON", "JOB", "TRY"} < set(names(160))
 
 
+@pytest.mark.slow
 @given(st.integers(10, 300), st.text(max_size=80), st.text(max_size=300))
 def test_a_line_is_never_wider_than_its_screen(width: int, name: str, words: str) -> None:
     row = live(name=name, tokens=10, usd=1.0)

@@ -187,6 +187,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(
     keys | st.text("aA1_-:", min_size=1, max_size=70),

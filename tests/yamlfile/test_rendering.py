@@ -52,6 +52,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(st.dictionaries(KEYS, NESTED, max_size=5))
 @example(TASK)

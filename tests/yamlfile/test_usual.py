@@ -153,6 +153,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(st.dictionaries(keys, values, min_size=1))
 def test_what_sow_writes_is_read_the_same_either_way(data: dict[str, object]) -> None:
