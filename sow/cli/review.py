@@ -5,7 +5,7 @@ by itself: the group's help and completion need none of it.
 """
 
 import os
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,11 @@ from sow.cli.confirming import is_at_terminal
 from sow.cli.output import echo_result, json_option, shown_state
 from sow.clock import local_time
 from sow.errors import SowError, UsageError
-from sow.ids import ProjectId, TaskId, parse_task_id
+from sow.ids import TaskId, parse_task_id
 from sow.terminal_text import printable, printable_lines, readable
 
 if TYPE_CHECKING:
+    from sow.calls.caller import Caller
     from sow.schema.output.tasks import Judged
     from sow.schema.task import Task
 
@@ -150,22 +151,17 @@ def correct(
     )
     touch_batch(caller, judged)
     line = f"Task {task_id}: corrections requested by {judgement.by}, in feedback/{written.name}"
-    echo_result(_view(judged), f"{line}\n  {_handing_back(judged)}", as_json=as_json)
+    echo_result(_view(judged), f"{line}\n  {_handing_back(caller, judged)}", as_json=as_json)
 
 
-def _handing_back(task: "Task") -> str:
-    """Return the command that gives a task's author what is to be corrected."""
-    from sow.jobs.database import open_existing_queue
+def _handing_back(caller: "Caller", task: "Task") -> str:
+    """Return the command that gives a task's author what is to be corrected, as `sow next` does."""
+    from sow.executors.registry import can_resume
     from sow.reports.advice import handing_back
-    from sow.reports.task_now import author_resumes
-    from sow.state.projects import read_project
 
     resumes = task.session_started
     with suppress(SowError):  # the verdict is on record
-        database = open_existing_queue(here())
-        if database is not None:
-            with closing(database):
-                resumes = author_resumes(database, ProjectId(read_project(here()).id), task)
+        resumes = resumes and can_resume(caller.load_configuration(), task)
     return handing_back(task.id, resumes)
 
 

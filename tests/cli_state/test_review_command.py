@@ -121,6 +121,20 @@ def test_corrections_name_what_the_author_s_executor_can_do(reviewed, tmp_path, 
         assert advice(judged, (), now) == f"Hand them to its author: `{command}`."
 
 
+def test_an_executor_that_resumes_no_more_is_handed_its_corrections_by_a_spawn(
+    reviewed, tmp_path, monkeypatch
+):
+    """The settings count as they are now, as for `sow next` and for the resume itself."""
+    config = tmp_path / "config.yaml"
+    config.write_text("agents: {executors: {own: {type: command, settings: {command: [sh]}}}}")
+    monkeypatch.setenv("SOW_CONFIG", str(config))
+    session = SessionFacts(executor="own", cwd=".", started=True)
+    known = {"session_id": "11111111-2222-4333-8444-555555555555", "session": session}
+    change_task(Workspace(tmp_path), "010", lambda _: known, now=1.0)
+    done = reviewed("review", "correct", "010", "--file", "findings.md")
+    assert done.out.endswith("\n  sow agent spawn 010\n")
+
+
 def test_nobody_has_judged_yet(reviewed):
     assert "Nobody has reviewed task 010 yet" in reviewed("review", "show", "010").out
     assert reviewed("review", "show", "010", "--json").json["verdict"] is None
