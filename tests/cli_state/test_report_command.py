@@ -42,7 +42,6 @@ def report_of(sow: Sow, *words: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in OF_THE_MOMENT}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--batch", "nightly")], ids=["project", "batch"])
 def test_a_finished_project_is_told_of_as_before(
     recorded: Path, sow: Sow, words: tuple[str, ...]

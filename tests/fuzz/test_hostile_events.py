@@ -167,7 +167,6 @@ def flood(name: str) -> Iterator[bytes]:
         yield text.replace("msg_", f"msg_{number}").encode() + b"\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_a_stream_of_them_is_bounded(name: str, tmp_path: Path) -> None:
     """Deep objects, lines without an end and bytes that are no text stand between whole events."""
