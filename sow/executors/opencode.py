@@ -14,6 +14,8 @@ Owns its command line, its permissions and its events. Measured with 1.18.33:
   a redirection is not looked at. A rule that ends with ` *` fits the command without more words.
 - Where the service says that a conversation is too long, it has the model make it shorter and asks
   again, without end; the prompt is lost in that.
+- Of eight runs that begin in one home on a busy machine, one may leave before it has asked
+  anything: `database is locked`. It has done nothing, and is begun again as one that has crashed.
 - A command whose shell is killed by a signal is waited for until its time-out (two minutes).
 """
 

@@ -26,6 +26,7 @@ import os
 import signal
 
 import pytest
+from killing import pids_of
 from native_trial import TASK, Trial
 from opened_trial import by_acp, by_each, reports
 from sandbox import end_of, read_lines, wait_until
@@ -207,23 +208,3 @@ def goes_on_when_killed(trial: Trial, who: str) -> None:
     task = trial.task()
     assert (task["status"], task["session_id"]) == ("needs_review", session)
     wait_until(lambda: not trial.left(), "an empty place")
-
-
-def pids_of(trial: Trial, who: str) -> list[int]:
-    """Return whom to kill; with a worker or supervisor the agent's command too, so it goes on."""
-    inside = trial.namespace.inhabitants()
-    naps = [pid for pid, line in inside.items() if line.startswith("sleep 300")]
-    match who:
-        case "agent":
-            return [pid for pid, line in inside.items() if is_agent(trial, line)]
-        case "worker":
-            return [pid for pid, line in inside.items() if "worker" in line] + naps
-        case "supervisor":
-            return [trial.attempts()[0]["pid"], *naps]
-        case _:
-            return [pid for pid, line in inside.items() if "-m sow.acp" in line]
-
-
-def is_agent(trial: Trial, line: str) -> bool:
-    """Whether a command line is that of the CLI itself, or of its launcher."""
-    return f".tools/{trial.native.name}-" in line and "/sow agent" not in line

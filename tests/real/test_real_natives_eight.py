@@ -33,8 +33,9 @@ def test_eight_at_once_are_kept_apart(trial: Trial, home: str) -> None:
         assert added.returncode == 0, added.stderr
     if (trial.native.name, home) == ("gemini", "shared"):
         keep_sessions(trial.home)
-    # Of several that begin in one home Codex lets some run no command (measured).
-    retries = 2 if (trial.native.name, home) == ("codex", "shared") else 0
+    # Of several that begin in one home Codex lets some run no command, and OpenCode leaves where
+    # its database is locked for too long (measured).
+    retries = 2 if home == "shared" and trial.native.name in ("codex", "opencode") else 0
     time = f"{SECONDS:g}s"
     trial.configure(concurrency=len(EVERY), home=home, api_timeout=time, retries=retries)
     first = {**{task: asks(task) for task in ASKING}, **dict.fromkeys(DONE, ends())}

@@ -7,17 +7,21 @@ As root, and as an ordinary user who is made for the test (`own_user`).
 | it commits in its clone, sees no key, is paused, resumed, and reports | `test_it_works_…` |
 | a command that its role may not run is refused | `test_it_works_…`, `test_with_the_rules_…` |
 | a cancel leaves nothing | `test_a_cancel_…` |
+| its session goes on whoever is killed, again and again | `test_a_storm_…` |
 | a reviewer, the setup of a clone and a check | `test_review_setup_and_check_…` |
 | it needs no keyring of the kernel: the filter that closes them is around each | all of these |
 """
 
 import json
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from capabilities import skip_or_fail
+from killing import NAP, pids_of
 from native_trial import TASK, Trial
 from natives import EVERY
 from opened_trial import opened_trial, reports
@@ -173,7 +177,41 @@ def test_a_cancel_leaves_nothing(trial: Trial) -> None:
     wait_until(lambda: not trial.left(), "an empty place")
 
 
-@in_sandbox("claude")
+KILLED = ("agent", "supervisor", "worker", "agent", "worker")
+"""Whom the storm kills, one after the other, each in the middle of a command of the agent's."""
+
+
+@in_sandbox("claude", "codex", "opencode")
+def test_a_storm_of_kills_ends_with_the_report_of_the_session_that_began(trial: Trial) -> None:
+    trial.configure(sandbox="bwrap", retries=len(KILLED))
+    trial.tell(*naps(0))
+    call = trial.start_sow("agent", "spawn", "implementer", TASK)
+    wait_until(lambda: trial.task().get("clone"), "the clone")
+    clone = clone_of(trial)
+    sessions = set[str]()
+    for number, who in enumerate(KILLED):
+        wait_until((clone / f"begun-{number}").exists, f"command {number} of the agent")
+        sessions.add(wait_until(lambda: trial.task()["session_id"], "the session on record"))
+        is_last = number + 1 == len(KILLED)
+        # An agent may ask once more before it ends.
+        trial.tell(*(reports("needs_review") * 2 if is_last else naps(number + 1)))
+        for pid in pids_of(trial, who):
+            with suppress(ProcessLookupError):  # it may have ended with another one
+                os.kill(pid, signal.SIGKILL)
+    done = end_of(call)
+    assert done.returncode == 0, done.stdout + done.stderr
+    task = trial.task()
+    assert (task["status"], {task["session_id"]}) == ("needs_review", sessions)
+    wait_until(lambda: not trial.left(), "an empty place")
+
+
+def naps(number: int) -> list[Json]:
+    """Return the answers of a model whose agent begins a command that takes long."""
+    command = f"touch begun-{number}; {NAP}; true"  # its shell outlives the nap
+    return [{"run": command}] * 2  # one that was cut off is begun anew
+
+
+@in_sandbox("claude", "codex", "opencode")
 def test_review_setup_and_check_are_in_it_as_well(trial: Trial) -> None:
     key, outside = key_of(trial), trial.home / "outside.txt"
     fenced = f"! cat {key} && ! touch {outside}"
