@@ -184,8 +184,8 @@ def claim(
     either sort, where it is short of something. Of the batch with the fewest running
     (all jobs outside of one count as one) the first job by priority, then by its id,
     whose limits allow it is taken: a full executor blocks nobody else's jobs, and a
-    job that is retried keeps its place. A loss of power before the next commit puts the
-    message back into the queue: nothing was begun for it.
+    job that is retried keeps its place. A loss of power before the log is synced puts the
+    message back into the queue, and has ended what was begun for it.
     """
     parameters = _parameters(worker_id, now, limits)
     with database.transaction(durable=False):
