@@ -10,7 +10,9 @@ from sow.schema.config import UserConfigFile
 
 SECTION, URL = "queue", "url"
 SCHEMES = frozenset({"postgresql", "postgres"})
-SECRETS = frozenset({"password", "sslpassword"})
+SECRETS = frozenset(
+    {"password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
+)
 """The parameters of such an address that nobody is shown."""
 HIDDEN = "***"
 
@@ -25,14 +27,19 @@ def url_of(source: Source[UserConfigFile]) -> str:
         raise source.fault(
             SECTION,  # the line of the address itself would be quoted, with its password
             reason="`url` is no address of a PostgreSQL database",
-            remedy="Write postgresql://USER@HOST/DATABASE, or remove the key: the queue is then a"
-            " file of each repository.",
+            remedy="Write postgresql://USER@HOST/DATABASE, and %40 for @, %2F for /, %3F for ? and"
+            " %23 for # in a password. Or remove the key: the queue is then a file of each"
+            " repository.",
         )
     return url
 
 
 def is_address(url: str) -> bool:
-    """Whether a text is the address of a database."""
+    """Whether a text is the address of a database.
+
+    A password may hold none of `@`, `/`, `?` and `#`: libpq and we would part such an address in
+    different places, and a piece of the password would be shown as a host or a setting.
+    """
     from urllib.parse import urlsplit  # it imports more than a short command, and few name a server
 
     try:
@@ -40,7 +47,8 @@ def is_address(url: str) -> bool:
         parts.port  # noqa: B018 - it raises for what is no number
     except ValueError:
         return False
-    return parts.scheme in SCHEMES and url.startswith(f"{parts.scheme}://")
+    is_parted_alike = url.count("@") == parts.netloc.count("@") < 2 and "#" not in url
+    return is_parted_alike and parts.scheme in SCHEMES and url.startswith(f"{parts.scheme}://")
 
 
 def read_queue_url(path: Path) -> str:

@@ -30,6 +30,7 @@ def test_an_address_is_taken_and_shown_without_its_password(load):
         ("postgresql://me:a%40b@h/d", "postgresql://me:***@h/d"),
         ("postgresql:///d?user=me&password=hush", "postgresql:///d?user=me&password=***"),
         ("postgresql://sow@/d?host=/run/pg", "postgresql://sow@/d?host=/run/pg"),
+        ("postgresql://h/d?oauth_client_secret=hush", "postgresql://h/d?oauth_client_secret=***"),
     ],
 )
 def test_what_is_shown_has_no_password(url, wanted):
@@ -37,7 +38,20 @@ def test_what_is_shown_has_no_password(url, wanted):
 
 
 @pytest.mark.parametrize(
-    "url", ["host=h password=hush", "mysql://h/d", "postgresql:h", "postgresql://h:x/d", "sow.db"]
+    "url",
+    [
+        "host=h password=hush",
+        "mysql://h/d",
+        "postgresql:h",
+        "postgresql://h:x/d",
+        "sow.db",
+        "postgresql://me:a@hush@h/d",
+        "postgresql://me:1?hush@h/d",
+        "postgresql://me:1?a=hush@h/d",
+        "postgresql://me:1#hush@h/d",
+        "postgresql://me:1/hush@h/d",
+        "postgresql://me:/hush@h/d",
+    ],
 )
 def test_what_is_no_address_is_refused_with_a_remedy(load, url):
     with pytest.raises(InvalidConfiguration) as caught:
