@@ -35,7 +35,8 @@ EVIDENCE = (
     "proxy",
     "refused",
 )
-"""What nobody leaves in an attempt's folder before the attempt is on record."""
+"""What nobody leaves in an attempt's folder before the attempt is on record, if perhaps not on
+disk."""
 
 
 def is_locked(paths: AttemptPaths) -> bool:
@@ -94,8 +95,8 @@ def declare_void(paths: AttemptPaths, attempt_id: str) -> bool:
 def put_foreign_aside(workspace: Workspace, paths: AttemptPaths) -> None:
     """Move evidence out of the way of an attempt that is about to begin, and is not on record.
 
-    Nothing of ours can have left any there: a pull has brought it, or the folder is a link.
-    Raises LeadsOut, OSError.
+    A pull has brought it, the folder is a link, or the power was lost before the disk had taken
+    the record of an attempt that had begun. Raises LeadsOut, OSError.
     """
     job = paths.folder.parent
     if job.is_symlink():
@@ -108,7 +109,7 @@ def put_foreign_aside(workspace: Workspace, paths: AttemptPaths) -> None:
         foreign = paths.folder
     else:
         return
-    # For what a pull has brought.
+    # For what lies there by such a mishap.
     from sow.jobs.putting_aside import UNPROVEN, move_aside
 
     move_aside(workspace.queue_db, [foreign], kind=UNPROVEN)
