@@ -14,6 +14,7 @@ from sow import terminal_text
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs.database import Database, Row
+from sow.jobs.store import SHOWN_NUL
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -41,6 +42,9 @@ JSON_COLUMNS = frozenset(
 
 WORDS = frozenset({"reason"})
 """The columns that may quote a file's name, which can be any bytes: SQLite holds text."""
+
+NUL_IN_JSON = r"(?<!\\)((?:\\\\)*)\\u0000"
+"""NUL as JSON names it, and not a backslash before the letters of it."""
 
 NOTHING = "null"
 """What a column holds that an earlier form of the file has forbidden to be empty."""
@@ -150,10 +154,16 @@ def _to_column(name: str, value: Any) -> Any:
     if value is None:
         return None
     if name in JSON_COLUMNS and not isinstance(value, str):
-        return msgspec.json.encode(value).decode()
+        return _as_json(value)
     if name in WORDS and isinstance(value, str):
         return terminal_text.readable(value)
     return value.value if isinstance(value, Enum) else value
+
+
+def _as_json(value: Any) -> str:
+    """Return a value as JSON, NUL shown: a server cannot look into JSON that names one."""
+    text = msgspec.json.encode(value).decode()
+    return re.sub(NUL_IN_JSON, rf"\1{SHOWN_NUL}", text) if r"\u0000" in text else text
 
 
 def to_columns(fields: Mapping[str, Any]) -> dict[str, Any]:

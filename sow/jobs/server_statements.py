@@ -10,6 +10,8 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from sow.jobs.store import SHOWN_NUL
+
 TOKEN = re.compile(
     r"""
     (?P<text>'(?:[^']|'')*')
@@ -23,8 +25,6 @@ TOKEN = re.compile(
 """What is not copied. A plus right before a column keeps SQLite from using an index."""
 NUL = "\0"
 """What no text may hold in PostgreSQL."""
-SHOWN_NUL = "\N{SYMBOL FOR NULL}"
-"""What stands in its place."""
 
 
 @cache

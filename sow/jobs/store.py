@@ -37,6 +37,8 @@ Sign = tuple[object, object]
 FIRST_FORMAT = 1
 FORMAT = 5
 """The form of the tables as this sow writes them: the last file in `forms`."""
+SHOWN_NUL = "\N{SYMBOL FOR NULL}"
+"""What stands in the place of NUL, which no text may hold in PostgreSQL."""
 ACTIVE = "state in ('preparing', 'queued', 'running', 'backoff', 'parked', 'held')"
 """A job lives: the condition of the index on live jobs, word for word, as `forms` has it."""
 SOMETHING = f"""
