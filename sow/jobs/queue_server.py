@@ -19,7 +19,7 @@ from typing import Any
 
 from psycopg import Connection, Cursor, Error, IntegrityError, OperationalError, connect
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.errors import UndefinedTable
+from psycopg.errors import InvalidParameterValue, UndefinedTable
 
 from sow import env_vars
 from sow.config.queue import read_queue_url
@@ -112,7 +112,7 @@ class QueueServer(Database):
             try:
                 made = self._connect()
             except ServerFault as error:
-                if not error.passes and self._has_new_address():
+                if self._has_new_address():  # whatever the error: its words may be of any language
                     continue
                 self._may_wait &= error.passes and time.monotonic() < deadline
                 if not self._may_wait:
@@ -148,11 +148,10 @@ class QueueServer(Database):
                 "TimeZone": time_zone(),
                 "client_encoding": "UTF8",
             }
-            calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
-            made.execute(
-                f"select {calls}",
-                [word for setting in settings.items() for word in setting],
-            )
+            try:
+                _set(made, settings)
+            except InvalidParameterValue:  # a zone of which the server does not know
+                _set(made, {**settings, "TimeZone": zone_by_offset()})
         return made
 
     @contextmanager
@@ -352,6 +351,12 @@ class QueueServer(Database):
                 self._connection = None
 
 
+def _set(connection: Connection[Any], settings: Mapping[str, str]) -> None:
+    calls = ", ".join("set_config(%s, %s, false)" for _ in settings)
+    words = [word for setting in settings.items() for word in setting]
+    connection.execute(f"select {calls}", words)
+
+
 def conninfo(url: str) -> str:
     """Return an address with what it does not say itself, as libpq takes it."""
     return make_conninfo("", **{**NETWORK, "application_name": "sow", **conninfo_to_dict(url)})
@@ -363,8 +368,11 @@ def time_zone() -> str:
     if not name:
         with suppress(OSError):
             name = os.readlink("/etc/localtime").partition("/zoneinfo/")[2]  # noqa: PTH115
-    if name and not name.startswith("/"):
-        return name
+    return name if name and not name.startswith("/") else zone_by_offset()
+
+
+def zone_by_offset() -> str:
+    """Return how far this machine's time is from UTC, as PostgreSQL takes it."""
     minutes = time.localtime().tm_gmtoff // 60
     shown = f"{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
     return f"<{'-' if minutes < 0 else '+'}{shown}>{'+' if minutes < 0 else '-'}{shown}"

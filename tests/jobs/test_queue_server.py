@@ -241,10 +241,18 @@ def test_a_read_goes_on_over_a_new_connection(database: Database, other: Databas
     assert insert(database, "020").id == 2
 
 
+@pytest.mark.parametrize("speaks_english", [True, False])
 def test_a_changed_address_of_the_same_queue_is_read_anew(
-    workspace: Workspace, poisoned_home: Path, postgres_server: postgres.Server, database: Any
+    workspace: Workspace,
+    poisoned_home: Path,
+    database: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    speaks_english: bool,
 ) -> None:
-    """A worker outlives a password."""
+    """A worker outlives a password, whatever language the server refuses the old one in."""
+    if not speaks_english:
+        monkeypatch.setattr("sow.jobs.server_faults.TURNED_AWAY", ())
+        monkeypatch.setattr("sow.jobs.queue_server.PATIENCE_SECONDS", 0.3)
     config = poisoned_home / ".config/sow/config.yaml"
     database.connection.execute("create role before superuser login")
     config.write_text(config.read_text().replace("//sow@", "//before@"))
@@ -418,6 +426,33 @@ def test_a_batch_that_goes_on_and_an_unpaid_task_keep_the_queue(
         open_queue(elsewhere)
     assert jobs.pay_task(database, job.id)
     open_queue(elsewhere).close()
+
+
+@pytest.mark.parametrize("earlier", [[], [7, 3]], ids=["no jobs", "jobs of a file"])
+def test_no_job_gets_the_number_of_one_whose_output_is_there(
+    elsewhere: Workspace, database: Database, earlier: list[int]
+) -> None:
+    """It would put that output aside, and an agent of an earlier queue may be writing it."""
+    job = insert(database, state=JobState.DONE)
+    for number in earlier:
+        (elsewhere.jobs / str(number)).mkdir(parents=True)
+    with closing(open_queue(elsewhere)) as other:
+        assert insert(other).id == max(earlier, default=job.id) + 1
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/Land", "posix/Europe/Berlin", "CET-1CEST", ":"])
+def test_a_zone_that_the_server_does_not_know_keeps_nobody_out(
+    workspace: Workspace, database: Any, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        with closing(open_queue(workspace)) as other:
+            shown = other.value("select strftime('%Y-%m-%d', ?, 'unixepoch', 'localtime')", (NOW,))
+            assert shown == time.strftime("%Y-%m-%d", time.localtime(NOW))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_number_that_is_too_large_is_told(database: Database) -> None:
