@@ -83,8 +83,9 @@ def main() -> None:
     )
     options = parser.parse_args()
     builds = [THIS, *([base_build(options.base)] if options.base else [])]
-    with tempfile.TemporaryDirectory(prefix="sow-bench-home-") as home:
-        os.environ["HOME"] = home
+    with tempfile.TemporaryDirectory(prefix="sow-bench-") as folder:
+        tempfile.tempdir = folder
+        os.environ["HOME"] = tempfile.mkdtemp(prefix="home-")
         if options.only:
             rows = list(_some(options.only, builds, quick=options.quick))
             print(report.as_text(report.price_table(rows)))
