@@ -278,12 +278,11 @@ def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
 
     Tells it also where the file was removed while we had it open: so it was when it went.
     """
+    live = f"select max(id) as id from job where project_id = ?1 and {ACTIVE}"  # noqa: S608
     row = database.row_though_removed(
-        f"select id from job where project_id = ? and {ACTIVE} "  # noqa: S608
-        "order by state = 'running' desc, id desc limit 1",
-        (project_id,),
+        f"select coalesce(({live} and state = 'running'), ({live})) as id", (project_id,)
     )
-    return JobId(row["id"]) if row is not None else None
+    return JobId(row["id"]) if row is not None and row["id"] is not None else None
 
 
 def active_jobs(database: Database) -> list[Job]:

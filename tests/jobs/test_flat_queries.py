@@ -178,3 +178,17 @@ def test_the_count_finds_what_reads_all_of_a_table(small: Queue, large: Queue) -
         return queue.database.row("select sum(usd) from spending")
 
     assert large.steps_of(asks) > 5 * small.steps_of(asks)
+
+
+def test_who_lives_is_known_at_once_however_many_wait(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    def steps(waiting: int) -> int:
+        with queue(tmp_path_factory, 0) as made:
+            leases.claim(made.database, WORKER, total=1, own=1, now=NOW)
+            with made.database.transaction():
+                for number in range(waiting):
+                    jobs.insert_job(made.database, make_job(f"{number + 1000:04d}"))
+            return made.steps_of(lambda q: jobs.any_live_job(q.database, PROJECT))
+
+    assert steps(MANY) <= steps(FEW) + 2 * STEPS

@@ -3,7 +3,7 @@
 import pytest
 from queue_cases import NOW, PROJECT, WORKER, make_job
 
-from sow.ids import TaskId
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, leases
 from sow.jobs.database import Database
 from sow.schema.causes import Cause
@@ -11,6 +11,7 @@ from sow.schema.job import Job, JobState, Lease, Verb
 from sow.schema.job_terms import MergeTerms
 
 TASK = TaskId("010")
+ELSEWHERE = ProjectId("99999999-9999-4999-8999-999999999999")
 
 
 def claimed(database: Database, job: Job, *, now: float = NOW) -> Lease:
@@ -38,6 +39,18 @@ def test_a_job_whose_end_is_asked_for_is_not_queued_again(database: Database) ->
         leases.requeue(database, lease, state=JobState.QUEUED, retry_at=0.0, now=NOW)
     assert leases.lease_of(database, job.id) == lease
     assert database.row("select 1 from task") is None
+
+
+def test_who_lives_is_a_job_that_runs_before_one_that_waits(database: Database) -> None:
+    assert jobs.any_live_job(database, PROJECT) is None
+    first, second, third = (jobs.insert_job(database, make_job(f"0{n}0")) for n in (1, 2, 3))
+    assert jobs.any_live_job(database, PROJECT) == third.id
+    lease = claimed(database, first)
+    claimed(database, second)
+    assert jobs.any_live_job(database, PROJECT) == second.id
+    assert jobs.any_live_job(database, ELSEWHERE) is None
+    leases.settle(database, lease, state=JobState.DONE, ended_at=NOW)
+    assert jobs.any_live_job(database, PROJECT) == second.id
 
 
 def test_what_waits_for_a_persons_word_is_not_released_by_its_dependencies(
