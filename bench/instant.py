@@ -18,7 +18,7 @@ from bench.timing import time_process
 from bench.warm_worker import warm_worker
 
 AGENTS, FEW_AGENTS = 200, 50
-ROUNDS, FEW_ROUNDS = 3, 2
+ROUNDS, FEW_ROUNDS = 5, 2
 SLOTS = 4
 BY_ARGUMENT = SCRIPT.replace("state=", ': "${SOW_TASK_ID:=$1}"\nstate=', 1)
 """The agent finds its task in its first argument where nothing else names it: under `xargs`."""
