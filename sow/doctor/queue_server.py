@@ -75,6 +75,10 @@ def shortcomings(state: ServerState) -> Iterator[Finding]:
         text = f"The queue's server is PostgreSQL {state.version}: too old for sow's queue"
         remedy = f"sow needs PostgreSQL {OLDEST} or newer."
         yield Finding(check="queue", level=Level.ERROR, text=text, remedy=remedy)
+    if state.unfit_encoding:
+        text = f"The queue's database keeps text in {state.unfit_encoding}: it cannot hold any text"
+        remedy = "Name another one: `create database … encoding 'UTF8' template template0`."
+        yield Finding(check="queue", level=Level.ERROR, text=text, remedy=remedy)
     if state.lacking:
         text = f"Your role may not {', '.join(state.lacking)} in the queue's tables"
         remedy = "Its owner can grant that: `grant all on all tables in schema … to …`."

@@ -25,6 +25,8 @@ OLDEST = 14
 """The oldest major version of PostgreSQL that has all words of our statements."""
 PER_MAJOR = 10_000
 """What a major version counts in a server's number."""
+ENCODINGS = ("UTF8", "SQL_ASCII")
+"""The encodings of a database that hold any text; the second one keeps bytes as they come."""
 FORMS = Path(__file__).with_name("server_forms")
 
 
@@ -66,6 +68,18 @@ def is_too_old(connection: Connection[Any]) -> bool:
     return connection.info.server_version < OLDEST * PER_MAJOR
 
 
+def encoding_of(connection: Connection[Any]) -> str:
+    """Return the encoding in which a database keeps text."""
+    return connection.info.parameter_status("server_encoding") or "?"
+
+
+def refuse_encoding(place: str, encoding: str) -> None:
+    """Raise ServerFault for a database that cannot hold any text: a prompt may have any."""
+    if encoding not in ENCODINGS:
+        hint = "Name another one: `create database … encoding 'UTF8' template template0`."
+        raise ServerFault(place, f"the database keeps text in {encoding}", hint)
+
+
 def _format_on(database: QueueServer) -> int:
     """Return which form a queue is in; 0 where there is none."""
     if not database.value("select to_regclass(?) is not null", (f'"{database.schema}".control',)):
@@ -81,6 +95,7 @@ def _bring_up_to_date(database: QueueServer) -> None:
             raise ServerFault(database.place, f"the server is PostgreSQL {major}", hint)
         version = _format_on(database)
         if not version:
+            refuse_encoding(database.place, encoding_of(connection))
             connection.execute(f'create schema if not exists "{database.schema}"')
         for number in range(max(version + 1, FIRST_FORM), FORMAT + 1):
             connection.execute((FORMS / f"{number}.sql").read_bytes())

@@ -56,7 +56,18 @@ def _open(workspace: Workspace, url: str, name: str, *, make: bool) -> Database 
     refuse_without_driver()
     from sow.jobs.server_making import open_server  # it imports psycopg
 
-    database = open_server(workspace, url, f"{SCHEMA_PREFIX}{name}", make=make)
+    is_begun = os.path.lexists(workspace.queue_name_here)
+    schema = f"{SCHEMA_PREFIX}{name}"
+    database = open_server(workspace, url, schema, make=make and not is_begun)
+    if database is None and is_begun:
+        from sow.jobs.server_faults import place_of  # as above
+
+        raise QueueError(
+            f"the queue that this checkout uses, {schema}, is not on {place_of(url)}, or may not"
+            " be seen there",
+            hint="Check server, database and role in `queue: url`. If it was removed for good, run"
+            f" `rm {workspace.queue_name_here}`: the next job makes a new one.",
+        )
     if database is not None:
         _keep(workspace, name)
     return database

@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from sow.jobs.queue_server import QueueServer
-from sow.jobs.server_making import is_too_old
+from sow.jobs.server_making import ENCODINGS, encoding_of, is_too_old
 
 LOOKS = 3
 """How often the server is asked: the quickest answer counts."""
@@ -31,6 +31,8 @@ class ServerState(NamedTuple):
     """Whether the server is reached by a socket of this machine."""
     lacking: tuple[str, ...]
     """What our role may not do with the queue's tables."""
+    unfit_encoding: str
+    """In which the database keeps text, if not in one that has all of it."""
     may_make: bool
     """Whether the queue is there, or our role may make it."""
 
@@ -49,6 +51,7 @@ def look_at(database: QueueServer, *, is_made: bool) -> ServerState:
         is_encrypted=bool(connection.pgconn.ssl_in_use),
         is_local=connection.info.host.startswith("/") or connection.info.host in LOCAL,
         lacking=_lacking(database) if is_made else (),
+        unfit_encoding="" if (encoding := encoding_of(connection)) in ENCODINGS else encoding,
         may_make=is_made or _may_make(database),
     )
 

@@ -25,6 +25,7 @@ WELL: dict[str, Any] = {
     "is_encrypted": True,
     "is_local": False,
     "lacking": (),
+    "unfit_encoding": "",
     "may_make": True,
 }
 
@@ -40,6 +41,7 @@ def test_of_a_server_that_is_well_nothing_more_is_said() -> None:
     [
         ({"version": "13.4", "is_too_old": True}, Level.ERROR, "PostgreSQL 13.4: too old"),
         ({"lacking": ("update", "delete")}, Level.ERROR, "may not update, delete"),
+        ({"unfit_encoding": "LATIN1"}, Level.ERROR, "keeps text in LATIN1"),
         ({"may_make": False}, Level.ERROR, "may not create a schema"),
         ({"answer_seconds": 0.2}, Level.WARNING, "far away: 200 ms an answer"),
         ({"ahead_seconds": 5.2}, Level.WARNING, "is 5 s ahead of this machine's"),

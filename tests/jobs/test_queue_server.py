@@ -353,6 +353,51 @@ def test_a_queue_that_was_removed_is_told(workspace: Workspace, on_server: None)
             insert(database)
 
 
+def test_a_queue_that_was_there_is_not_made_anew_in_silence(
+    workspace: Workspace, on_server: None
+) -> None:
+    """Another server is named, say, by a call, while a worker goes on with the first."""
+    with closing(open_queue(named(workspace, "gone"))) as database:
+        drop(database)
+    for opening in (open_queue, open_existing_queue):
+        with pytest.raises(QueueError, match="sow_gone, is not on") as caught:
+            opening(workspace)
+        assert f"rm {workspace.queue_name_here}" in caught.value.hint
+    workspace.queue_name_here.unlink()
+    assert open_existing_queue(workspace) is None
+    with closing(open_queue(workspace)) as database:
+        assert insert(database).id == 1
+        drop(database)
+
+
+def test_a_role_that_may_not_see_the_queue_is_not_shown_an_empty_one(
+    workspace: Workspace, poisoned_home: Path, database: Any
+) -> None:
+    insert(database)
+    database.connection.execute("create role stranger login")
+    try:
+        config = poisoned_home / ".config/sow/config.yaml"
+        config.write_text(config.read_text().replace("//sow@", "//stranger@"))
+        with pytest.raises(QueueError, match="may not be seen there"):
+            open_existing_queue(workspace)
+    finally:
+        database.connection.execute("drop role stranger")
+
+
+def test_a_database_that_cannot_hold_any_text_is_refused(
+    workspace: Workspace, poisoned_home: Path, database: Any
+) -> None:
+    database.connection.execute(
+        "create database latin encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0"
+    )
+    config = poisoned_home / ".config/sow/config.yaml"
+    config.write_text(config.read_text().replace("/postgres?", "/latin?"))
+    workspace.queue_name_here.unlink()
+    with pytest.raises(QueueError, match="keeps text in LATIN1") as caught:
+        open_queue(workspace)
+    assert "encoding 'UTF8'" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("url", "says", "hint"),
     [
