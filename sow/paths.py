@@ -95,6 +95,11 @@ class Workspace:
         """The file whose `flock` a worker holds that a call has started, until it is on record."""
         return self.workers / ".start"
 
+    @property
+    def batches_lock(self) -> Path:
+        """The file whose `flock` the worker holds that drives the batches."""
+        return self.workers / ".batches"
+
     def worker_log(self, worker_id: WorkerId) -> Path:
         """Return the file that holds what a background worker says."""
         return self.workers / f"{worker_id}.log"

@@ -13,10 +13,10 @@ from sow.attempts.homes import home_variables
 from sow.attempts.launch import executor_variables, inherited_by
 from sow.attempts.retry import Step, after_death
 from sow.environment import agent_environment
-from sow.errors import SowError, StateError
+from sow.errors import QueueError, SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
-from sow.jobs import jobs, leases, workers
+from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState, Lease
@@ -27,6 +27,11 @@ from worker.context import WorkerContext, tell
 from worker.job_end import cancel_unstarted, fail_before_start
 from worker.running import Running, output_reader
 from worker.watchdog import quiet_at_adoption
+
+IN_DOUBT = (
+    "it cannot be told from here whether its agent still runs: it began in another pid namespace"
+    " (a container, say), and no lock tells."
+)
 
 
 def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running | None:
@@ -42,6 +47,9 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     paths = context.workspace.attempt(job.id, attempt.number)
     executor = make_executor(job.executor) if job.executor is not None else None
     tell(job, f"adopted: attempt {attempt.number}")
+    with suppress(OSError, QueueError):  # what is wrong there, the first look tells
+        if attempt_evidence.is_in_doubt(attempt, paths):
+            tell(job, f"{IN_DOUBT} `sow job explain {job.id}` says what to do")
     with suppress(OSError):  # the next beat tells what is wrong there
         context.hearing.renew_lease(str(paths.folder))
     running = Running(

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from sow import env_vars
-from sow.jobs.attempt_evidence import declare_void, has_exit, is_given_up, is_locked
+from sow.jobs.attempt_evidence import (
+    declare_void,
+    has_exit,
+    is_given_up,
+    is_locked,
+    life_of_supervisor,
+)
 from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
@@ -93,10 +99,9 @@ def has_ended(running: Running, look: LookAtEnded | None = None) -> bool:
 
 
 def supervisor_lives(running: Running) -> bool:
-    """Whether the attempt has a supervisor to end it; one elsewhere is never called dead."""
+    """Whether the attempt has a supervisor to end it; one that may live elsewhere counts as one."""
     identity = running.attempt.supervisor
-    folder = running.paths.folder
-    return identity is not None and process_facts.life_of(identity, folder) is not Life.DEAD
+    return identity is not None and life_of_supervisor(identity, running.paths) is not Life.DEAD
 
 
 def ask_to_end(running: Running) -> None:

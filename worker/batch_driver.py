@@ -161,8 +161,7 @@ class BatchDriver:
     @contextmanager
     def _alone(self) -> Iterator[bool]:
         """Say whether this worker may drive: not while another one does. Its death gives it up."""
-        lock = self._context.workspace.workers / ".batches"
-        fd = open_lock_file(lock)
+        fd = open_lock_file(self._context.workspace.batches_lock)
         try:
             yield try_lock(fd)
         finally:

@@ -65,6 +65,6 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     paths = context.workspace.attempt(job_id, attempt.number)
     if attempt_evidence.has_exit(paths, attempt.id):
         return False
-    if process_facts.life_of(attempt.supervisor, paths.folder) is not Life.DEAD:
+    if attempt_evidence.life_of_supervisor(attempt.supervisor, paths) is not Life.DEAD:
         return False
     return not attempt_evidence.is_locked(paths)

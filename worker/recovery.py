@@ -206,7 +206,7 @@ def _see_to_caller(context: WorkerContext, job: Job) -> None:
     """Settle a job whose caller died before it was queued; free a task open on a lost terminal."""
     workspace, database, now = context.workspace, context.database, context.now()
     try:
-        if is_abandoned(workspace, job):
+        if is_abandoned(workspace, database, job, now=now):
             if context.state.is_of(job.project_id):
                 state = finish(workspace, database, job, now=now)
                 tell(job, f"{state}: its caller died before it was queued")

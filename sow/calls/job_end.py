@@ -30,14 +30,23 @@ from sow.state.state_errors import NoProject, UnknownTask
 from sow.state.tasks import change_task, read_task
 
 
-def is_abandoned(workspace: Workspace, job: Job) -> bool:
+def is_abandoned(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
     """Whether a job is still `preparing` though the caller that prepared it is gone.
 
-    What proves that: its process has ended here, or with an earlier boot of this machine.
+    What proves that: its process has ended here, or with an earlier boot of this machine. What
+    does of one in another pid namespace, `elsewhere` says.
     """
     if job.state is not JobState.PREPARING:
         return False
-    return job.caller is None or process_facts.life_of(job.caller, workspace.run) is Life.DEAD
+    if job.caller is None:
+        return True
+    life = process_facts.life_of(job.caller, workspace.run)
+    if life is not Life.UNVERIFIABLE:
+        return life is Life.DEAD
+    # Only where a container was started again, or two share a checkout.
+    from sow.jobs.elsewhere import is_caller_gone
+
+    return is_caller_gone(workspace, database, job, now=now)
 
 
 def finish(workspace: Workspace, database: Database, job: Job, *, now: float) -> JobState:
@@ -276,9 +285,17 @@ def is_deserted(workspace: Workspace, database: Database, job: Job) -> bool:
     if kind_of(job).is_leased or job.state.is_final or job.caller is None:
         return False
     attempt = jobs.last_attempt(database, job.id)
-    if process_facts.life_of(job.caller, workspace.run) is not Life.DEAD or attempt is None:
+    life = process_facts.life_of(job.caller, workspace.run)
+    if life is Life.ALIVE or attempt is None:
         return False
-    is_locked = attempt_evidence.is_locked(workspace.attempt(job.id, attempt.number))
+    paths = workspace.attempt(job.id, attempt.number)
+    if life is Life.UNVERIFIABLE:
+        # Only where a container was started again, or two share a checkout.
+        from sow.jobs.elsewhere import is_opener_gone
+
+        if not is_opener_gone(paths):
+            return False
+    is_locked = attempt_evidence.is_locked(paths)
     return not is_locked and not process_facts.carriers(env_vars.ATTEMPT_ID, attempt.id)
 
 

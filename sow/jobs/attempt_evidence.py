@@ -2,7 +2,8 @@
 
 Owns the lock that proves life and the mark by which an attempt is given up.
 A held lock proves life in any pid namespace of this kernel; a free one alone
-proves nothing, for programs close inherited descriptors. Judges no ending.
+proves nothing, for programs close inherited descriptors. What does where pids
+mean nothing, `elsewhere` says. Judges no ending.
 """
 
 import errno
@@ -15,7 +16,7 @@ from sow.jobs import doorbell
 from sow.paths import AttemptPaths, Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
-from sow.schema.job import Attempt
+from sow.schema.job import Attempt, ProcessIdentity
 
 RECORD_LIMIT = 1 << 16
 """More than any record of a supervisor takes, in bytes."""
@@ -124,16 +125,33 @@ def _mark_void(paths: AttemptPaths, attempt_id: str) -> None:
         os.close(fd)
 
 
+def life_of_supervisor(supervisor: ProcessIdentity, paths: AttemptPaths) -> Life:
+    """Tell whether an attempt's supervisor lives.
+
+    Of one in another pid namespace its locks tell; then it is dead only with the agent that it may
+    have left behind.
+    """
+    life = process_facts.life_of(supervisor, paths.folder)
+    if life is not Life.UNVERIFIABLE:
+        return life
+    # Only where a container was started again, or two share a checkout.
+    from sow.jobs.elsewhere import is_supervisor_gone
+
+    return Life.DEAD if is_supervisor_gone(paths) else life
+
+
 def is_in_doubt(attempt: Attempt, paths: AttemptPaths) -> bool:
     """Whether nobody here can tell if an attempt still runs: only a person can.
 
     Its supervisor was started in another pid namespace (a container, say),
-    nothing holds its lock, and its end was not written down.
+    nothing holds its lock, and its end was not written down. That the lock is
+    free proves nothing here: other machines see the disk, or a process has the
+    agent's output open.
     """
     supervisor = attempt.supervisor
     if supervisor is None:
         return False
-    if process_facts.life_of(supervisor, paths.folder) is not Life.UNVERIFIABLE:
+    if life_of_supervisor(supervisor, paths) is not Life.UNVERIFIABLE:
         return False
     has_ended = has_exit(paths, attempt.id) or is_given_up(paths, attempt.id)
     return not has_ended and not is_locked(paths)

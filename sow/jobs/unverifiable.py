@@ -1,8 +1,8 @@
 """Jobs of which nobody here can tell whether they still run.
 
 Owns which jobs those are: an agent, its worker, or a caller that was still
-placing the job, seen by another machine or in another pid namespace. They are
-never called dead and never signalled.
+placing the job, seen by another machine or in another pid namespace, where no
+lock tells either (`elsewhere`). They are never called dead and never signalled.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.database import Database
+from sow.jobs.elsewhere import is_caller_gone
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
@@ -22,6 +23,7 @@ def is_in_doubt(workspace: Workspace, database: Database, job: Job) -> bool:
         return (
             job.caller is not None
             and process_facts.life_of(job.caller, workspace.run) is Life.UNVERIFIABLE
+            and not is_caller_gone(workspace, database, job, now=job.created_at)
         )
     if job.state is not JobState.RUNNING:
         return False

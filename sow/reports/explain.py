@@ -38,8 +38,9 @@ def explain(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: 
 def _doubt(job: Job) -> list[str]:
     """Say what only a person can know, and how to tell it."""
     return [
-        "Next: unknown. It was started in another pid namespace (a container, say), so whether"
-        " it runs cannot be told from here, and it is left alone.",
+        "Next: unknown. It was started in another pid namespace (a container, say), and no lock"
+        " tells whether it runs: other machines see this disk as well, or a process that cannot be"
+        " seen from here has the agent's output open. It is left alone.",
         f"Once you know that nothing of it runs: `sow job resolve {job.id} --gone`.",
     ]
 

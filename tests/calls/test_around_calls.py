@@ -37,7 +37,7 @@ from sow.calls.wait import Progress, Waiter
 from sow.errors import QueueError
 from sow.files.flock import lock_file_held, lock_within
 from sow.ids import TaskId, WorkerId
-from sow.jobs import jobs, waiters, workers
+from sow.jobs import elsewhere, jobs, waiters, workers
 from sow.jobs.database import open_queue
 from sow.processes import process_facts
 from sow.schema.job import Job, JobState, Verb
@@ -454,6 +454,12 @@ def test_a_folder_that_takes_no_lock_is_told(desk: Desk) -> None:
 # A person's word.
 
 
+@pytest.fixture
+def on_shared_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other machines see the disk, so a free lock proves nothing."""
+    monkeypatch.setattr(elsewhere, "is_local", lambda _: False)
+
+
 def doubtful(desk: Desk) -> Job:
     desk.task()
     job = desk.run()
@@ -467,6 +473,7 @@ def gone(desk: Desk, job: Job) -> Job:
     return declare_gone(desk.caller, desk.database, desk.job(job.id))
 
 
+@pytest.mark.usefixtures("on_shared_disk")
 def test_an_agent_of_which_nobody_can_tell_is_given_up_on_a_person_s_word(desk: Desk) -> None:
     job = doubtful(desk)
     folder = desk.workspace.attempt(job.id, 1)
@@ -489,6 +496,12 @@ def test_a_held_lock_is_stronger_than_a_person_s_word(desk: Desk) -> None:
     os.close(fd)
 
 
+def test_an_agent_whose_locks_are_free_needs_no_word(desk: Desk) -> None:
+    with pytest.raises(NothingToResolve) as refusal:
+        gone(desk, doubtful(desk))
+    assert "can see by itself" in refusal.value.message
+
+
 def test_what_has_ended_needs_no_word(desk: Desk) -> None:
     desk.task()
     job = desk.queue()
@@ -500,8 +513,8 @@ def test_what_has_ended_needs_no_word(desk: Desk) -> None:
 
 def test_a_call_that_died_elsewhere_is_settled_on_a_person_s_word(desk: Desk) -> None:
     desk.task()
-    elsewhere = msgspec.structs.replace(a_dead_process(), pid_namespace="1")
-    job = desk.insert(caller=elsewhere, prior_status=TaskStatus.PENDING)
+    process = msgspec.structs.replace(a_dead_process(), pid_namespace="1")
+    job = desk.insert(caller=process, prior_status=TaskStatus.PENDING)
     assert gone(desk, job).state is JobState.CANCELLED
 
 

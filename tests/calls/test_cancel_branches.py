@@ -26,7 +26,7 @@ from sow.calls.live_jobs import TaskIsRunning, end_live_job, refuse_while_live
 from sow.calls.wait import Progress
 from sow.cli.cancel import How, cancel_tasks
 from sow.ids import ProjectId, TaskId
-from sow.jobs import jobs, leases
+from sow.jobs import elsewhere, jobs, leases
 from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
@@ -333,17 +333,20 @@ def test_a_cancel_of_what_runs_needs_one(desk: Desk) -> None:
     assert desk.job(job.id).cancel_requested_at is not None
 
 
-def elsewhere(desk: Desk, job: Job) -> None:
-    """Have the job's agent run below a supervisor of another pid namespace."""
+def in_doubt(desk: Desk, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the job's agent run below a supervisor of another pid namespace, where no lock tells."""
+    monkeypatch.setattr(elsewhere, "is_local", lambda _: False)
     supervisor = process_facts.identify(1)
     assert supervisor is not None
     desk.attempt(job, supervisor=msgspec.structs.replace(supervisor, pid_namespace="1"))
 
 
-def test_what_nobody_can_tell_of_is_not_waited_for(desk: Desk) -> None:
+def test_what_nobody_can_tell_of_is_not_waited_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.task()
     job = desk.run()
-    elsewhere(desk, job)
+    in_doubt(desk, job, monkeypatch)
     cancelled = cancel_to_end(desk.caller, desk.database, job)
     assert [each.id for each in cancelled.ending] == [job.id]
     error = not_ended(desk.caller, desk.database, cancelled.job)
@@ -391,10 +394,12 @@ def test_a_live_job_is_ended_with_all_that_it_has_queued_and_shown(desk: Desk) -
     assert not desk.is_owed(child.id), "it has been shown"
 
 
-def test_a_live_job_that_does_not_end_keeps_its_task(desk: Desk) -> None:
+def test_a_live_job_that_does_not_end_keeps_its_task(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.task()
     job = desk.run()
-    elsewhere(desk, job)
+    in_doubt(desk, job, monkeypatch)
     with pytest.raises(TaskIsRunning):
         end_live_job(desk.workspace, TaskId("010"), desk.caller.environ, lambda _: None)
 

@@ -66,20 +66,20 @@ def set_status(workspace: Workspace, status: TaskStatus) -> None:
 
 @pytest.mark.parametrize("state", JobState)
 def test_only_a_preparing_job_can_be_abandoned(
-    workspace: Workspace, state: JobState, dead: ProcessIdentity
+    workspace: Workspace, database: Database, state: JobState, dead: ProcessIdentity
 ) -> None:
-    assert is_abandoned(workspace, make_job(state=state, caller=dead)) is (
-        state is JobState.PREPARING
-    )
+    job = make_job(state=state, caller=dead)
+    assert is_abandoned(workspace, database, job, now=NOW) is (state is JobState.PREPARING)
 
 
 def test_a_job_whose_caller_lives_is_not_abandoned(
-    workspace: Workspace, dead: ProcessIdentity
+    workspace: Workspace, database: Database, dead: ProcessIdentity
 ) -> None:
-    assert not is_abandoned(workspace, make_job(caller=process_facts.identify(os.getpid())))
+    job = make_job(caller=process_facts.identify(os.getpid()))
+    assert not is_abandoned(workspace, database, job, now=NOW)
     elsewhere = msgspec.structs.replace(dead, pid_namespace="1")
-    assert not is_abandoned(workspace, make_job(caller=elsewhere)), (
-        "another namespace is never called dead"
+    assert not is_abandoned(workspace, database, make_job(caller=elsewhere), now=NOW), (
+        "nothing tells of it here"
     )
 
 

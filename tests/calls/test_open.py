@@ -19,6 +19,7 @@ from sow.executors.executor_errors import (
     SandboxNotOpened,
     SessionMissing,
 )
+from sow.files.flock import lock_file_held
 from sow.ids import TaskId
 from sow.jobs import jobs
 from sow.processes import process_facts
@@ -203,6 +204,20 @@ def test_what_is_not_deserted(paused: Desk, why: Callable[[Desk, Job], Job]) -> 
     paused.attempt(job, verb=Verb.OPEN)
     assert is_deserted(paused.workspace, paused.database, job)
     assert not is_deserted(paused.workspace, paused.database, why(paused, job))
+
+
+def test_a_session_of_another_pid_namespace_is_deserted_where_its_lock_is_free(
+    paused: Desk,
+) -> None:
+    elsewhere = replace(a_dead_process(), pid_namespace="1")
+    job = held(paused, caller=elsewhere)
+    attempt = paused.attempt(job, verb=Verb.OPEN)
+    paths = paused.workspace.attempt(job.id, attempt.number)
+    assert not is_deserted(paused.workspace, paused.database, job), "it has made no lock yet"
+    paths.folder.mkdir(parents=True)
+    with lock_file_held(paths.alive_lock):
+        assert not is_deserted(paused.workspace, paused.database, job)
+    assert is_deserted(paused.workspace, paused.database, job)
 
 
 def test_completed_in_it_the_session_is_over(paused: Desk) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import signal
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -22,6 +23,7 @@ from journeys.site import Site, wait_until
 from journeys.staff import QUICK, attempt_of, await_supervisor, drain, kill, start_worker
 from standins import read_runs
 
+from sow.ids import JobId
 from sow.jobs import attempt_evidence
 from sow.paths import Workspace
 from sow.schema.job import JobState
@@ -47,8 +49,11 @@ def of_another_namespace(site: Site, table: str, column: str) -> None:
 
 
 @pytest.fixture
-def doubtful(by_hand: Site) -> Site:
-    """A job whose agent, supervisor and worker are gone with their container."""
+def doubtful(by_hand: Site) -> Iterator[Site]:
+    """A job whose agent, supervisor and worker are gone with their container, as it seems.
+
+    Its lock is free. But something has the agent's output open, so it may be there still.
+    """
     by_hand.sow("agent", "spawn", "implementer", "010", "--detach")
     worker = start_worker(by_hand)
     (run,) = await_runs(by_hand)
@@ -57,12 +62,14 @@ def doubtful(by_hand: Site) -> Site:
     worker.kill()
     kill(supervisor, run.pid)
     of_another_namespace(by_hand, "attempt", "supervisor")
-    return by_hand
+    with Workspace(by_hand.root).attempt(JobId(1), 1).output.open("a"):
+        yield by_hand
 
 
 def test_it_is_shown_and_left_alone(doubtful: Site) -> None:
     worker = start_worker(doubtful)
     worker.wait_for("adopted: attempt 1")
+    worker.wait_for("it cannot be told from here whether its agent still runs")
     assert doubtful.job(1)["unverifiable"] is True
     assert doubtful.sow("job", "list", "--json").json["unverifiable"] is True
     assert "unverifiable: see `sow job explain 1`" in doubtful.sow("job", "list").out
@@ -145,9 +152,19 @@ def test_an_end_that_was_written_down_leaves_no_doubt(doubtful: Site) -> None:
 
 
 def test_a_call_that_died_elsewhere_while_it_placed_its_job(by_hand: Site) -> None:
-    words = ("agent", "spawn", "implementer", "010", "--fresh")
+    words = ("agent", "spawn", "implementer", "010", "--fresh", "--detach")
     stopped_before_queueing(by_hand, signal.SIGKILL, *words)
     of_another_namespace(by_hand, "job", "caller")
     assert by_hand.job(1)["unverifiable"] is True
     by_hand.sow(*RESOLVE)
     assert await_state(by_hand, "010", JobState.QUEUED)
+
+
+def test_the_job_of_one_that_waited_goes_on_by_itself(by_hand: Site) -> None:
+    """Its bell tells, which it held."""
+    words = ("agent", "spawn", "implementer", "010", "--fresh")
+    stopped_before_queueing(by_hand, signal.SIGKILL, *words)
+    of_another_namespace(by_hand, "job", "caller")
+    assert by_hand.job(1)["unverifiable"] is False
+    start_worker(by_hand)
+    assert await_runs(by_hand)

@@ -15,7 +15,7 @@ from attempts.job_values import CLAUDE
 from capabilities import skip_or_fail
 from watch_cases import SESSION, WatchSite, dead_process
 
-from sow.jobs import jobs, leases
+from sow.jobs import elsewhere, jobs, leases
 from sow.jobs.database import ConstraintFailed
 from sow.jobs.doorbell import is_held
 from sow.paths import AttemptPaths
@@ -112,7 +112,9 @@ def test_an_attempt_of_which_nothing_is_left_is_given_up_for_good(site: WatchSit
     assert not attempt.file("ran").exists()
 
 
-def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: WatchSite) -> None:
+def test_a_supervisor_elsewhere_is_never_signalled_and_called_dead_by_its_locks_alone(
+    site: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """ "another namespace is `unverifiable`: never called dead, never signalled"."""
     job = site.job()
     site.lease(job)
@@ -120,15 +122,22 @@ def test_a_supervisor_elsewhere_is_never_called_dead_and_never_signalled(site: W
     pid = attempt.started[0].pid
     identity = process_facts.identify(pid)
     assert identity is not None
-    elsewhere = msgspec.structs.replace(identity, pid_namespace="1")
-    jobs.change_attempt(site.database, job.id, 1, supervisor=elsewhere)
+    there = msgspec.structs.replace(identity, pid_namespace="1")
+    jobs.change_attempt(site.database, job.id, 1, supervisor=there)
     running = site.adopt(job)
     ask_to_end(running)
+    assert not has_ended(running)
     attempt.started[0].kill()
     attempt.started[0].wait()
     os.kill(attempt.agent_pid(), signal.SIGKILL)
     wait_until(lambda: not attempt.carriers() and not is_held(attempt.paths.alive_lock))
-    assert not has_ended(running)
+    with monkeypatch.context() as patched, attempt.paths.stderr.open("a"):
+        assert not has_ended(running), "something has its output open"
+        patched.setattr(elsewhere, "is_written_to", lambda _: False)
+        patched.setattr(elsewhere, "is_local", lambda _: False)
+        assert not has_ended(running), "on a shared disk a free lock proves nothing"
+    assert not attempt.paths.void.exists()
+    assert has_ended(running), "its lock is free, and nothing has its output open"
     assert not attempt.paths.exit.exists()
 
 

@@ -18,6 +18,7 @@ from sow.config.defaults import DEFAULT_RETRY_WORKER_DEATHS
 from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import doorbell, jobs, leases, workers
+from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.paths import Workspace
 from sow.processes import process_facts
@@ -585,7 +586,7 @@ def test_one_job_of_a_caller_that_nobody_can_tell_of_keeps_no_other_from_recover
     leases.enqueue(site.database, waiting.id, now=0.0)
     site.database.run("delete from task")
 
-    def nobody_can_tell(_: Workspace, job: Job) -> bool:
+    def nobody_can_tell(_: Workspace, __: Database, job: Job, **___: float) -> bool:
         raise QueueError(f"alive.lock of job {job.id} cannot be opened")
 
     monkeypatch.setattr(recovery, "is_abandoned", nobody_can_tell)

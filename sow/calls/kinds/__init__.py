@@ -278,7 +278,7 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
     last = jobs.last_job(database, project_id, task_id)
     if last is None:
         return
-    if is_abandoned(caller.workspace, last):
+    if is_abandoned(caller.workspace, database, last, now=caller.now()):
         finish(caller.workspace, database, last, now=caller.now())
     elif is_deserted(caller.workspace, database, last):
         release(caller.workspace, database, last, code=None, now=caller.now())
