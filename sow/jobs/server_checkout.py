@@ -9,7 +9,6 @@ this rule. It falls with leases that have a deadline (docs/architecture.md).
 import os
 
 from sow.jobs.queue_server import CHECKOUT, QueueServer
-from sow.jobs.run_names import job_numbers
 from sow.jobs.server_deadlines import silent_seconds
 from sow.jobs.server_faults import OtherCheckout
 from sow.jobs.store import ACTIVE
@@ -44,23 +43,9 @@ def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None
         if other is not None and database.value(GOES_ON):
             where = database.noted(SHOWN) or "elsewhere"
             raise OtherCheckout(database.place, where, silent_seconds(database))
-        _start_ids_after_folders(database, workspace)
         database.note(CHECKOUT, here)
         database.note(SHOWN, f"{os.uname().nodename}:{os.path.realpath(workspace.root)}")
         database.run("delete from worker")
-
-
-def _start_ids_after_folders(database: QueueServer, workspace: Workspace) -> None:
-    """Never give a job the number of one whose output lies in the checkout's `run/jobs`.
-
-    It is of the checkout's own queue in a file, or of another server's, and may still be written.
-    """
-    if last := max(job_numbers(workspace.jobs), default=0):
-        database.run(
-            "insert into sqlite_sequence values ('job', ?) on conflict (name)"
-            " do update set seq = greatest(sqlite_sequence.seq, excluded.seq)",
-            (last,),
-        )
 
 
 def _code(workspace: Workspace) -> str:

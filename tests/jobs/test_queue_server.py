@@ -473,18 +473,6 @@ def test_a_batch_that_goes_on_and_an_unpaid_task_keep_the_queue(
     open_queue(elsewhere).close()
 
 
-@pytest.mark.parametrize("earlier", [[], [7, 3]], ids=["no jobs", "jobs of a file"])
-def test_no_job_gets_the_number_of_one_whose_output_is_there(
-    elsewhere: Workspace, database: Database, earlier: list[int]
-) -> None:
-    """It would put that output aside, and an agent of an earlier queue may be writing it."""
-    job = insert(database, state=JobState.DONE)
-    for number in earlier:
-        (elsewhere.jobs / str(number)).mkdir(parents=True)
-    with closing(open_queue(elsewhere)) as other:
-        assert insert(other).id == max(earlier, default=job.id) + 1
-
-
 @pytest.mark.parametrize("zone", ["Nowhere/Land", "posix/Europe/Berlin", "CET-1CEST", ":"])
 def test_a_zone_that_the_server_does_not_know_keeps_nobody_out(
     workspace: Workspace, database: Any, monkeypatch: pytest.MonkeyPatch, zone: str
