@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sow.calls.held_jobs import HeldLook
     from sow.schema.output.outcome import Outcome
 
+LEAVE_SECONDS = 1.0
+"""How long a call that goes away waits for others who use the queue, at the most."""
 NO_TASK = TaskId("")
 """Stands where a refusal is about a job that was named by its number."""
 
@@ -285,11 +287,13 @@ def left_to_wait_for(
 
     Not those whose outcome was delivered, nor those that no job was placed for:
     an older job of the same task is another call's. Of several tasks with one job
-    (a merge) it is the first.
+    (a merge) it is the first. Whoever leaves does not wait for a queue that is away.
     """
     try:
         project_id = ProjectId(read_project(caller.workspace).id)
-        last = {task: jobs.last_job(database, project_id, task) for task in call_progress.task_ids}
+        tasks = call_progress.task_ids
+        with database.hurried(LEAVE_SECONDS):
+            last = {task: jobs.last_job(database, project_id, task) for task in tasks}
     except SowError:  # nobody can tell now: rather one name too many
         return list(call_progress.task_ids)
     named: dict[JobId, TaskId] = {}

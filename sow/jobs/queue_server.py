@@ -10,6 +10,8 @@ the server frees when the transaction or its session ends. So limits hold across
 numbers of changes grow with the commits.
 """
 
+import logging
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +47,8 @@ FORMAT_NAME, CHECKOUT = "format", "checkout"
 """The rows of `control` that hold the form of the tables, and who uses them (`server_checkout`)."""
 
 CONNECT_SECONDS = 10
+LEAST_CONNECT_SECONDS = 2
+"""The shortest time that libpq takes for it."""
 STATEMENT_SECONDS = 30
 LOCK_SECONDS = 20
 """How long a writer waits for its turn, at the most."""
@@ -56,8 +60,9 @@ AGAIN_SECONDS = 0.2
 """How long a failed connection is rested from."""
 GIVEN_UP_SECONDS = 10
 """After so long without a sign of the server a connection counts as lost."""
+UNSAID = logging.NullHandler()
+"""psycopg's warnings go to the log of a worker, and to nobody's terminal: an error says enough."""
 NETWORK: Mapping[str, int] = {
-    "connect_timeout": CONNECT_SECONDS,
     "keepalives": 1,
     "keepalives_idle": GIVEN_UP_SECONDS // 2,
     "keepalives_interval": 2,
@@ -90,6 +95,7 @@ class QueueServer(Database):
         """What this process's checkout is called; None before the queue is taken for it."""
         self._depth = 0
         self._connection: Connection[Any] | None = None
+        self._connect_seconds = CONNECT_SECONDS
         self._may_wait = env_vars.ATTEMPT_ID in os.environ
         """Whether to wait for the server: it was there before, or an agent asks, whose report must
         not fail for a moment's absence. A person is told at once."""
@@ -137,7 +143,9 @@ class QueueServer(Database):
 
     def _connect(self) -> Connection[Any]:
         with self._faults():
-            made = connect(conninfo(self._url), autocommit=True, row_factory=rows_of)
+            logging.getLogger("psycopg").addHandler(UNSAID)
+            address = conninfo(self._url, self._connect_seconds)
+            made = connect(address, autocommit=True, row_factory=rows_of)
             made.adapters.register_loader("numeric", WholeLoader)
             settings = {
                 "search_path": f'"{self.schema}", pg_catalog',
@@ -198,6 +206,8 @@ class QueueServer(Database):
             hint = "Nothing was changed; run the command again."
             raise ServerFault(self.place, "another thread uses it", hint, passes=True)
         may_wait, self._may_wait = self._may_wait, False
+        least = max(LEAST_CONNECT_SECONDS, math.ceil(seconds))
+        self._connect_seconds = min(least, CONNECT_SECONDS)
         try:
             self._wait_for_turn(seconds)
             try:
@@ -205,7 +215,7 @@ class QueueServer(Database):
             finally:
                 self._wait_for_turn(LOCK_SECONDS)
         finally:
-            self._may_wait = may_wait
+            self._may_wait, self._connect_seconds = may_wait, CONNECT_SECONDS
             self.lock.release()
 
     def _wait_for_turn(self, seconds: float) -> None:
@@ -357,9 +367,14 @@ def _set(connection: Connection[Any], settings: Mapping[str, str]) -> None:
     connection.execute(f"select {calls}", words)
 
 
-def conninfo(url: str) -> str:
+def conninfo(url: str, connect_seconds: int = CONNECT_SECONDS) -> str:
     """Return an address with what it does not say itself, as libpq takes it."""
-    return make_conninfo("", **{**NETWORK, "application_name": "sow", **conninfo_to_dict(url)})
+    ours: dict[str, Any] = {
+        **NETWORK,
+        "connect_timeout": connect_seconds,
+        "application_name": "sow",
+    }
+    return make_conninfo("", **{**ours, **conninfo_to_dict(url)})
 
 
 def time_zone() -> str:

@@ -1,5 +1,7 @@
 """One host whose queue lies on a PostgreSQL server: the true commands and the true worker."""
 
+import signal
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from journeys.staff import await_supervisor, kill
 from standins import Run, overlapping, read_runs
 
 from sow.jobs.database import open_queue
+from sow.jobs.queue_server import PATIENCE_SECONDS
 from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.paths import Workspace
 from sow.processes import procfs
@@ -128,6 +131,27 @@ def test_a_worker_its_agent_and_a_call_outlast_a_restart_of_the_server(site: Sit
         ], errors
         assert len(read_runs(site.root)) == 2
         assert len(site.workers()) == 1
+        site.close()
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_a_call_that_is_interrupted_does_not_wait_for_a_server_that_is_away(site: Site) -> None:
+    with postgres.running(*postgres.UNSAFE) as server:
+        site.configure({"queue": {"url": server.url}})
+        site.project("010")
+        site.script([good({"wait_for": ".standin/go"})])
+        waiting = site.start(*SPAWN, "010")
+        await_runs(site, 1)
+        server.stop()
+        began = time.monotonic()
+        waiting.send_signal(signal.SIGINT)
+        _, errors = waiting.communicate(timeout=300)
+        assert time.monotonic() - began < PATIENCE_SECONDS / 2
+        assert waiting.returncode == 130
+        assert "To wait again: `sow agent wait 010`" in errors
+        server.start()
+        (site.root / ".standin/go").touch()
+        assert site.sow("agent", "wait", "010").out.startswith("010 needs_review")
         site.close()
 
 
