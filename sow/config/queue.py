@@ -15,6 +15,7 @@ SECRETS = frozenset(
 )
 """The parameters of such an address that nobody is shown."""
 HIDDEN = "***"
+NOT_IN_ADDRESS = r"%(?![0-9A-Fa-f]{2})|#|\s"
 
 
 def url_of(source: Source[UserConfigFile]) -> str:
@@ -27,8 +28,8 @@ def url_of(source: Source[UserConfigFile]) -> str:
         raise source.fault(
             SECTION,  # the line of the address itself would be quoted, with its password
             reason="`url` is no address of a PostgreSQL database",
-            remedy="Write postgresql://USER@HOST/DATABASE, and %40 for @, %2F for /, %3F for ? and"
-            " %23 for # in a password. Or remove the key: the queue is then a file of each"
+            remedy="Write postgresql://USER@HOST/DATABASE, and in a password %40 for @, %2F for /,"
+            " %3F for ?, %23 for #, %25 for %. Or remove the key: the queue is then a file of each"
             " repository.",
         )
     return url
@@ -38,17 +39,21 @@ def is_address(url: str) -> bool:
     """Whether a text is the address of a database.
 
     A password may hold none of `@`, `/`, `?` and `#`: libpq and we would part such an address in
-    different places, and a piece of the password would be shown as a host or a setting.
+    different places, and a piece of the password would be shown as a host or a setting. Nor may it
+    hold a blank, or a `%` that stands for itself.
     """
-    from urllib.parse import urlsplit  # it imports more than a short command, and few name a server
+    import re  # few name a server
+    from urllib.parse import urlsplit  # it imports more than a short command
 
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - it raises for what is no number
     except ValueError:
         return False
-    is_parted_alike = url.count("@") == parts.netloc.count("@") < 2 and "#" not in url
-    return is_parted_alike and parts.scheme in SCHEMES and url.startswith(f"{parts.scheme}://")
+    is_parted_alike = url.count("@") == parts.netloc.count("@") < 2
+    if re.search(NOT_IN_ADDRESS, url) or not is_parted_alike:
+        return False
+    return parts.scheme in SCHEMES and url.startswith(f"{parts.scheme}://")
 
 
 def read_queue_url(path: Path) -> str:

@@ -25,6 +25,8 @@ REFUSED = "42501"
 """The role may not do this."""
 TURNED_AWAY = ("authentication failed", "pg_hba.conf", "no password supplied", "does not exist")
 """What the server says to a role that may not come in: such an answer has no SQLSTATE."""
+FULL = ("too many clients", "too many connections", "connection slots")
+"""What it says where it takes no further connection, likewise."""
 STANDBY = "25006"
 TOO_LARGE = "22003"
 
@@ -95,6 +97,12 @@ def meant_by(error: Error, place: str) -> QueueError | None:
     if code == REFUSED or (not code and any(words in reason for words in TURNED_AWAY)):
         hint = "Check role, password and database in `queue: url`, and what the role may do there."
         return ServerFault(place, reason, hint)
+    if any(words in reason for words in FULL):
+        hint = (
+            "Run the command again. A worker has two connections and a command one: see to"
+            " `max_connections` there."
+        )
+        return ServerFault(place, reason, hint, passes=True)
     if code == STANDBY:
         hint = "Name the primary server in `queue: url`."
         return ServerFault(place, "the server is read-only: a standby", hint)

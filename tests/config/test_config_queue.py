@@ -51,6 +51,9 @@ def test_what_is_shown_has_no_password(url, wanted):
         "postgresql://me:1#hush@h/d",
         "postgresql://me:1/hush@h/d",
         "postgresql://me:/hush@h/d",
+        "postgresql://me:hush%@h/d",
+        "postgresql://me:a hush@h/d",
+        "postgresql://me:a\thush@h/d",
     ],
 )
 def test_what_is_no_address_is_refused_with_a_remedy(load, url):

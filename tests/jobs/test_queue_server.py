@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import postgres
+import psycopg
 import pytest
 from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert, make_job, start_python
 from stores import name_server, opened
@@ -17,6 +18,7 @@ from sow.ids import WorkerId
 from sow.jobs import changes, jobs, leases
 from sow.jobs.database import FORMAT, Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.server_faults import meant_by
 from sow.paths import Workspace
 from sow.schema.job import JobState
 
@@ -433,6 +435,17 @@ def elsewhere(workspace: Workspace, tmp_path: Path, database: Database) -> Works
     other = Workspace(tmp_path / "other")
     other.queue_name.write_text(workspace.queue_name.read_text())
     return other
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["sorry, too many clients already", "remaining connection slots are reserved for others"],
+)
+def test_a_server_that_takes_no_further_connection_is_told(words: str) -> None:
+    found = meant_by(psycopg.OperationalError(f"connection failed: FATAL:  {words}"), "h/d")
+    assert found is not None
+    assert found.passes
+    assert "max_connections" in found.hint
 
 
 def test_another_checkout_is_refused_while_a_job_lives(
