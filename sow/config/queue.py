@@ -61,6 +61,11 @@ def read_queue_url(path: Path) -> str:
     return url_of(read_source(path, UserConfigFile))
 
 
+def has_password(url: str) -> bool:
+    """Whether an address holds what nobody is shown."""
+    return HIDDEN in shown(url)
+
+
 def shown(url: str) -> str:
     """Return an address without what it has of passwords."""
     from urllib.parse import parse_qsl, urlencode, urlsplit  # as above

@@ -18,9 +18,12 @@ from sow.jobs.faults import QueueDamaged
 from sow.jobs.server_place import refuse_without_driver
 from sow.jobs.unproven_queue import git_tracks
 from sow.jobs.unverifiable import in_doubt
-from sow.paths import Workspace
+from sow.paths import Workspace, display_path
 from sow.processes.life import Life
 from sow.schema.job import WorkerRecord
+
+FOR_OTHERS = 0o077
+"""The mode of a file that others than its owner may do something with."""
 
 
 def examine_queue(
@@ -35,6 +38,7 @@ def examine_queue(
         )
         remedy = f"Run `git rm -r --cached {run}`, so that git stops tracking them; then commit."
         yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
+    yield from _readable_password(configuration)
     try:
         database = open_existing_queue(workspace)
         if database is None:
@@ -77,6 +81,21 @@ def _store(workspace: Workspace, database: Database) -> Iterator[Finding]:
     if workspace.queue_db.exists():
         text = f"A queue file of before is there ({workspace.queue_db}); its jobs are not shown"
         remedy = "Without the key `queue` in your configuration they are. Let them end first."
+        yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
+
+
+def _readable_password(configuration: Configuration) -> Iterator[Finding]:
+    """Yield that others can read the password of the queue's server."""
+    if not configuration.queue_url:
+        return
+    from sow.config.queue import has_password  # few users name a server
+
+    if not has_password(configuration.queue_url):
+        return
+    path = configuration.path
+    if path.stat().st_mode & FOR_OTHERS:
+        text = f"Other users can read the password of the queue's server in {display_path(path)}"
+        remedy = f"Run `chmod 600 {path}`, or keep the password in `~/.pgpass`."
         yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
 
 

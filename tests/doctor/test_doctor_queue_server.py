@@ -87,9 +87,30 @@ def test_a_server_is_looked_at_before_it_has_a_queue_and_after(
 def test_a_server_that_is_not_there_is_told_before_the_first_job(
     poisoned_home: Path, tmp_path: Path
 ) -> None:
-    _, away = examined(poisoned_home, tmp_path, "postgresql://me:hush@127.0.0.1:1/sow")
+    *_, away = examined(poisoned_home, tmp_path, "postgresql://me:hush@127.0.0.1:1/sow")
     assert (away.level, "127.0.0.1:1/sow cannot be used" in away.text) == (Level.ERROR, True)
     assert "hush" not in f"{away}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "url", "is_told"),
+    [
+        (0o644, "postgresql://me:hush@127.0.0.1:1/sow", True),
+        (0o640, "postgresql://me@127.0.0.1:1/sow?password=hush", True),
+        (0o600, "postgresql://me:hush@127.0.0.1:1/sow", False),
+        (0o644, "postgresql://me@127.0.0.1:1/sow", False),
+    ],
+)
+def test_a_password_that_others_can_read_is_told(
+    poisoned_home: Path, tmp_path: Path, mode: int, url: str, is_told: bool
+) -> None:
+    config = poisoned_home / ".config/sow/config.yaml"
+    config.parent.mkdir(parents=True)
+    config.touch()
+    config.chmod(mode)
+    found = [each for each in examined(poisoned_home, tmp_path, url) if "can read" in each.text]
+    assert [each.level for each in found] == ([Level.WARNING] if is_told else [])
+    assert all(f"chmod 600 {config}" in each.remedy for each in found)
 
 
 def test_without_psycopg_it_says_what_to_install(
