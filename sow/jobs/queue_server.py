@@ -60,6 +60,13 @@ AGAIN_SECONDS = 0.2
 """How long a failed connection is rested from."""
 GIVEN_UP_SECONDS = 10
 """After so long without a sign of the server a connection counts as lost."""
+ITS_NETWORK: Mapping[str, str] = {
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
+"""The same for the server's end, in seconds: it would else keep the connection of a host that is
+gone for two hours, and each of them counts against its `max_connections`."""
 UNSAID = logging.NullHandler()
 """psycopg's warnings go to the log of a worker, and to nobody's terminal: an error says enough."""
 NETWORK: Mapping[str, int] = {
@@ -155,6 +162,7 @@ class QueueServer(Database):
                 "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
                 "TimeZone": time_zone(),
                 "client_encoding": "UTF8",
+                **ITS_NETWORK,
             }
             try:
                 _set(made, settings)

@@ -1,5 +1,6 @@
 """A queue on a server: made once, one writer at a time, and what is said when it cannot be used."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from sow.ids import WorkerId
 from sow.jobs import changes, jobs, leases
 from sow.jobs.database import FORMAT, Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.queue_server import ITS_NETWORK
 from sow.jobs.server_faults import meant_by
 from sow.paths import Workspace
 from sow.schema.job import JobState
@@ -308,6 +310,20 @@ def test_a_server_that_is_away_for_a_moment_is_waited_for(
                 insert(database, "030")
             mine.start()
             assert insert(database, "030").id == 3
+
+
+@pytest.mark.slow
+@pytest.mark.one_of("processes and a queue's server")
+def test_the_server_soon_forgets_a_host_that_is_gone(
+    workspace: Workspace, poisoned_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        monkeypatch.setenv("PGPORT", str(free.getsockname()[1]))
+    with postgres.running(*postgres.UNSAFE, "listen_addresses=127.0.0.1") as mine:
+        mine.url = "postgresql://sow@127.0.0.1/postgres"
+        name_server(poisoned_home, mine)
+        with closing(open_queue(workspace)) as database:
+            assert [database.value(f"show {name}") for name in ITS_NETWORK] == ["30", "10", "3"]
 
 
 def test_a_writer_that_rests_too_long_loses_its_turn(database: Any, other: Database) -> None:
