@@ -162,6 +162,7 @@ class QueueServer(Database):
                 "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
                 "TimeZone": time_zone(),
                 "client_encoding": "UTF8",
+                "extra_float_digits": "1",  # fewer would round what is read
                 **ITS_NETWORK,
             }
             try:

@@ -522,6 +522,16 @@ def test_a_number_that_is_too_large_is_told(database: Database) -> None:
         jobs.insert_job(database, make_job(priority=2**70))
 
 
+def test_times_are_read_as_they_were_written(workspace: Workspace, database: Any) -> None:
+    """A role or a server may be set to print fewer digits."""
+    database.connection.execute("alter role sow set extra_float_digits = -3")
+    try:
+        with closing(open_queue(workspace)) as other:
+            assert insert(other, created_at=NOW).created_at == NOW
+    finally:
+        database.connection.execute("alter role sow reset extra_float_digits")
+
+
 def test_what_no_text_may_hold_is_shown(database: Database) -> None:
     assert insert(database, prompt="a\0b").prompt == "a␀b"
 
