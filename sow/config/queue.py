@@ -16,6 +16,7 @@ SECRETS = frozenset(
 """The parameters of such an address that nobody is shown."""
 HIDDEN = "***"
 NOT_IN_ADDRESS = r"%(?![0-9A-Fa-f]{2})|#|\s"
+"""What stands in no address but as `%25`, `%23` and the like."""
 
 
 def url_of(source: Source[UserConfigFile]) -> str:

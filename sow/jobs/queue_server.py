@@ -60,13 +60,6 @@ AGAIN_SECONDS = 0.2
 """How long a failed connection is rested from."""
 GIVEN_UP_SECONDS = 10
 """After so long without a sign of the server a connection counts as lost."""
-ITS_NETWORK: Mapping[str, str] = {
-    "tcp_keepalives_idle": "30",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
-}
-"""The same for the server's end, in seconds: it would else keep the connection of a host that is
-gone for two hours, and each of them counts against its `max_connections`."""
 UNSAID = logging.NullHandler()
 """psycopg's warnings go to the log of a worker, and to nobody's terminal: an error says enough."""
 NETWORK: Mapping[str, int] = {
@@ -78,6 +71,13 @@ NETWORK: Mapping[str, int] = {
 }
 """What the URL does not say itself. With the system's own limits, a network that has fallen silent
 is an error after minutes."""
+ITS_NETWORK: Mapping[str, str] = {
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
+"""What the server is to go by at its end, in seconds: it would else keep the connection of a host
+that is gone for two hours, and each of them counts against its `max_connections`."""
 
 
 class QueueServer(Database):
