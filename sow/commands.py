@@ -418,6 +418,12 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
     Command("worker unit", "Print a service file that starts a worker.", ALL,
             "worker_unit:unit", READS, "workers.ServiceFile", USERS_OWN, has_rule=False),
     ),
+    "hosts": lambda: (
+    Command("hosts", "Share a queue on a server.", "Jobs and workers",
+            about="The queue is on a server if your own configuration has `queue: url`."),
+    Command("hosts init", "Share the queue; say who may queue jobs and who may run them.", ALL,
+            "hosts:init", PEOPLE, "hosts.SharedQueue", DECIDED_BY_PERSON),
+    ),
     "clone": lambda: (
     Command("clone", "List, update and remove the clones of tasks.", "Jobs and workers"),
     Command("clone list", "List clones and their branches.", ALL,

@@ -7,11 +7,10 @@ first of all, nothing follows from it.
 """
 
 from sow.executors.base import Verdict
+from sow.jobs.store import USUAL_SECONDS
 from sow.schema.causes import Cause
 from worker.supervisor.lease_end import boot_seconds, pack_lease, write_lease_end
 
-USUAL_SECONDS = 120.0
-"""How long a lease is where nothing follows from its end."""
 BEAT, LATE, END, SUPERVISOR = 1 / 6, 5 / 12, 5 / 6, 11 / 12
 """What part of a lease there is between two beats (20 s); without an answer until no job is taken
 any more (50 s), until the worker ends its agents (100 s), until supervisors kill them (110 s). An

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import closing
 
+from sow.clock import format_duration
 from sow.findings import Finding, Level
 from sow.jobs.queue_server import QueueServer
+from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_making import OLDEST
 from sow.jobs.server_place import SCHEMA_PREFIX
+from sow.jobs.server_rights import rights_here
 from sow.jobs.server_state import ServerState, look_at
 from sow.paths import Workspace
 
@@ -27,6 +30,7 @@ def examine_server(workspace: Workspace, database: QueueServer) -> Iterator[Find
     """Yield what is found of a queue's server. Raises QueueError."""
     yield from _state(look_at(database, is_made=True))
     yield from _other_name(workspace, database)
+    yield from _sharing(database)
     yield ONE_CHECKOUT
 
 
@@ -53,6 +57,17 @@ def _state(state: ServerState) -> Iterator[Finding]:
     )
     yield Finding(check="queue", level=Level.OK, text=text, facts=facts)
     yield from shortcomings(state)
+
+
+def _sharing(database: QueueServer) -> Iterator[Finding]:
+    """Yield that a queue is shared, and what our role may do in it."""
+    seconds = database.noted(LEASE_SECONDS)
+    if seconds is None:
+        return
+    role, lease = database.connection.info.user, format_duration(float(seconds))
+    text = f"The queue is shared: leases last {lease}; your role {role} {rights_here(database)}"
+    remedy = "`sow hosts init`, run by its owner, says who may queue and run jobs."
+    yield Finding(check="hosts", level=Level.NOTE, text=text, remedy=remedy)
 
 
 def _other_name(workspace: Workspace, database: QueueServer) -> Iterator[Finding]:

@@ -331,7 +331,19 @@ class QueueServer(Database):
                 sql = "select name, value from control"
                 return dict(self._again_if_lost(lambda: self._execute(sql, ())).fetchall())
             except UndefinedTable:
+                self._refuse_without_right()
                 return {}
+
+    def _refuse_without_right(self) -> None:
+        """Raise ServerFault where the queue is there, but not for our role."""
+        if self.value(
+            "select 1 from pg_namespace where nspname = ?"
+            " and not has_schema_privilege(oid, 'usage')",
+            (self.schema,),
+        ):
+            role = self.connection.info.user
+            hint = f"Whoever owns it lets you in: `sow hosts init --caller {role}`, or `--host`."
+            raise ServerFault(self.place, f"the role {role} may not use this queue", hint)
 
     def sign(self) -> Sign:
         """Return what tells whether anybody has written since, we among them.
@@ -343,10 +355,11 @@ class QueueServer(Database):
     def sync(self) -> None:
         """Wait until all that was committed survives a loss of power.
 
-        The server's log is written in its order: a commit that is waited for ends the wait.
+        The server's log is written in its order: a commit that is waited for ends the wait. What it
+        commits is a line of that log alone, which every role may write.
         """
         with self.lock:
-            self._run("update control set value = value where name = 'file_id'")
+            self._run("select pg_logical_emit_message(true, 'sow', '')")
 
     def beside(self) -> "QueueServer":
         """Return another connection to the same queue, for what must not wait for this one."""

@@ -10,7 +10,7 @@ import os
 
 from sow.jobs.queue_server import CHECKOUT, QueueServer
 from sow.jobs.server_deadlines import silent_seconds
-from sow.jobs.server_faults import OtherCheckout
+from sow.jobs.server_faults import OtherCheckout, ServerFault
 from sow.jobs.store import ACTIVE
 from sow.jobs.user_secret import code_of
 from sow.paths import Workspace
@@ -43,6 +43,10 @@ def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None
         if other is not None and database.value(GOES_ON):
             where = database.noted(SHOWN) or "elsewhere"
             raise OtherCheckout(database.place, where, silent_seconds(database))
+        if database.value("select row_security_active('control')"):
+            where = database.noted(SHOWN) or "elsewhere"
+            hint = "Whoever owns its tables runs a command here first, which takes the queue over."
+            raise ServerFault(database.place, f"it is used from {where}", hint)
         database.note(CHECKOUT, here)
         database.note(SHOWN, f"{os.uname().nodename}:{os.path.realpath(workspace.root)}")
         database.run("delete from worker")

@@ -15,6 +15,9 @@ from sow.jobs.store import Beat, Beats, Database
 
 LEASE_SECONDS = "lease seconds"
 """The row of `control` by which a queue is shared: it says how long a lease is."""
+LEAST_SECONDS = 90.0
+"""The shortest lease: between the end of a silent host's agents and that of their leases there is a
+sixth of it, and an agent may take 13 s to end."""
 EXPIRED = "(deadline < clock() and exists (select 1 from control where name = 'lease seconds'))"
 BEAT = """
     with living as (update worker set beat_at = clock() where id = :worker),

@@ -27,6 +27,8 @@ TURNED_AWAY = ("authentication failed", "pg_hba.conf", "no password supplied", "
 """What the server says to a role that may not come in: such an answer has no SQLSTATE."""
 FULL = ("too many clients", "too many connections", "connection slots")
 """What it says where it takes no further connection, likewise."""
+UNPROVED = ("certificate verify failed", "does not match host name", "root certificate file")
+"""What libpq says of a server that does not prove who it is. It says no more of a certificate."""
 STANDBY = "25006"
 TOO_LARGE = "22003"
 
@@ -94,6 +96,13 @@ def meant_by(error: Error, place: str) -> QueueError | None:
     if code in BUSY:
         hint = "Nothing was changed. Run the command again."
         return ServerFault(place, reason, hint, passes=True)
+    if not code and any(words in reason for words in UNPROVED):
+        hint = (
+            "Perhaps its certificate has expired, names another host, or was signed by another"
+            " authority than `sslrootcert` in `queue: url` names. Whoever administers the server"
+            " can tell."
+        )
+        return ServerFault(place, reason, hint)
     if code == REFUSED or (not code and any(words in reason for words in TURNED_AWAY)):
         hint = "Check role, password and database in `queue: url`, and what the role may do there."
         return ServerFault(place, reason, hint)

@@ -15,7 +15,9 @@ from sow.errors import QueueError
 from sow.jobs.private_folders import make_private, refuse_foreign_run
 from sow.jobs.queue_server import CHECKOUT, FORMAT_NAME, QueueServer
 from sow.jobs.server_checkout import take
+from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_faults import ServerFault, refuse_format
+from sow.jobs.server_safety import refuse_unverified
 from sow.jobs.store import FORMAT
 from sow.paths import Workspace
 
@@ -49,6 +51,8 @@ def open_server(workspace: Workspace, url: str, schema: str, *, make: bool) -> Q
         refuse_format(database.place, max(version, FORMAT))
         for folder in (workspace.workers, workspace.waiters):
             make_private(folder, below=workspace.sow)
+        if LEASE_SECONDS in noted:
+            refuse_unverified(database)
         take(database, workspace, noted.get(CHECKOUT))
     except OSError as error:
         database.close()

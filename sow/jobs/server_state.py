@@ -7,11 +7,12 @@ import time
 from typing import NamedTuple
 
 from sow.jobs.queue_server import QueueServer
+from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_making import ENCODINGS, encoding_of, is_too_old
+from sow.jobs.server_safety import is_local
 
 LOOKS = 3
 """How often the server is asked: the quickest answer counts."""
-LOCAL = ("", "localhost", "127.0.0.1", "::1")
 TABLE_RIGHTS = ("insert", "update", "delete")
 CLOCK = "select cast(extract(epoch from clock_timestamp()) as double precision)"
 """What the queue's own `clock()` says, where there is no queue yet."""
@@ -49,7 +50,7 @@ def look_at(database: QueueServer, *, is_made: bool) -> ServerState:
         answer_seconds=answer,
         ahead_seconds=ahead,
         is_encrypted=bool(connection.pgconn.ssl_in_use),
-        is_local=connection.info.host.startswith("/") or connection.info.host in LOCAL,
+        is_local=is_local(connection),
         lacking=_lacking(database) if is_made else (),
         unfit_encoding="" if (encoding := encoding_of(connection)) in ENCODINGS else encoding,
         may_make=is_made or _may_make(database),
@@ -57,6 +58,8 @@ def look_at(database: QueueServer, *, is_made: bool) -> ServerState:
 
 
 def _lacking(database: QueueServer) -> tuple[str, ...]:
+    if database.noted(LEASE_SECONDS) is not None:
+        return ()  # each role of a shared queue has rights of its own (`server_rights`)
     asked = ", ".join("has_table_privilege('job', ?)" for _ in TABLE_RIGHTS)
     row = database.row(f"select {asked}", TABLE_RIGHTS)
     assert row is not None  # noqa: S101 - it has no condition

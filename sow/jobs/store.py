@@ -48,6 +48,8 @@ SOMETHING = f"""
         or exists (select 1 from waiter)
         or exists (select 1 from control where name = 'paused')
 """  # noqa: S608 - words of ours
+USUAL_SECONDS = 120.0
+"""How long a lease is, where leases end and nobody has said otherwise; the tables say it too."""
 
 
 class ConstraintFailed(Exception):

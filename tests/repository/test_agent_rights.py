@@ -43,7 +43,8 @@ add, refs init, refs prune, refs remove, refs status, refs update, report, start
 worker, worker stop
 """
 PEOPLE = """
-install agents-md, install claude, pr create, trust, uninstall agents-md, uninstall claude
+hosts init, install agents-md, install claude, pr create, trust, uninstall agents-md, uninstall
+claude
 """
 
 

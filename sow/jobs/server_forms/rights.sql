@@ -1,0 +1,207 @@
+-- Who may do what in a queue that several hosts are to share: the roles of callers, who queue jobs,
+-- and of hosts, whose workers run them. The owner of the tables may do everything, as before.
+-- `server_rights` runs this, again whenever somebody joins; @schema@, @callers@ and @hosts@ are
+-- names. The right to a table is granted below; which of its rows may be changed, policies say.
+-- `session_user` is who has logged in: no statement of theirs changes it.
+
+-- Whose a row is: whoever has made it, or has taken the lease.
+alter table job add column if not exists owner text not null default session_user;
+alter table lease add column if not exists host text not null default session_user;
+alter table attempt add column if not exists host text not null default session_user;
+alter table worker add column if not exists host text not null default session_user;
+-- What each host serves; empty stands for all. Jobs without an agent have no executor.
+create table if not exists served (
+    host text not null,
+    owner text not null default '',
+    executor text not null default '',
+    primary key (host, owner, executor)
+);
+
+do $$
+declare its record;
+begin
+    for its in select tablename, policyname from pg_policies where schemaname = current_schema
+    loop
+        execute format('drop policy %I on %I', its.policyname, its.tablename);
+    end loop;
+    for its in select tablename from pg_tables where schemaname = current_schema
+    loop
+        execute format('alter table %I enable row level security', its.tablename);
+        execute format('revoke all on %I from @callers@, @hosts@', its.tablename);
+        execute format('grant select on %I to @callers@, @hosts@', its.tablename);
+        if its.tablename not in ('job', 'task') then
+            execute format('create policy all_see on %I for select to @callers@, @hosts@'
+                ' using (true)', its.tablename);
+        end if;
+    end loop;
+    -- Triggers write what nobody may write by a statement: the record of changes, sums, numbers.
+    for its in select proname from pg_proc where pronamespace = current_schema::regnamespace
+        and prorettype = 'trigger'::regtype and proname not like 'guard%'
+    loop
+        execute format('alter function %I() security definer set search_path = @schema@,'
+            ' pg_catalog, pg_temp', its.proname);
+    end loop;
+end $$;
+grant usage on schema @schema@ to @callers@, @hosts@;
+grant usage on all sequences in schema @schema@ to @callers@, @hosts@;
+
+-- Jobs. A caller queues in its own name alone. A host sees what it serves, changes nothing of what
+-- is to be run, and nothing of what another host runs.
+create policy callers_see on job for select to @callers@ using (true);
+create policy callers_add on job for insert to @callers@
+    with check (owner = session_user and state = 'preparing' and queue_row is null);
+create policy callers_change on job for update to @callers@ using (owner = session_user);
+create policy hosts_see on job for select to @hosts@ using (exists (
+    select 1 from served where served.host = session_user and served.owner in ('', job.owner)
+        and (served.executor in ('', job.executor_name) or job.executor_name = '')));
+create policy hosts_change on job for update to @hosts@ using (not exists (
+    select 1 from lease where lease.job_id = job.id and lease.host <> session_user
+        and lease.deadline >= clock()));
+grant insert, update on job to @callers@;
+grant update (state, cause, reason, prior_status, outcome_status, retry_at, retries, worker_deaths,
+    settled, corrections, warnings, denied_tools, cost_usd, queued_at, started_at, ended_at,
+    queue_row, owes_task, postponements, excused_deaths, waits_since, held_for, reached)
+    on job to @hosts@;
+create or replace function guard_job() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+declare
+    waiting constant text[] := '{preparing, queued, backoff, parked, held}';
+begin
+    if not row_security_active('job') then
+        return new;
+    end if;
+    if new.id <> old.id or new.owner <> old.owner then
+        raise insufficient_privilege using message = 'a job keeps its number and its owner';
+    end if;
+    if new.state = old.state then
+        return new;
+    end if;
+    if pg_has_role(session_user, '@hosts@', 'member') and (old.state = 'running' or exists (
+        select 1 from lease where job_id = new.id and host = session_user)
+    ) then
+        return new;
+    end if;
+    if pg_has_role(session_user, '@callers@', 'member')
+        and old.state = any (waiting) and new.state = any (waiting || 'cancelled'::text)
+    then
+        return new;
+    end if;
+    raise insufficient_privilege using
+        message = format('%s may not change a job from %s to %s', session_user, old.state, new.state);
+end $$;
+create or replace trigger guard before update on job for each row execute function guard_job();
+create policy callers_add on occupied for insert to @callers@ with check (
+    exists (select 1 from job where job.id = occupied.job_id and job.owner = session_user));
+grant insert on occupied to @callers@;
+
+-- Messages. One whose job a host does not serve must not look like one without a job.
+create or replace function is_served(its_row bigint) returns boolean language plpgsql stable
+    security definer set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    return not exists (select 1 from job where queue_row = its_row and not exists (
+        select 1 from served where served.host = session_user and served.owner in ('', job.owner)
+            and (served.executor in ('', job.executor_name) or job.executor_name = '')));
+end $$;
+create policy callers_see on task for select to @callers@ using (true);
+create policy hosts_see on task for select to @hosts@ using (is_served(id));
+create policy all_add on task for insert to @callers@, @hosts@ with check (true);
+create policy callers_remove on task for delete to @callers@ using (
+    exists (select 1 from job where job.queue_row = task.id and job.owner = session_user));
+create policy hosts_remove on task for delete to @hosts@ using (true);
+grant insert, delete on task to @callers@, @hosts@;
+-- huey looks for what is due, though nothing ever is.
+create policy hosts_have on schedule to @hosts@ using (true);
+grant update, delete on schedule to @hosts@;
+create policy hosts_add on aside for insert to @hosts@ with check (true);
+grant insert on aside to @hosts@;
+
+-- Leases and tokens. A host says neither how long its lease is nor which token it gets.
+create policy hosts_add on lease for insert to @hosts@
+    with check (host = session_user and exists (select 1 from job where job.id = lease.job_id));
+create policy hosts_change on lease for update to @hosts@
+    using (host = session_user or deadline < clock()) with check (host = session_user);
+create policy hosts_remove on lease for delete to @hosts@ using (host = session_user);
+grant insert, delete, update (worker_id, token, taken_at, deadline) on lease to @hosts@;
+create or replace function guard_lease() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    if row_security_active('lease') then
+        new.host := session_user;
+        new.deadline := lease_end();
+        if tg_op = 'INSERT' or new.token <> old.token then
+            new.token := (select token from fence);
+        end if;
+    end if;
+    return new;
+end $$;
+create or replace trigger guard before insert or update on lease
+    for each row execute function guard_lease();
+create or replace function guard_fence() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    new.token := greatest(new.token, old.token + 1);
+    if row_security_active('fence') then
+        new.token := old.token + 1;
+    end if;
+    return new;
+end $$;
+create or replace trigger guard before update on fence
+    for each row execute function guard_fence();
+create policy hosts_change on fence for update to @hosts@ using (true);
+grant update on fence to @hosts@;
+
+-- Attempts and what they used: of whoever runs the job.
+create or replace function holds(its_job bigint) returns boolean language sql stable
+    set search_path = @schema@, pg_catalog, pg_temp as
+    'select exists (select 1 from lease where job_id = its_job and host = session_user)';
+create policy hosts_add on attempt for insert to @hosts@
+    with check (host = session_user and holds(job_id));
+create policy hosts_change on attempt for update to @hosts@
+    using (host = session_user or holds(job_id));
+grant insert, update on attempt to @hosts@;
+create policy hosts_add on spending for insert to @hosts@ with check (
+    exists (select 1 from attempt where attempt.job_id = spending.job_id
+        and attempt.number = spending.number and attempt.host = session_user));
+create policy hosts_change on spending for update to @hosts@ using (
+    exists (select 1 from attempt where attempt.job_id = spending.job_id
+        and attempt.number = spending.number and attempt.host = session_user));
+grant insert, update on spending to @hosts@;
+create policy all_add on budget_warning for insert to @callers@, @hosts@ with check (true);
+grant insert on budget_warning to @callers@, @hosts@;
+
+-- Workers: a host's own, and such as were not heard for longer than a lease.
+create policy hosts_add on worker for insert to @hosts@ with check (host = session_user);
+create policy hosts_change on worker for update to @hosts@
+    using (host = session_user) with check (host = session_user);
+create policy hosts_remove on worker for delete to @hosts@
+    using (host = session_user or clock() - beat_at > lease_end() - clock());
+grant insert, update, delete on worker to @hosts@;
+
+-- The record of changes: nobody makes up what triggers write.
+create policy all_add on change for insert to @callers@, @hosts@
+    with check (kind in ('status', 'budget', 'stalled', 'verdict', 'batch'));
+grant insert on change to @callers@, @hosts@;
+create policy all_add on last_status for insert to @callers@, @hosts@ with check (true);
+create policy all_change on last_status for update to @callers@, @hosts@ using (true);
+grant insert, update on last_status to @callers@, @hosts@;
+
+-- What is noted of the queue as a whole, but for what it is and whose.
+create or replace function is_fixed(its_name text) returns boolean language sql immutable as $$
+    select its_name in ('format', 'made_by', 'file_id', 'lease seconds', 'checkout',
+        'checkout for people', 'changes forgotten up to') $$;
+create policy all_add on control for insert to @callers@, @hosts@ with check (not is_fixed(name));
+create policy all_change on control for update to @callers@, @hosts@ using (not is_fixed(name));
+create policy all_remove on control for delete to @callers@, @hosts@ using (not is_fixed(name));
+grant insert, update, delete on control to @callers@, @hosts@;
+
+-- Who waits, batches, and what a user's commands were told.
+create policy callers_have on waiter to @callers@ using (true);
+create policy hosts_remove on waiter for delete to @hosts@ using (true);
+grant insert, update, delete on waiter to @callers@;
+grant delete on waiter to @hosts@;
+create policy callers_have on batch to @callers@ using (true);
+create policy callers_have on batch_item to @callers@ using (true);
+create policy callers_have on merge_turn to @callers@ using (true);
+grant insert, update, delete on batch, batch_item, merge_turn to @callers@;
+create policy hosts_have on notification to @hosts@ using (true);
+grant insert, update, delete on notification to @hosts@;

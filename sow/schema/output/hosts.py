@@ -1,0 +1,27 @@
+"""A queue that is shared, as commands print it with `--json`."""
+
+from typing import Annotated
+
+import msgspec
+
+from sow.schema.output.fields import about
+
+
+class ServedView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host's role runs."""
+
+    role: Annotated[str, about("the role on the server by which the host's workers log in")]
+    owner: Annotated[str | None, about("whose jobs it runs: a role; null for everybody's")]
+    executor: Annotated[str | None, about("by which executor; null for each")]
+
+
+class SharedQueue(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may use a queue on a server, and for what."""
+
+    server: Annotated[str, about("the server and its database")]
+    queue: Annotated[str, about("the schema that the queue's tables are in")]
+    lease_seconds: Annotated[
+        float, about("how long after its last beat a worker may keep its jobs, in seconds")
+    ]
+    callers: Annotated[tuple[str, ...], about("the roles that may queue jobs")]
+    hosts: Annotated[tuple[ServedView, ...], about("the roles that may run jobs, and which")]

@@ -1,0 +1,88 @@
+"""`sow hosts init`: who may use a queue on a server; `sow doctor` tells what one's own role may."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+from journeys.json_contract import hold
+
+from sow.paths import Workspace
+
+pytestmark = pytest.mark.slow
+SCHEMA = "sow_hostscommand"
+CALLER, HOST = "queues_hosts_command", "runs_hosts_command"
+
+
+@pytest.fixture
+def url(
+    begun: Callable[..., Any], tmp_path: Path, poisoned_home: Path, postgres_server: postgres.Server
+) -> Iterator[str]:
+    """Keep the queue of a project on a server that knows two more roles."""
+    import psycopg
+
+    use(poisoned_home, postgres_server.url)
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        for role in (CALLER, HOST):
+            connection.execute(f"create role {role} login")
+        Workspace(tmp_path).queue_name.write_text(SCHEMA.removeprefix("sow_"))
+        yield postgres_server.url
+        connection.execute(f"drop schema if exists {SCHEMA} cascade")
+        for role in (CALLER, HOST, f"{SCHEMA}_callers", f"{SCHEMA}_hosts"):
+            connection.execute(f"drop role if exists {role}")
+
+
+def use(home: Path, url: str) -> None:
+    configuration = home / ".config/sow/config.yaml"
+    configuration.parent.mkdir(parents=True, exist_ok=True)
+    configuration.write_text(f"queue:\n  url: {url}\n")
+
+
+def test_it_says_who_may_use_the_queue_and_again_when_somebody_joins(
+    begun: Callable[..., Any], url: str
+) -> None:
+    first = begun("hosts", "init", "--host", HOST, "--executor", "gpu", "--json")
+    assert first.code == 0, first.err
+    hold("hosts init", [first.json])
+    assert (first.json["callers"], first.json["lease_seconds"]) == ([], 120.0)
+    words = begun("hosts", "init", "--caller", CALLER, "--lease", "10m").out
+    assert "is shared; leases last 10m" in words
+    assert f"queue jobs   {CALLER}\n" in words
+    assert f"runs jobs    {HOST}: of everybody, gpu\n" in words
+    assert "One checkout at a time uses it so far" in words
+
+
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [
+        ("sow", "your role sow may do everything"),
+        (CALLER, f"{CALLER} may queue jobs"),
+        (HOST, f"{HOST} may run jobs"),
+    ],
+)
+def test_the_doctor_tells_what_ones_own_role_may(
+    begun: Callable[..., Any], url: str, poisoned_home: Path, role: str, words: str
+) -> None:
+    assert begun("hosts", "init", "--host", HOST, "--caller", CALLER).code == 0
+    use(poisoned_home, url.replace("sow@", f"{role}@"))
+    findings = begun("doctor", "--json").json["findings"]
+    (hosts,) = [each for each in findings if each["check_name"] == "hosts"]
+    assert "leases last 2m" in hosts["text"]
+    assert words in hosts["text"]
+    assert [each for each in findings if "in the queue's tables" in each["text"]] == []
+
+
+def test_a_call_that_cannot_be_meant_is_refused(begun: Callable[..., Any]) -> None:
+    for words, reason in (
+        (("--lease", "30s"), "too short"),
+        (("--lease", "soon"), "not a duration"),
+        (("--executor", "gpu"), "no --host is given"),
+    ):
+        result = begun("hosts", "init", *words)
+        assert (result.code, reason in result.err) == (2, True), result.err
+
+
+def test_a_queue_in_a_file_is_shared_with_nobody(begun: Callable[..., Any]) -> None:
+    result = begun("hosts", "init")
+    assert (result.code, "which no other host can use" in result.err) == (4, True)

@@ -1,0 +1,431 @@
+"""A shared queue: what its owner, callers and hosts may do, which the server itself enforces."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert
+from stores import name_server
+
+from sow.errors import QueueError
+from sow.ids import AttemptId, JobId, WorkerId
+from sow.jobs import changes, jobs, leases, spending, statuses, waiters, workers
+from sow.jobs.database import Database, open_existing_queue, open_queue
+from sow.jobs.faults import QueueChanged
+from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left
+from sow.paths import Workspace
+from sow.processes import process_facts
+from sow.schema.amounts import Amounts
+from sow.schema.job import Attempt, Cause, Job, JobState, Verb, WorkerRecord
+
+pytestmark = pytest.mark.slow
+ROLES = ("alice", "bob", "builder", "tester", "nobody_here")
+SCHEMA = "sow_rights"
+
+
+@pytest.fixture(scope="module")
+def server(postgres_server: postgres.Server) -> Iterator[postgres.Server]:
+    import psycopg
+
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        for role in ROLES:
+            connection.execute(f"create role {role} login")
+        yield postgres_server
+        connection.execute(f"drop schema if exists {SCHEMA} cascade")
+        for role in (*ROLES, f"{SCHEMA}_callers", f"{SCHEMA}_hosts"):
+            connection.execute(f"drop role if exists {role}")
+
+
+@pytest.fixture
+def owner(workspace: Workspace, server: postgres.Server, poisoned_home: Path) -> Iterator[Any]:
+    """Return the queue as its owner has it: shared, with two callers and two hosts."""
+    from sow.jobs.server_rights import Joining, share
+
+    name_server(poisoned_home, server)
+    workspace.queue_name.write_text(SCHEMA.removeprefix("sow_"))
+    with closing(open_queue(workspace)) as opened:
+        database: Any = opened
+        try:
+            joining = Joining(("alice", "bob"), ("builder",))
+            share(database, joining, lease_seconds=None)
+            share(database, Joining(hosts=["tester"], executors=["gpu"]), lease_seconds=None)
+            yield database
+        finally:
+            database.connection.execute(f"drop schema {SCHEMA} cascade")
+
+
+def as_role(owner: Any, role: str) -> Any:
+    """Return the same queue as a role has it that has logged in."""
+    from sow.jobs.queue_server import QueueServer
+
+    made = QueueServer(owner._url.replace("sow@", f"{role}@"), owner.schema, owner.run_folder)
+    made.checkout = owner.checkout
+    return made
+
+
+@pytest.fixture
+def alice(owner: Any) -> Iterator[Any]:
+    with closing(as_role(owner, "alice")) as database:
+        yield database
+
+
+@pytest.fixture
+def bob(owner: Any) -> Iterator[Any]:
+    with closing(as_role(owner, "bob")) as database:
+        yield database
+
+
+@pytest.fixture
+def builder(owner: Any) -> Iterator[Any]:
+    with closing(as_role(owner, "builder")) as database:
+        yield database
+
+
+@pytest.fixture
+def tester(owner: Any) -> Iterator[Any]:
+    with closing(as_role(owner, "tester")) as database:
+        yield database
+
+
+def queued(database: Database, task: str = "010", **more: Any) -> Job:
+    job = insert(database, task, **more)
+    leases.enqueue(database, job.id, now=NOW)
+    return jobs.get_job(database, job.id)
+
+
+def claim(database: Database, worker: WorkerId = WORKER) -> bytes | None:
+    return leases.claim(database, worker, total=MANY, own=MANY, now=NOW)
+
+
+def begin(database: Database, job: Job, worker: WorkerId = WORKER) -> Attempt:
+    attempt = Attempt(
+        id=AttemptId(f"a{job.id}"),
+        job_id=job.id,
+        number=1,
+        verb=Verb.SPAWN,
+        worker_id=worker,
+        argv=("claude",),
+        created_at=NOW,
+    )
+    with database.transaction():
+        jobs.insert_attempt(database, attempt)
+        spending.begin(database, job, attempt, Amounts())
+    return attempt
+
+
+def register(database: Database, worker: WorkerId = WORKER) -> None:
+    process = process_facts.identify(os.getpid())
+    assert process is not None
+    record = WorkerRecord(
+        id=worker, process=process, concurrency=1, version="1", background=False, started_at=NOW
+    )
+    workers.register(database, record)
+
+
+def lease_of(database: Database, job_id: JobId) -> Any:
+    lease = leases.lease_of(database, job_id)
+    assert lease is not None
+    return lease
+
+
+def test_a_caller_queues_and_a_host_runs_it_by_the_functions_of_every_day(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    job = queued(alice)
+    waiters.begin(alice, "waiter", job.id, on_behalf_of=None, now=NOW)
+    register(builder)
+    assert claim(builder) is not None
+    begin(builder, job)
+    with closing(builder.beats(WORKER)) as beats:
+        assert beats.beat().jobs == {job.id}
+    lease = lease_of(builder, job.id)
+    leases.requeue(builder, lease, state=JobState.BACKOFF, retry_at=NOW, now=NOW, reason="x")
+    assert claim(builder) is not None
+    again = lease_of(builder, job.id)
+    assert again.token > lease.token
+    spending.close_attempt(builder, job.id, Cause.CRASHED, "x", now=NOW)
+    leases.settle(builder, again, state=JobState.DONE, ended_at=NOW)
+    assert waiters.end(alice, "waiter", job.id)
+    workers.unregister(builder, WORKER)
+    builder.sync()
+    kinds = [row["kind"] for row in owner.rows("select kind from change order by seq")]
+    assert kinds == [
+        *("placed", "queued", "running", "attempt_began", "backoff", "running"),
+        *("attempt_ended", "done"),
+    ]
+    assert owner.value("select owner from job") == "alice"
+    assert jobs.get_job(alice, job.id).state is JobState.DONE
+    assert owner.value("select state from job_history") == "done"
+
+
+def test_a_caller_cancels_what_it_has_queued_and_asks_for_the_end_of_what_runs(
+    alice: Any, builder: Any
+) -> None:
+    waits, runs = queued(alice, "010"), queued(alice, "020", priority=1)
+    assert claim(builder) is not None
+    assert leases.withdraw(alice, waits.id)
+    jobs.change_job(alice, waits.id, state=JobState.CANCELLED, ended_at=NOW)
+    jobs.change_job(alice, runs.id, cancel_requested_at=NOW)
+    assert leases.end_is_asked(builder, runs.id)
+    assert claim(builder) is None
+
+
+def test_a_host_sees_and_takes_only_what_it_serves(owner: Any, alice: Any, tester: Any) -> None:
+    other, its = queued(alice, "010", priority=5), queued(alice, "020", executor="gpu")
+    assert jobs.last_job(tester, other.project_id, other.task_id) is None
+    assert claim(tester) is not None
+    assert lease_of(tester, its.id).job_id == its.id
+    assert claim(tester) is None
+    assert owner.value("select count(*) from aside") == 0, "what it does not see is no stray"
+    with pytest.raises(QueueError, match="row-level security"):
+        tester.run(f"insert into lease values ({other.id}, 'w', 1, 'claude', 0, 0)")
+
+
+COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"
+"""Puts a copy of a job on record with other fields."""
+
+
+def copy_with(**fields: object) -> str:
+    own = {"id": 77, "task_id": "077", "state": "preparing", "queue_row": None}
+    return COPY.format(json.dumps({**own, **fields}))
+
+
+WORKER_OF = (
+    "insert into worker (id, process, concurrency, version, background, started_at, host)"
+    " values ('w', '', 1, '', true, 0, '{}')"
+)
+END = "insert into change (project, task, job, kind, data) values ('', '', 1, '{}', '{{}}')"
+ALLOWED = [
+    ("alice", copy_with()),
+    ("alice", "update job set prompt = 'another', reason = 'x' where id = 1"),
+    ("alice", "update job set state = 'cancelled' where id = 1"),
+    ("alice", END.format("status")),
+    ("builder", "update job set reason = 'x' where id = 1"),
+    ("builder", WORKER_OF.format("builder")),
+    ("builder", "update fence set token = token + 1"),
+]
+"""Of each role statements that the server takes, and that differ little from the next ones."""
+REFUSED = [
+    ("alice", copy_with(owner="bob"), "to queue in another's name"),
+    ("alice", copy_with(state="queued"), "to queue what was not placed"),
+    ("alice", "update job set owner = 'bob' where id = 1", "to give a job away"),
+    ("alice", "update job set id = 77 where id = 1", "to give it another number"),
+    ("alice", "update job set state = 'done' where id = 1", "to say what only a host knows"),
+    ("alice", "update job set state = 'running' where id = 1", "the same"),
+    ("alice", "delete from job", "to remove what is on record"),
+    ("alice", "insert into lease values (1, 'w', 1, 'x', 0, 0)", "to run a job"),
+    ("alice", "insert into attempt select * from attempt", "the same"),
+    ("alice", "insert into served values ('builder')", "to say what a host serves"),
+    ("alice", "update control set value = '1' where name = 'paused'; delete from fence", "tokens"),
+    ("alice", "insert into control values ('lease seconds', '1')", "how long leases are"),
+    ("alice", END.format("done"), "to make up an end"),
+    ("alice", "update change set kind = 'failed'", "to rewrite what was"),
+    ("alice", "delete from change", "the same"),
+    ("alice", "update spent set usd = 0", "to forget what was spent"),
+    ("alice", "update sqlite_sequence set seq = 0", "to have numbers come again"),
+    ("alice", "create table own (x text)", "to have tables of its own"),
+    ("alice", "alter table job disable row level security", "to end the rules themselves"),
+    ("alice", "set role sow", "to be somebody else"),
+    ("alice", "set session authorization sow", "the same"),
+    ("builder", copy_with(owner="builder"), "to queue"),
+    ("builder", "update job set prompt = 'another' where id = 1", "another prompt"),
+    ("builder", "update job set executor = '{}' where id = 1", "another program"),
+    ("builder", "update job set executor_name = 'sh -c' where id = 1", "the same"),
+    ("builder", "update job set terms = null where id = 1", "the same, by what comes after it"),
+    ("builder", "update job set cwd = '/' where id = 1", "another folder"),
+    ("builder", "update job set owner = 'builder' where id = 1", "to own it"),
+    ("builder", "update job set state = 'done' where id = 1", "to end what it does not run"),
+    ("builder", "insert into served values ('builder')", "to serve more"),
+    ("builder", WORKER_OF.format("tester"), "to be another host"),
+    ("builder", "insert into attempt select * from attempt", "to try what it does not run"),
+    ("builder", "insert into waiter values ('w', 1)", "to wait"),
+    ("tester", "insert into lease values (1, 'w', 1, 'x', 0, 0)", "to run what it does not serve"),
+]
+"""Of each role statements that the server refuses, and what for."""
+
+UNTOUCHED = [
+    ("alice", "update job set reason = 'x', cancel_requested_at = 1 where id in (2, 3)"),
+    ("alice", "update job set owner = 'alice' where id = 2"),
+    ("alice", "delete from task where id in (select queue_row from job where id = 2)"),
+    ("builder", "update job set reason = 'x' where id = 3"),
+    ("builder", "update lease set deadline = 0"),
+    ("builder", "update lease set worker_id = 'w'"),
+    ("builder", "delete from lease"),
+    ("builder", "update attempt set cause = 'ok'"),
+    ("builder", "update spending set usd = 0"),
+    ("builder", "delete from worker"),
+    ("builder", "update worker set short_of = 'x'"),
+    ("tester", "update job set state = 'failed' where id < 3"),
+    ("alice", "update control set value = 'x' where name = 'file_id'"),
+]
+"""Of each role statements that change no row, for they are another's."""
+
+
+@pytest.fixture
+def peopled(owner: Any, alice: Any, bob: Any, tester: Any) -> Any:
+    """Job 1 is alice's and waits, 2 is bob's and waits, 3 is bob's and runs on tester."""
+    queued(alice, "010")
+    queued(bob, "020")
+    running = queued(bob, "030", executor="gpu")
+    register(tester, OTHER_WORKER)
+    assert claim(tester, OTHER_WORKER) is not None
+    begin(tester, running, OTHER_WORKER)
+    return owner
+
+
+def outcome(owner: Any, role: str, statement: str) -> str:
+    """Try a statement as a role, and undo it; return the error's code, or how many rows it met."""
+    import psycopg
+
+    with closing(as_role(owner, role)) as database:
+        connection = database.connection
+        connection.execute("begin")
+        try:
+            return str(connection.execute(statement).rowcount)
+        except psycopg.Error as error:
+            return error.sqlstate or ""
+        finally:
+            connection.execute("rollback")
+
+
+def test_what_a_role_may_not_do_is_refused_by_the_server(peopled: Any) -> None:
+    assert {case: outcome(peopled, *case) for case in ALLOWED} == dict.fromkeys(ALLOWED, "1")
+    wrong = [
+        f"{role} tried {what}: {statement}"
+        for role, statement, what in REFUSED
+        if outcome(peopled, role, statement) != "42501"
+    ]
+    assert wrong == []
+
+
+def test_the_rows_of_others_are_not_touched(peopled: Any) -> None:
+    assert {case: outcome(peopled, *case) for case in UNTOUCHED} == dict.fromkeys(UNTOUCHED, "0")
+
+
+def test_a_host_says_neither_how_long_its_lease_is_nor_which_token_it_has(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    job = queued(alice)
+    assert claim(builder) is not None
+    token = lease_of(owner, job.id).token
+    builder.connection.execute("update lease set token = 0")
+    builder.connection.execute("update lease set deadline = 'infinity'")
+    assert seconds_left(owner) == {job.id: pytest.approx(120, abs=30)}
+    assert lease_of(owner, job.id).token == token
+    builder.connection.execute("update fence set token = 0")
+    assert owner.value("select token from fence") == token + 1
+
+
+def test_after_its_deadline_another_host_takes_a_lease_over(
+    owner: Any, alice: Any, builder: Any, tester: Any
+) -> None:
+    job = queued(alice, executor="gpu")
+    register(builder)
+    assert claim(builder) is not None
+    assert leases.take_over(tester, WORKER, OTHER_WORKER, now=NOW, if_expired=True) == []
+    owner.run("update lease set deadline = deadline - 500")
+    owner.run("update worker set beat_at = beat_at - 500")
+    (taken,) = leases.take_over(tester, WORKER, OTHER_WORKER, now=NOW, if_expired=True)
+    assert taken.job_id == job.id
+    assert owner.value("select host from lease") == "tester"
+    workers.unregister(tester, WORKER)
+    assert workers.registered(owner) == []
+    with closing(builder.beats(WORKER)) as beats:
+        assert beats.beat().jobs == set()
+
+
+def test_roles_join_later_and_a_host_serves_what_was_said_last(owner: Any) -> None:
+    from sow.jobs.server_rights import Host, Joining, share, sharing_of
+
+    job = queued(owner)
+    joining = Joining(("builder",), ("builder",), ("alice",), ("gpu", "cpu"))
+    share(owner, joining, lease_seconds=300)
+    found = sharing_of(owner)
+    assert found.callers == ["alice", "bob", "builder"]
+    assert found.hosts == [
+        Host("builder", "alice", "cpu"),
+        Host("builder", "alice", "gpu"),
+        Host("tester", None, "gpu"),
+    ]
+    assert found.lease_seconds == 300
+    assert jobs.get_job(owner, job.id).state is JobState.QUEUED
+    share(owner, Joining(), lease_seconds=None)
+    assert sharing_of(owner) == found
+
+
+def test_a_role_that_is_not_there_and_one_that_does_not_own_the_queue_share_nothing(
+    owner: Any, alice: Any
+) -> None:
+    from sow.jobs.server_rights import Joining, share
+
+    before = owner.noted(LEASE_SECONDS)
+    with pytest.raises(QueueError, match="there is no role carol"):
+        share(owner, Joining(callers=["carol"]), lease_seconds=900)
+    with pytest.raises(QueueError, match="only sow, who owns its tables"):
+        share(alice, Joining(callers=["alice"]), lease_seconds=900)
+    assert owner.noted(LEASE_SECONDS) == before
+
+
+def test_an_owner_that_may_make_no_roles_is_told_who_can(
+    workspace: Workspace, server: postgres.Server, poisoned_home: Path
+) -> None:
+    from sow.jobs.server_rights import Joining, share
+
+    name_server(poisoned_home, server)
+    with closing(open_queue(workspace)) as opened:
+        database: Any = opened
+        try:
+            database.connection.execute(f"grant usage on schema {database.schema} to alice")
+            for (table,) in database.rows(
+                f"select tablename from pg_tables where schemaname = '{database.schema}'"
+            ):
+                database.connection.execute(f"alter table {database.schema}.{table} owner to alice")
+            with closing(as_role(database, "alice")) as its:
+                with pytest.raises(QueueError, match="may not make roles") as caught:
+                    share(its, Joining(), lease_seconds=None)
+                assert f"create role {database.schema}_callers" in caught.value.hint
+        finally:
+            database.connection.execute(f'drop schema "{database.schema}" cascade')
+
+
+def test_who_was_let_in_by_nobody_is_told_so(
+    workspace: Workspace, owner: Any, server: postgres.Server, poisoned_home: Path
+) -> None:
+    """It would seem to him that nothing was ever queued."""
+    configuration = poisoned_home / ".config/sow/config.yaml"
+    configuration.write_text(f"queue:\n  url: {server.url.replace('sow@', 'nobody_here@')}\n")
+    for opening in (open_queue, open_existing_queue):
+        with pytest.raises(QueueError, match="role nobody_here may not use this queue") as caught:
+            opening(workspace)
+        assert not isinstance(caught.value, QueueChanged)
+        assert "sow hosts init --caller nobody_here" in caught.value.hint
+
+
+def test_those_who_were_let_in_open_it_and_note_what_they_have_seen(
+    workspace: Workspace, owner: Any, server: postgres.Server, poisoned_home: Path
+) -> None:
+    configuration = poisoned_home / ".config/sow/config.yaml"
+    for role in ("alice", "builder"):
+        configuration.write_text(f"queue:\n  url: {server.url.replace('sow@', f'{role}@')}\n")
+        with closing(open_queue(workspace)) as database:
+            statuses.catch_up(workspace, database, now=NOW)
+            database.note("x", 1)
+            assert changes.newest(database).seq >= 0
+
+
+def test_another_checkout_is_for_its_owner_to_open_first(
+    tmp_path: Path, owner: Any, server: postgres.Server, poisoned_home: Path
+) -> None:
+    (tmp_path / "other/.sow").mkdir(parents=True)
+    elsewhere = Workspace(tmp_path / "other")
+    elsewhere.queue_name.write_text(SCHEMA.removeprefix("sow_"))
+    configuration = poisoned_home / ".config/sow/config.yaml"
+    configuration.write_text(f"queue:\n  url: {server.url.replace('sow@', 'alice@')}\n")
+    with pytest.raises(QueueError, match="it is used from") as caught:
+        open_queue(elsewhere)
+    assert "owns its tables" in caught.value.hint

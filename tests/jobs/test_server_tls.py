@@ -1,0 +1,162 @@
+"""A shared queue over a network: its server must prove who it is."""
+
+import datetime
+import ipaddress
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import postgres
+import pytest
+
+from sow.errors import QueueError
+from sow.jobs.database import open_queue
+from sow.jobs.server_deadlines import LEASE_SECONDS
+from sow.jobs.server_faults import ServerFault
+from sow.paths import Workspace
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="it has one loopback address alone"),
+]
+HOST = f"127.{os.getpid() >> 8 & 255}.{os.getpid() & 255}.7"
+"""An address of this machine that counts as another one's, and that nobody else uses."""
+PORT = 5432
+DAY = datetime.timedelta(days=1)
+
+
+def certificate(address: str, begins: datetime.datetime) -> tuple[bytes, bytes]:
+    """Return a certificate, valid for a day, which has signed itself, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "the queue's server")])
+    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + DAY)
+        .add_extension(alternative, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return made.public_bytes(serialization.Encoding.PEM), key.private_bytes(*form)
+
+
+class TlsServer:
+    """A server with TLS at an address of its own."""
+
+    def __init__(self, server: postgres.Server) -> None:
+        self._server = server
+        self._data = server.folder / "data"
+        with (self._data / "pg_hba.conf").open("a") as rules:
+            rules.write("host all all 127.0.0.0/8 trust\n")
+
+    def show(self, shown: bytes, key: bytes) -> None:
+        """Have the server show another certificate to whoever connects from now on."""
+        import psycopg
+
+        owner = self._data.stat()
+        for name, text in (("server.crt", shown), ("server.key", key)):
+            file = self._data / name
+            file.unlink(missing_ok=True)
+            file.touch(mode=0o600)
+            file.write_bytes(text)
+            os.chown(file, owner.st_uid, owner.st_gid)
+        with psycopg.connect(self._server.url, autocommit=True) as connection:
+            connection.execute("alter system set ssl = on")
+            connection.execute("select pg_reload_conf()")
+        deadline = time.monotonic() + 60
+        while not self._shows(shown):
+            assert time.monotonic() < deadline, "it still shows another one"
+            time.sleep(0.02)
+
+    def _shows(self, wanted: bytes) -> bool:
+        import ssl
+
+        with socket.create_connection((HOST, PORT), timeout=60) as connection:
+            connection.sendall(bytes([0, 0, 0, 8, 4, 210, 22, 47]))  # asks for TLS
+            if connection.recv(1) != b"S":
+                return False
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with context.wrap_socket(connection) as secure:
+                shown = secure.getpeercert(binary_form=True) or b""
+        return ssl.DER_cert_to_PEM_cert(shown).split() == wanted.decode().split()
+
+
+@pytest.fixture(scope="module")
+def tls() -> Iterator[TlsServer]:
+    with postgres.running(*postgres.UNSAFE, f"listen_addresses={HOST}") as server:
+        yield TlsServer(server)
+
+
+Ask = Callable[[str], None]
+
+
+@pytest.fixture
+def ask(workspace: Workspace, poisoned_home: Path) -> Ask:
+    """Open the queue, over the network, with these parameters in its address."""
+
+    def ask(parameters: str) -> None:
+        configuration = poisoned_home / ".config/sow/config.yaml"
+        configuration.parent.mkdir(parents=True, exist_ok=True)
+        url = f"postgresql://sow@{HOST}:{PORT}/postgres?{parameters}"
+        configuration.write_text(f"queue:\n  url: {url}\n")
+        open_queue(workspace).close()
+
+    return ask
+
+
+def test_only_a_server_that_proves_who_it_is_has_a_shared_queue(
+    tls: TlsServer, ask: Ask, workspace: Workspace
+) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    authority = workspace.root / "authority.pem"
+    verified = f"sslmode=verify-full&sslrootcert={authority}"
+    shown, key = certificate(HOST, now - DAY / 2)
+    authority.write_bytes(shown)
+    tls.show(shown, key)
+    for parameters in ("sslmode=disable", "sslmode=require", verified):
+        ask(parameters)
+    with closing(open_queue(workspace)) as database:
+        database.note(LEASE_SECONDS, 120)
+    ask(verified)
+    for parameters in ("sslmode=disable", "sslmode=require", verified.replace("full", "ca")):
+        with pytest.raises(QueueError, match="does not verify the server") as caught:
+            ask(parameters)
+        assert "sslmode=verify-full" in caught.value.hint
+    for address, begins, words in (
+        (HOST, now - 3 * DAY, "certificate verify failed"),
+        ("127.0.0.1", now - DAY / 2, "does not match host name"),
+    ):
+        shown, key = certificate(address, begins)
+        authority.write_bytes(shown)
+        tls.show(shown, key)
+        refuse(ask, verified, words)
+    tls.show(*certificate(HOST, now - DAY / 2))
+    refuse(ask, verified, "certificate verify failed")
+    authority.unlink()
+    refuse(ask, verified, "root certificate file")
+
+
+def refuse(ask: Ask, parameters: str, words: str) -> None:
+    with pytest.raises(ServerFault, match=words) as caught:
+        ask(parameters)
+    assert "has expired, names another host, or was signed" in caught.value.hint
+    assert not caught.value.passes, "nobody waits for another certificate"
