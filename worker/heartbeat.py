@@ -107,6 +107,7 @@ class Heartbeat:
             answer = beats.beat()
             self._hearing.heard(sent_at, answer.lease_seconds)
             self._renew(answer)
+            self._end_asked(answer)
         except QueueChanged:
             raise
         except (QueueError, OSError, MemoryError) as error:
@@ -131,6 +132,15 @@ class Heartbeat:
                     self._hearing.renew_lease(str(running.paths.folder))
                 except OSError as error:
                     tell(running.job, f"its lease cannot be renewed: {error.strerror}")
+
+    def _end_asked(self, answer: Beat) -> None:
+        """End the agents whose end was asked for; the monitor may not have been able to ask."""
+        asked = [running for running in self._monitor.running() if running.job.id in answer.ending]
+        for running in asked:
+            if not running.asked_to_end:
+                ask_to_end(running)
+        if asked:
+            self._monitor.wake()
 
     def _end_agents(self) -> None:
         for running in self._monitor.running():

@@ -24,9 +24,10 @@ BEAT = """
         moved as (
             update lease set deadline = lease_end() where worker_id = :worker returning job_id)
     select coalesce(group_concat(cast(job_id as text), ' '), '') as jobs,
+        coalesce(group_concat(cast(ending.id as text), ' '), '') as ending,
         (select cast(value as double precision) from control where name = 'lease seconds')
             as lease_seconds
-    from moved
+    from moved left join job as ending on ending.id = job_id and cancel_requested_at is not null
 """
 
 
@@ -41,12 +42,15 @@ class ServerBeats(Beats):
         """Move the deadlines of the worker's leases. Raises QueueError."""
         row = self._database.row(BEAT, {"worker": self._worker_id})
         assert row is not None  # noqa: S101 - it has no condition
-        jobs = frozenset(JobId(int(job)) for job in row["jobs"].split())
-        return Beat(jobs, row["lease_seconds"])
+        return Beat(_ids(row["jobs"]), row["lease_seconds"], _ids(row["ending"]))
 
     def close(self) -> None:
         """Close the connection."""
         self._database.close()
+
+
+def _ids(text: str) -> frozenset[JobId]:
+    return frozenset(JobId(int(number)) for number in text.split())
 
 
 def silent_seconds(database: Database) -> float | None:

@@ -63,6 +63,8 @@ class Beat(NamedTuple):
     """The jobs whose leases are the worker's."""
     lease_seconds: float | None
     """How long a lease is, where others may take one over whose deadline has passed; else None."""
+    ending: frozenset[JobId] = frozenset()
+    """Those of them whose end somebody has asked for."""
 
 
 class Beats:

@@ -14,7 +14,7 @@ from stores import name_server, opened
 
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
-from sow.jobs import leases, workers
+from sow.jobs import jobs, leases, workers
 from sow.jobs.database import Database, open_queue
 from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left, silent_seconds
 from sow.jobs.store import Beat
@@ -112,6 +112,15 @@ def test_a_beat_is_told_whether_others_may_take_over(database: Database) -> None
     share(database)
     with closing(database.beats(WORKER)) as beats:
         assert beats.beat() == Beat(frozenset(), 120.0)
+
+
+def test_a_beat_is_told_which_of_its_jobs_are_to_end(database: Database) -> None:
+    leased(database, "010")
+    ending, others = leased(database, "020"), leased(database, "030", OTHER_WORKER)
+    for job in (ending, others):
+        jobs.change_job(database, job, cancel_requested_at=NOW)
+    with closing(database.beats(WORKER)) as beats:
+        assert beats.beat().ending == {ending}
 
 
 def test_a_shared_queue_says_how_long_a_lease_is(database: Database) -> None:

@@ -242,6 +242,24 @@ def test_an_answer_renews_the_leases_that_are_still_ours(site: WatchSite, begin:
     assert not others.exists()
 
 
+@reads_proc
+@pytest.mark.slow
+def test_an_answer_ends_what_somebody_has_cancelled(site: WatchSite, begin: Begin) -> None:
+    """The monitor may wait for the queue meanwhile: nothing but the answer tells it here."""
+    monitor = Monitor(site.context)
+    agents = {}
+    for task in ("010", "020"):
+        job = site.job(task)
+        site.lease(job)
+        agents[job.id] = site.run(job, "exec sleep 600").agent_pid()
+        monitor.watch(site.adopt(job))
+    ending, going_on = agents
+    begin(Scripted(Beat(frozenset(agents), None, frozenset({ending}))), monitor)
+    wait_until(lambda: not is_running(agents[ending]), "the agent ends")
+    assert is_running(agents[going_on])
+    assert [running.asked_to_end for running in monitor.running()] == [True, False]
+
+
 def test_who_adopts_an_attempt_renews_its_lease_at_once(site: WatchSite) -> None:
     """Its next beat may come too late for a supervisor whose worker is dead for long."""
     job = site.job()
