@@ -59,7 +59,7 @@ class OwnProcesses:
     def look(self) -> Left:
         """Look round and return what is left; where nobody can look now, something is."""
         try:
-            carriers = [] if self.tree.INHERITS_ORPHANS else self._carriers()
+            carriers = [] if self.tree.INHERITS_ORPHANS else self.carriers()
             return self._look(carriers)
         except OSError:  # short of descriptors or memory
             return Left({}, set(), has_just_shrunk=True)
@@ -90,7 +90,7 @@ class OwnProcesses:
             self._known = {pid: process.start_ticks for pid, process in left.targets.items()}
         return left
 
-    def _carriers(self) -> list[int]:
+    def carriers(self) -> list[int]:
         """Return what carries our attempt's id, wherever it is."""
         if not self.attempt_id:
             return []

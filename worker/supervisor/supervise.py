@@ -179,8 +179,10 @@ def supervise(
         gate = gate_of(folder, attempt, orders, own, lock, started_at, keeper)
     except CannotBegin:
         return
-    if gate is not None and limits is not None:
-        limits.leave_out(gate.pids)
+    lease = lease_of(orders, folder)
+    helpers = [*(gate.pids if gate is not None else ()), *guard_of(lease, own, fence)]
+    if helpers and limits is not None:
+        limits.leave_out(helpers)
     environ = orders.environ if keeper is None else keeper.environ
     environ = environ if gate is None else {**environ, **gate.variables}
     outputs = () if keeper is None else keeper.relay.writing
@@ -206,7 +208,6 @@ def supervise(
         keeper.begun(agent)
         started["relay_pid"] = agent.helper
     try_to_put_in_place(folder, "started.json", started)
-    lease = lease_of(orders, folder)
     by_request = wait_for_end(agent, own, keeper, limits, lease)
     ended_at = time.time()
     if limits is not None:
@@ -241,6 +242,15 @@ def lease_of(orders: Orders, folder: str) -> "LeaseEnd | None":
     from worker.supervisor.lease_end import LeaseEnd
 
     return LeaseEnd(orders.lease, folder)
+
+
+def guard_of(lease: "LeaseEnd | None", own: OwnProcesses, fence: str) -> list[int]:
+    """Have another process end the agent with its lease too; return its pid, if there is one."""
+    if lease is None:
+        return []
+    from worker.supervisor.lease_guard import fork_guard  # as above
+
+    return fork_guard(lease, own, fence)
 
 
 def close_keyrings_for(program: str) -> None:
