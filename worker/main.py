@@ -99,7 +99,8 @@ class WorkerProcess:
         worker_id, self._lock = take_name(workspace)
         if options.background:
             name_log(workspace, worker_id)
-        self.bell = Bell(workspace.workers / f"{worker_id}{workers.BELL_SUFFIX}")
+        path = workspace.workers / f"{worker_id}{workers.BELL_SUFFIX}"
+        self.bell = Bell(path, database.listen(lambda _: True))
         self.context = WorkerContext(workspace, database, worker_id, configuration, environ)
         self.own = options.concurrency or configuration.worker.concurrency
         claims = Claims(

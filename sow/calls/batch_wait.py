@@ -96,7 +96,8 @@ def wait_for_batch(
     begun, staffing = time.monotonic(), Staffing(caller, config, database)
     seen, looked_up_to = Seen(caller.workspace), -1
     name = f"c{os.getpid()}-{os.urandom(4).hex()}"
-    bell = Bell(doorbell.batch_bell_path(caller.workspace, batch_id, name))
+    ear = database.listen(lambda ring: ring.batch == batch_id)
+    bell = Bell(doorbell.batch_bell_path(caller.workspace, batch_id, name), ear)
     found: BatchLook | None = None
     is_told = False
     try:

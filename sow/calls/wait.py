@@ -115,7 +115,7 @@ class Waiter(Recipient):
         try:
             # Many tools that copy a tree leave empty folders out.
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            return Bell(path)
+            return Bell(path, self.database.listen(lambda ring: ring.job in self.job_ids))
         except OSError as error:
             raise QueueError(
                 f"cannot wait: {path}: {error.strerror}",

@@ -9,13 +9,18 @@ import errno
 import os
 import select
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sow.errors import QueueError
 from sow.files.flock import lock_within, try_lock
 from sow.ids import BatchId
 from sow.paths import Workspace
+
+if TYPE_CHECKING:
+    from sow.jobs.store import Ear
 
 PROBE_SECONDS = 1.0
 """How long a look whether anybody listens may hold the lock of a bell."""
@@ -24,10 +29,12 @@ NO_LOCK = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errn
 
 
 class Bell:
-    """A FIFO that this process listens to."""
+    """A FIFO that this process listens to, and what it hears from elsewhere (`store.Ear`)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ear: "Ear | None" = None) -> None:
+        """`ear` is closed with the bell. Raises OSError, with it still open."""
         self.path = path
+        self._ear = ear
         with suppress(FileExistsError):
             os.mkfifo(path, 0o600)
         # Opened for writing too: with no writer left, a FIFO would be readable for ever.
@@ -38,17 +45,31 @@ class Bell:
 
     def wait(self, seconds: float) -> bool:
         """Wait until rung, at most `seconds`; return whether it was."""
+        deadline = time.monotonic() + seconds
+        while ready := self._ready(deadline):
+            if self.fd in ready:
+                with suppress(BlockingIOError):
+                    while os.read(self.fd, 4096):
+                        pass
+                return True
+            if self._ear is not None and self._ear.heard():
+                return True
+        return False
+
+    def _ready(self, deadline: float) -> set[int]:
+        """Sleep until somebody has rung; return by which descriptors; none when time is up."""
         poller = select.poll()
         poller.register(self.fd, select.POLLIN)
-        if not poller.poll(max(0.0, seconds) * 1000):
-            return False
-        with suppress(BlockingIOError):
-            while os.read(self.fd, 4096):
-                pass
-        return True
+        elsewhere = self._ear.fileno() if self._ear is not None else None
+        if elsewhere is not None:
+            poller.register(elsewhere, select.POLLIN)
+        seconds = max(0.0, deadline - time.monotonic())
+        return {descriptor for descriptor, _ in poller.poll(seconds * 1000)}
 
     def close(self) -> None:
         """Stop listening and remove the FIFO."""
+        if self._ear is not None:
+            self._ear.close()
         with suppress(OSError):  # its folder may be gone, with the queue
             self.path.unlink(missing_ok=True)
         os.close(self.fd)

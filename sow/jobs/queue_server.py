@@ -28,7 +28,7 @@ from sow.config.queue import read_queue_url
 from sow.digest import sha256
 from sow.errors import ConfigurationError
 from sow.ids import WorkerId
-from sow.jobs.server_deadlines import EXPIRED, ServerBeats
+from sow.jobs.server_deadlines import EXPIRED, LEASE_SECONDS, ServerBeats
 from sow.jobs.server_faults import (
     RETRY,
     ServerFault,
@@ -40,7 +40,16 @@ from sow.jobs.server_faults import (
 )
 from sow.jobs.server_rows import WholeLoader, rows_of
 from sow.jobs.server_statements import translated, values_for
-from sow.jobs.store import Beats, ConstraintFailed, Database, Parameters, Row, Sign
+from sow.jobs.store import (
+    Beats,
+    ConstraintFailed,
+    Database,
+    Ear,
+    Parameters,
+    Ring,
+    Row,
+    Sign,
+)
 from sow.paths import user_config_path
 
 FORMAT_NAME, CHECKOUT = "format", "checkout"
@@ -370,6 +379,21 @@ class QueueServer(Database):
     def beats(self, worker_id: WorkerId) -> Beats:
         """Return how a worker moves the deadlines of its leases."""
         return ServerBeats(self.beside(), worker_id)
+
+    def listen(self, is_for: Callable[[Ring], bool]) -> Ear | None:
+        """Hear of what others change, in a queue that is shared."""
+        if self.noted(LEASE_SECONDS) is None:
+            return None
+        from sow.jobs.server_bells import ServerEar  # most queues are not
+
+        its = self.beside()
+        return ServerEar(its.listening, its.close, is_for)
+
+    def listening(self) -> Connection[Any]:
+        """Return the connection, which hears the queue's rings from now on."""
+        with self.lock, self._faults():
+            self.connection.execute(f'listen "{self.schema}"')
+            return self.connection
 
     def damage(self) -> str:
         """Return nothing: the server watches over its tables itself."""

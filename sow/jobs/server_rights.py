@@ -1,8 +1,8 @@
 """How a queue on a server is shared: the roles of callers and hosts, and what each of them may do.
 
 Owns the names of the two groups of roles, and the run of `server_forms/rights.sql`, which has the
-rules themselves. The server enforces them, whatever sow a client has. The role that owns the tables
-may do everything.
+rules themselves, and of `bells.sql` (`server_bells`). The server enforces the rules, whatever sow a
+client has. The role that owns the tables may do everything.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,9 @@ from sow.jobs.server_faults import ServerFault, words_of
 from sow.jobs.server_safety import refuse_unverified
 from sow.jobs.store import USUAL_SECONDS
 
-RIGHTS = Path(__file__).with_name("server_forms") / "rights.sql"
+FORMS = Path(__file__).with_name("server_forms")
+OF_SHARED = ("rights.sql", "bells.sql")
+"""What the tables of a shared queue have besides."""
 
 
 class Host(NamedTuple):
@@ -63,7 +65,8 @@ def share(database: QueueServer, joining: Joining, *, lease_seconds: float | Non
             for group in groups:
                 _make_group(connection, group)
         names = {"schema": database.schema, "callers": callers, "hosts": hosts}
-        connection.execute(_with_names(RIGHTS.read_bytes(), names))
+        for name in OF_SHARED:
+            connection.execute(_with_names((FORMS / name).read_bytes(), names))
         with _may_lack_right(database.place, groups):
             for role in joining.callers:
                 _let_join(database, connection, callers, role)

@@ -9,12 +9,12 @@ not at all.
 """
 
 from _thread import RLock  # `threading` takes long to import
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sow.ids import JobId, WorkerId
+from sow.ids import BatchId, JobId, WorkerId
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -76,6 +76,29 @@ class Beats:
 
     def close(self) -> None:
         """Leave the store."""
+        raise NotImplementedError
+
+
+class Ring(NamedTuple):
+    """What somebody has changed in a queue; 0 where it concerns no job, or no batch."""
+
+    job: JobId
+    batch: BatchId
+
+
+class Ear:
+    """How a process hears of changes that are made elsewhere."""
+
+    def fileno(self) -> int | None:
+        """Return what can be read when somebody has rung; None while nothing can be heard."""
+        raise NotImplementedError
+
+    def heard(self) -> bool:
+        """Read what was rung; whether any of it concerns us, or may have been lost."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Hear nothing more."""
         raise NotImplementedError
 
 
@@ -191,6 +214,13 @@ class Database:
 
     def beats(self, worker_id: WorkerId) -> Beats | None:  # noqa: ARG002
         """Return how a worker moves the deadlines of its leases; None where these have none."""
+        return None
+
+    def listen(self, is_for: Callable[[Ring], bool]) -> Ear | None:  # noqa: ARG002
+        """Hear of what concerns us, as `is_for` says, and others change elsewhere.
+
+        None where all who change anything ring the bells of this checkout.
+        """
         return None
 
     def damage(self) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import postgres
 import psutil
+import psycopg
 import pytest
 from journeys.callers import await_runs, good
 from journeys.site import Site, wait_until
@@ -182,4 +183,41 @@ def test_agents_end_before_others_may_take_them_over_and_their_jobs_go_on_later(
         assert sorted(
             line.split(" (")[0] for line in site.sow("agent", "wait", "010", "020").out.splitlines()
         ) == ["010 needs_review", "020 needs_review"]
+        site.close()
+
+
+@pytest.mark.one_of("one host and a queue's server")
+def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(site: Site) -> None:
+    """The commands are a caller's, the worker and its agent are a host's."""
+    with postgres.running(*postgres.UNSAFE) as server, psycopg.connect(server.url) as connection:
+        connection.autocommit = True
+        for role in ("caller", "host"):
+            connection.execute(f"create role {role} login")
+        own = {"queue": {"url": server.url}, "worker": {"autostart": False}}
+        urls = {role: server.url.replace("sow@", f"{role}@") for role in ("caller", "host")}
+        site.configure({**own, "queue": {"url": urls["host"]}})
+        of_host = site.config_file.rename(site.base / "host.yaml")
+        site.configure(own)
+        site.project("010")
+        site.sow("hosts", "init", "--caller", "caller", "--host", "host")
+        site.configure({**own, "queue": {"url": urls["caller"]}})
+        site.script([good({"wait_for": ".standin/go"})])
+        worker = site.start("worker", "--config", str(of_host))
+        wait_until(site.workers, "the worker is there: a call starts none")
+        waiting = site.start(*SPAWN, "010")
+        await_runs(site, 1)
+
+        def listeners() -> list[str]:
+            sql = "select usename from pg_stat_activity where query like 'listen %' order by 1"
+            return [str(row[0]) for row in connection.execute(sql)]
+
+        wait_until(lambda: listeners() == ["caller", "host"], "both hear the queue")
+        (site.root / ".standin/go").touch()
+        out, errors = waiting.communicate(timeout=300)
+        assert out.startswith("010 needs_review"), errors
+        site.sow("worker", "stop")
+        _, log = worker.communicate(timeout=60)
+        assert worker.returncode == 0
+        assert "error" not in log.lower(), "nothing that a worker does is refused"
+        assert site.sow("job", "list", "--json").json_lines[0]["state"] == "done"
         site.close()
