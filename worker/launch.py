@@ -271,6 +271,11 @@ def _start_attempt(
     history: Sequence[Attempt],
 ) -> Running:
     """Prepare, write, record, give orders: one attempt, in that order."""
+    if context.database.is_shared:
+        # Few queues are shared.
+        from worker.hosting import refuse_unfit
+
+        refuse_unfit(context, job, lease)
     recorded = job
     job = with_own_executor(job, context.configuration.path, context.workspace.root)
     number = history[-1].number + 1 if history else 1

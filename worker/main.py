@@ -23,7 +23,7 @@ from sow.errors import QueueError
 from sow.faults import passing_fault, reason_of, what_is_short
 from sow.ids import JobId, ProjectId
 from sow.jobs import doorbell, workers
-from sow.jobs.database import open_existing_queue, open_queue
+from sow.jobs.database import QueueFile, open_existing_queue, open_queue
 from sow.jobs.doorbell import Bell
 from sow.jobs.faults import QueueChanged, QueueDamaged
 from sow.jobs.leases import Fenced
@@ -102,6 +102,11 @@ class WorkerProcess:
         path = workspace.workers / f"{worker_id}{workers.BELL_SUFFIX}"
         self.bell = Bell(path, database.listen(lambda _: True))
         self.context = WorkerContext(workspace, database, worker_id, configuration, environ)
+        if not isinstance(database, QueueFile):
+            # Few queues can be shared.
+            from worker.hosting import go_by_own_facts
+
+            go_by_own_facts(self.context)
         self.own = options.concurrency or configuration.worker.concurrency
         claims = Claims(
             worker_id,

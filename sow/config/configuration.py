@@ -89,6 +89,10 @@ class Configuration(msgspec.Struct, frozen=True):
     """Who approves plans, documents and the whole of a project."""
     queue_url: str = ""
     """The server's database that has the queue; empty where a file of the checkout has it."""
+    served_owners: tuple[str, ...] | None = None
+    """Whose jobs workers here run of a shared queue; None: everybody's."""
+    served_executors: tuple[str, ...] | None = None
+    """By which executors they run them; None: by each that is defined."""
     notify: "Mapping[NotifyEvent, NotifyCommand]" = {}
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from sow.config.notify import SECTION as NOTIFY
 from sow.config.origin import Key, Origin, OriginKind, Setting
 from sow.config.prices import PRICED
 from sow.config.prices import SECTION as PRICES
+from sow.config.queue import FIELDS as SERVED
 from sow.config.queue import SECTION as QUEUE
 from sow.config.queue import URL, shown
 from sow.config.units import write_duration, write_duration_or_never, write_size
@@ -53,6 +54,10 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     if configuration.queue_url:
         place = (QUEUE, URL)
         yield Setting(place, shown(configuration.queue_url), configuration.origin(*place))
+    for field in ("served_owners", "served_executors"):
+        if (names := getattr(configuration, field)) is not None:
+            place = SERVED[field]
+            yield Setting(place, list(names), configuration.origin(*place))
     for model, price in configuration.prices.items():
         for kind in PRICED:
             yield _setting(configuration, (PRICES, model, kind), getattr(price, kind))

@@ -88,7 +88,7 @@ def load_configuration(
     features, feature_origins = read_features(user, repository)
     retry, retry_origins = _retry(user.content.retry or RetrySection())
     notify, notify_origins = _notify(user)
-    queue_url = _queue_url(user)
+    queue, queue_origins = _queue(user, executors)
     return Configuration(
         path=path,
         exists=user.exists,
@@ -113,7 +113,7 @@ def load_configuration(
         | _review_origin(repository.content)
         | batch_origins(repository)
         | {("approve",): FILE if user.content.approve else DEFAULT}
-        | ({("queue", "url"): FILE} if queue_url else {})
+        | queue_origins
         | {FALLBACK_RESUME: FILE if agents.fallback_resume else DEFAULT},
         repository_path=repository_path,
         clones=clones,
@@ -122,7 +122,7 @@ def load_configuration(
         reviews=repository.content.reviews or ReviewRule.OPTIONAL,
         notify=notify,
         approve=user.content.approve or ApproveRule.PEOPLE,
-        queue_url=queue_url,
+        **queue,
         warnings=(
             *_idle_settings(executors),
             *_idle_variables(roles, environ),
@@ -130,12 +130,16 @@ def load_configuration(
     )
 
 
-def _queue_url(user: Source[UserConfigFile]) -> str:
+def _queue(
+    user: Source[UserConfigFile], executors: Mapping[str, ExecutorConfig]
+) -> tuple[Mapping[str, Any], dict[Key, Origin]]:
+    """Return the fields of the configuration that say where queues are, and their origins."""
     if user.content.queue is None:
-        return ""
-    from sow.config.queue import url_of  # few users name a server
+        return {}, {}
+    from sow.config.queue import FIELDS, settings_of  # few users name a server
 
-    return url_of(user)
+    fields = settings_of(user, executors)
+    return fields, {FIELDS[name]: FILE for name in fields}
 
 
 def load_named(

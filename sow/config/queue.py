@@ -1,9 +1,12 @@
 """Where the queue is, if it is not in a file of the checkout: a PostgreSQL server.
 
-Owns what `queue: url` may be, and that nobody is shown its password. Opens no connection.
+Owns what `queue: url` may be, that nobody is shown its password, and which jobs of a queue that
+several hosts share this user's workers run. Opens no connection.
 """
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from sow.config.source import Source, read_source
 from sow.schema.config import UserConfigFile
@@ -17,6 +20,35 @@ SECRETS = frozenset(
 HIDDEN = "***"
 NOT_IN_ADDRESS = r"%(?![0-9A-Fa-f]{2})|#|\s"
 """What stands in no address but as `%25`, `%23` and the like."""
+FIELDS = {
+    "queue_url": (SECTION, URL),
+    "served_owners": (SECTION, "owners"),
+    "served_executors": (SECTION, "executors"),
+}
+"""The fields of the configuration that this section sets, with their keys."""
+
+
+def settings_of(source: Source[UserConfigFile], known: Collection[str]) -> Mapping[str, Any]:
+    """Return the fields that a file sets; `known` are the executors that it may name.
+
+    Raises InvalidConfiguration.
+    """
+    section = source.content.queue
+    fields: dict[str, Any] = {}
+    if url := url_of(source):
+        fields["queue_url"] = url
+    for field in ("served_owners", "served_executors"):
+        key = FIELDS[field][-1]
+        if isinstance(names := getattr(section, key, None), list):
+            fields[field] = tuple(names)
+    for name in fields.get("served_executors", ()):
+        if name not in known:
+            raise source.fault(
+                *FIELDS["served_executors"],
+                reason=f"there is no executor {name!r}",
+                remedy=f"Name some of these: {', '.join(sorted(known))}.",
+            )
+    return fields
 
 
 def url_of(source: Source[UserConfigFile]) -> str:

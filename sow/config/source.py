@@ -268,7 +268,7 @@ def _schema_error(problem: "YamlProblem", text: bytes) -> InvalidConfiguration:
     reason = problem.reason.replace(" or nothing", "")  # a key without a value is no wish
     if setting in ("env", "env_files", "env_commands"):
         reason = "must be names of variables with strings as values"
-    elif names[0] == "queue":
+    elif names[0] == "queue" and names[-1] in ("queue", "url"):
         reason, remedy = "is no address of a PostgreSQL database", QUEUE
         return _error(problem, text, reason=reason, remedy=remedy)
     elif setting in REMEDIES:

@@ -80,6 +80,10 @@ def insert_batch(database: Database, batch: Batch) -> Batch:
     """Put a new batch on record and return it with its number. Raises SameBatchGoesOn."""
     fields = asdict(batch)
     del fields["id"]
+    if database.is_shared:
+        from sow.jobs.machine_facts import without_machine  # few queues are shared
+
+        fields |= without_machine(fields)
     try:
         with database.savepoint():
             number = records.insert_numbered(database, "batch", fields)

@@ -84,6 +84,8 @@ def insert_job(database: Database, job: Job) -> Job:
         fields["executor"] = records.NOTHING
     try:
         with database.transaction(), database.savepoint():
+            if database.is_shared:
+                fields |= _without_machine(fields)
             fields["id"] = _next_id(database)
             _refuse_unwanted(database, job)
             if job.batch is None:
@@ -98,6 +100,12 @@ def insert_job(database: Database, job: Job) -> Job:
         if _step_is_taken(database, job):
             raise StepIsTaken from error
         raise TaskIsTaken from error
+
+
+def _without_machine(fields: dict[str, Any]) -> dict[str, Any]:
+    from sow.jobs.machine_facts import without_machine  # few queues are shared
+
+    return without_machine(fields)
 
 
 def _listed(ids: Sequence[JobId] | Sequence[TaskId]) -> str:
@@ -168,6 +176,8 @@ def state_of(database: Database, job_id: JobId) -> JobState:
 
 def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
     """Set fields of a job."""
+    if database.is_shared:
+        changes |= _without_machine(changes)
     records.update(database, "job", {"id": job_id}, changes)
     if name := changes.get("executor_name"):
         # Its row in the table that outlives it: the trigger there looks at other columns.
@@ -216,7 +226,8 @@ def last_jobs(
         """,
         (project_id, _listed(task_ids)),
     )
-    return {TaskId(row["of_task"]): records.from_row(row, Job) for row in rows}
+    found = records.taken(database, rows, Job)
+    return {TaskId(row["of_task"]): job for row, job in zip(rows, found, strict=True)}
 
 
 def tasks_with_jobs(
@@ -413,7 +424,7 @@ def ancestors(database: Database, job_id: JobId) -> list[Job]:
         """,
         (job_id,),
     )
-    return [records.from_row(row, Job) for row in rows]
+    return records.taken(database, rows, Job)
 
 
 def descendants(database: Database, job_id: JobId) -> list[Job]:
@@ -437,7 +448,7 @@ def descendants(database: Database, job_id: JobId) -> list[Job]:
         """,  # noqa: S608 - the only insertions are constants
         (job_id,),
     )
-    return [records.from_row(row, Job) for row in rows]
+    return records.taken(database, rows, Job)
 
 
 def owing(database: Database, on_damaged: OnDamaged = records.refuse) -> list[Job]:

@@ -15,7 +15,7 @@ from typing import Any, NotRequired, TypedDict, Unpack
 
 from sow.ids import JobId, WorkerId
 from sow.jobs import records
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.jobs import change_job, get_job, held_jobs, last_attempt
 from sow.jobs.messages import job_message, job_of
 from sow.schema.job import HeldFor, Job, JobState, Lease
@@ -98,12 +98,15 @@ PAUSED_BATCH = """
 """
 """What a batch wants done that is paused. What a person asks for in it is done all the same."""
 
+SERVED_MARK = "(true)"
+"""Where the conditions of a host that serves some jobs alone stand."""
+
 MAY_RUN = f"""
     task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
         job.retry_at <= :now and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
-        and not ({PAUSED_BATCH})
+        and not ({PAUSED_BATCH}) and {SERVED_MARK}
         and (cast(:most as bigint) is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
         and case job.executor_name when '' then
@@ -138,6 +141,17 @@ CLAIMABLE = f"""
 fewest running comes first; so none has fewer than its share once what runs has ended. For an
 agent's job the agents are counted, for a step the steps."""
 
+SERVED = f"""(
+    (cast(:owners as text) is null or job.owner in (select value from json_each(:owners)))
+    and (job.executor_name = '' or exists (
+        select 1 from json_each(:executors) as each where each.key = job.executor_name
+            and (each.value is null or cast(each.value as bigint) > (
+                select count(*) from lease where worker_id = :worker
+                    and executor = job.executor_name and {COUNTED})))))
+"""  # noqa: S608 - as above
+"""What a worker takes of a shared queue: jobs of the owners and executors that its user names."""
+
+
 CHECKS = 2
 """How many jobs without an agent run at once where nobody says another number."""
 
@@ -166,7 +180,7 @@ def is_any_claimable(
     database: Database, worker_id: WorkerId, *, now: float, **limits: Unpack[Limits]
 ) -> bool:
     """Whether `claim` would take a message now. Others may be quicker."""
-    return database.row(ANY_CLAIMABLE, _parameters(worker_id, now, limits)) is not None
+    return _look(database, ANY_CLAIMABLE, _parameters(worker_id, now, limits)) is not None
 
 
 def claim(
@@ -189,13 +203,21 @@ def claim(
     """
     parameters = _parameters(worker_id, now, limits)
     with database.transaction(durable=False):
-        while row := database.row(CLAIMABLE, parameters):
+        while row := _look(database, CLAIMABLE, parameters):
             database.run("delete from task where id = ?", (row["id"],))
             if row["job_id"] is not None:
                 _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
                 return bytes(row["data"])
             _set_aside(database, bytes(row["data"]), now)
         return None
+
+
+def _look(database: Database, statement: str, parameters: dict[str, Any]) -> Row | None:
+    """Return the first row of a look at what may run, within what this host serves."""
+    if database.serves is None or not database.is_shared:
+        return database.row(statement, parameters)
+    statement = statement.replace(SERVED_MARK, SERVED)
+    return database.row(statement, {**parameters, **database.serves._asdict()})
 
 
 def _set_aside(database: Database, data: bytes, now: float) -> None:

@@ -257,7 +257,8 @@ class QueueServer(Database):
         wait = "" if durable else "set local synchronous_commit = off;"
         beginning = (
             f"begin; {wait} select pg_advisory_xact_lock({self.turn});"  # noqa: S608
-            f" select name, value from control where name in ('{FORMAT_NAME}', '{CHECKOUT}')"
+            " select name, value from control"
+            f" where name in ('{FORMAT_NAME}', '{CHECKOUT}', '{LEASE_SECONDS}')"
         )
         try:
             with self._faults():
@@ -266,6 +267,7 @@ class QueueServer(Database):
                     pass
                 found = dict(cursor.fetchall())
             refuse_format(self.place, int(found.get(FORMAT_NAME, 0)))
+            self.is_shared = LEASE_SECONDS in found
             if self.checkout not in (None, found.get(CHECKOUT)):
                 hint = "This process uses it no more; run the command again."
                 raise ServerQueueChanged(self.place, "is used from another checkout now", hint)

@@ -126,13 +126,23 @@ def every(
     `on_damaged` is told of each row that is no record. Raises QueueError.
     """
     rows = database.rows(f"select * from {source}", values)  # noqa: S608 - words of ours
-    return readable(rows, kind, on_damaged)
+    found = readable(rows, kind, on_damaged)
+    return found if database.as_here is None else [database.as_here(record) for record in found]
 
 
 def first(database: Database, kind: type[T], source: str, *values: Any) -> T | None:
     """Return the first of the records that `every` would return; None without any."""
     row = database.row(f"select * from {source}", values)  # noqa: S608 - words of ours
-    return from_row(row, kind) if row is not None else None
+    if row is None:
+        return None
+    found = from_row(row, kind)
+    return found if database.as_here is None else database.as_here(found)
+
+
+def taken(database: Database, rows: Iterable[Row], kind: type[T]) -> list[T]:
+    """Return rows that were read as records, as `every` does. Raises DamagedRecord."""
+    found = [from_row(row, kind) for row in rows]
+    return found if database.as_here is None else [database.as_here(record) for record in found]
 
 
 def _from_row(row: Row, kind: type[T]) -> T:

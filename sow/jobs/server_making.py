@@ -52,6 +52,7 @@ def open_server(workspace: Workspace, url: str, schema: str, *, make: bool) -> Q
         for folder in (workspace.workers, workspace.waiters):
             make_private(folder, below=workspace.sow)
         if LEASE_SECONDS in noted:
+            database.is_shared = True
             refuse_unverified(database)
         take(database, workspace, noted.get(CHECKOUT))
     except OSError as error:

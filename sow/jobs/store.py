@@ -102,12 +102,25 @@ class Ear:
         raise NotImplementedError
 
 
+class Serves(NamedTuple):
+    """What a host's own user has it run in a shared queue; each as JSON."""
+
+    executors: str
+    """The names of executors, each with how many of its agents may run here at once, or null."""
+    owners: str | None
+    """The roles whose jobs it runs; None: of everybody."""
+
+
 class Database:
     """One process's way to a queue, shared by its threads.
 
     `run_folder` is the checkout's folder for what is this machine's: the output of jobs lies there.
 
     `expired` is the condition that the deadline of a lease has passed and others may take it over.
+
+    `is_shared` tells whether several hosts share it: then no record has facts of a machine. Of a
+    worker, `as_here` makes of a record that was read what counts on this machine, and `serves`
+    bounds what is claimed in a shared queue.
 
     Statements name their values by `?`, `?1` or `:name`. Whatever is asked for may raise
     QueueError, where the store cannot be used, and QueueChanged, where it is the queue no more.
@@ -116,6 +129,9 @@ class Database:
     expired = "false"
     is_apart = False
     """Whether the store may lose its last commits while the processes that made them live."""
+    is_shared = False
+    as_here: Callable[[Any], Any] | None = None
+    serves: Serves | None = None
 
     def __init__(self, run_folder: Path) -> None:
         self.run_folder = run_folder

@@ -241,6 +241,10 @@ class QueueSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     url: NonEmptyText | UnsetType | None = UNSET
     """A PostgreSQL server's database, which has the queues of all checkouts that name it."""
+    owners: list[NonEmptyText] | UnsetType | None = UNSET
+    """Whose jobs workers here run of a queue that several hosts share."""
+    executors: list[NonEmptyText] | UnsetType | None = UNSET
+    """By which executors they run them."""
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,6 +4,7 @@ Owns their shape and the tag that tells them apart. Only additions: a file may h
 jobs that an earlier version of this sow has placed.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
@@ -130,6 +131,24 @@ JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
 def tasks_of(terms: JobTerms | None) -> tuple[TaskId, ...]:
     """Return the tasks that terms name; none where a job's own task is the only one."""
     return terms.tasks if isinstance(terms, MergeTerms) else ()
+
+
+def commits_of(terms: JobTerms | None) -> tuple[str, ...]:
+    """Return the commits that terms name."""
+    named = (
+        terms.base if isinstance(terms, CheckTerms) else None,
+        terms.commit if isinstance(terms, ReviewTerms) else None,
+    )
+    return tuple(commit for commit in named if commit is not None)
+
+
+def change_fallback(
+    terms: JobTerms | None, change: Callable[[Fallback], Fallback]
+) -> JobTerms | None:
+    """Return terms with other executors of the role, where they name any; all else stays."""
+    if not isinstance(terms, AuthorTerms | ReviewTerms) or terms.fallback is UNSET:
+        return terms
+    return msgspec.structs.replace(terms, fallback=change(terms.fallback))
 
 
 def with_fallback(terms: JobTerms | None, fallback: Fallback) -> JobTerms:

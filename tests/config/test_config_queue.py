@@ -23,6 +23,30 @@ def test_an_address_is_taken_and_shown_without_its_password(load):
     assert setting.value == "postgresql://me:***@db.example.org:5433/sow?sslmode=verify-full"
 
 
+def test_what_workers_here_serve_is_the_user_s_word(load):
+    configuration = load("queue: {owners: [alice], executors: [claude-code]}")
+    assert configuration.served_owners == ("alice",)
+    assert configuration.served_executors == ("claude-code",)
+    settings = {setting.key: setting.value for setting in effective_settings(configuration)}
+    assert settings["queue", "owners"] == ["alice"]
+    assert settings["queue", "executors"] == ["claude-code"]
+    nobody = load("queue: {owners: [], executors: }")
+    assert (nobody.served_owners, nobody.served_executors) == ((), None)
+    assert load("worker: {}").served_owners is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("queue: {executors: [claud]}", "there is no executor 'claud'"),
+        ("queue: {owners: alice}", "expected a list"),
+    ],
+)
+def test_what_they_cannot_serve_is_refused(load, text, says):
+    with pytest.raises(InvalidConfiguration, match=says):
+        load(text)
+
+
 @pytest.mark.parametrize(
     ("url", "wanted"),
     [

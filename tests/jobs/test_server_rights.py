@@ -9,7 +9,8 @@ from typing import Any
 
 import postgres
 import pytest
-from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert
+from msgspec.structs import replace
+from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert, make_job
 from stores import name_server
 
 from sow.errors import QueueError
@@ -18,10 +19,14 @@ from sow.jobs import changes, jobs, leases, spending, statuses, waiters, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
 from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left
+from sow.jobs.store import Serves
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.schema.amounts import Amounts
+from sow.schema.executor import ExecutorConfig
+from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Attempt, Cause, Job, JobState, Verb, WorkerRecord
+from sow.schema.job_terms import AuthorTerms, Fallback, NextExecutor
 
 pytestmark = pytest.mark.slow
 ROLES = ("alice", "bob", "builder", "tester", "nobody_here")
@@ -186,13 +191,32 @@ def test_a_host_sees_and_takes_only_what_it_serves(owner: Any, alice: Any, teste
         tester.run(f"insert into lease values ({other.id}, 'w', 1, 'claude', 0, 0)")
 
 
+def test_a_host_takes_only_what_its_own_user_serves(
+    owner: Any, alice: Any, bob: Any, builder: Any
+) -> None:
+    """Whatever the queue's owner says of it."""
+    builder.serves = Serves('{"claude-code": 1, "codex": null}', '["alice"]')
+    queued(bob, "010", priority=9)
+    queued(alice, "020", executor="gpu", priority=9)
+    first, second, third = queued(alice, "030"), queued(alice, "040"), queued(alice, "050")
+    jobs.change_job(owner, third.id, executor_name="codex")
+    assert claim(builder) is not None
+    assert claim(builder) is not None
+    assert claim(builder) is None
+    taken = [lease.job_id for lease in leases.leases_of(builder, WORKER)]
+    assert taken == [first.id, third.id], "one of claude-code at a time"
+    builder.serves = Serves('{"claude-code": null}', None)
+    assert claim(builder) is not None
+    assert leases.lease_of(owner, second.id) is None, "bob's has the higher priority"
+
+
 COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"
 """Puts a copy of a job on record with other fields."""
 
 
 def copy_with(**fields: object) -> str:
-    own = {"id": 77, "task_id": "077", "state": "preparing", "queue_row": None}
-    return COPY.format(json.dumps({**own, **fields}))
+    own = {"id": 77, "task_id": "077", "state": "preparing", "queue_row": None, "queued_at": None}
+    return COPY.format(json.dumps({**own, **fields}).replace("'", "''"))
 
 
 WORKER_OF = (
@@ -202,7 +226,7 @@ WORKER_OF = (
 END = "insert into change (project, task, job, kind, data) values ('', '', 1, '{}', '{{}}')"
 ALLOWED = [
     ("alice", copy_with()),
-    ("alice", "update job set prompt = 'another', reason = 'x' where id = 1"),
+    ("alice", "update job set budgets = null, reason = 'x' where id = 1"),
     ("alice", "update job set state = 'cancelled' where id = 1"),
     ("alice", END.format("status")),
     ("builder", "update job set reason = 'x' where id = 1"),
@@ -217,6 +241,13 @@ REFUSED = [
     ("alice", "update job set id = 77 where id = 1", "to give it another number"),
     ("alice", "update job set state = 'done' where id = 1", "to say what only a host knows"),
     ("alice", "update job set state = 'running' where id = 1", "the same"),
+    ("alice", "update job set prompt = 'another' where id = 1", "to ask for something else"),
+    ("alice", "update job set cwd = '/' where id = 1", "to choose a folder"),
+    ("alice", "update job set executor = '{}' where id = 1", "to choose a program"),
+    ("alice", "update job set terms = null where id = 1", "the same"),
+    ("alice", "update job set settled = 9 where id = 1", "to hide an attempt"),
+    ("alice", "update job set outcome_status = 'completed' where id = 1", "to judge its task"),
+    ("alice", "update job set prior_status = 'completed' where id = 1", "the same, by a cancel"),
     ("alice", "delete from job", "to remove what is on record"),
     ("alice", "insert into lease values (1, 'w', 1, 'x', 0, 0)", "to run a job"),
     ("alice", "insert into attempt select * from attempt", "the same"),
@@ -248,9 +279,75 @@ REFUSED = [
 ]
 """Of each role statements that the server refuses, and what for."""
 
+EVIL = "/tmp/evil"
+EXECUTOR: dict[str, Any] = {"name": "claude-code", "type": ExecutorType.CLAUDE}
+FALLBACK = {"kind": "author", "clone": False}
+HOSTILE: dict[str, list[object]] = {
+    "id": [1],
+    "project_id": [],
+    "task_id": ["../../x", "-x", "10\n"],
+    "phase": ["..", "a/b"],
+    "verb": ["run", "", "sh -c id"],
+    "agent": ["../x", "a b"],
+    "executor_name": ["sh -c id", "", "gpu"],
+    "max_parallel": [99],
+    "executor": [
+        json.dumps({**EXECUTOR, "command": [EVIL]}),
+        json.dumps({**EXECUTOR, "yolo_mode": True}),
+        json.dumps({**EXECUTOR, "custom_args": ["--settings", EVIL]}),
+        json.dumps({**EXECUTOR, "env_inherit": ["AWS_SECRET"]}),
+        json.dumps({**EXECUTOR, "sandbox": None}),
+        json.dumps({**EXECUTOR, "name": "codex"}),
+    ],
+    "prompt": [],
+    "cwd": ["/", "..", "a/../..", "../x", "/etc"],
+    "path_variable": [EVIL],
+    "config_file": [EVIL],
+    "fresh": [],
+    "priority": [],
+    "parent": [2, 99],
+    "state": ["queued", "running", "done"],
+    "cause": ["reported"],
+    "reason": [],
+    "prior_status": ["completed", "abandoned"],
+    "outcome_status": ["completed"],
+    "retry_at": [],
+    "retries": [-9],
+    "worker_deaths": [-9],
+    "settled": [9],
+    "corrections": ['["crashed"]'],
+    "warnings": [],
+    "denied_tools": ['["Bash"]'],
+    "cost_usd": [-1.0],
+    "cancel_requested_at": [1.0],
+    "caller": [],
+    "created_at": [],
+    "queued_at": [1.0],
+    "started_at": [1.0],
+    "ended_at": [1.0],
+    "queue_row": [1],
+    "owes_task": [True],
+    "postponements": [-9],
+    "excused_deaths": [-9],
+    "waits_since": [],
+    "terms": [
+        json.dumps({**FALLBACK, "fallback": {"next": [{"executor": {**EXECUTOR, "command": []}}]}}),
+        json.dumps({**FALLBACK, "fallback": {"leaving": {"id": "--evil"}}}),
+    ],
+    "held_for": [],
+    "batch": [],
+    "batch_step": [],
+    "batch_deed": [],
+    "budgets": [],
+    "reached": ['{"kind": "task"}'],
+    "owner": ["bob", "sow"],
+}
+"""For each field of a job what a hostile caller may write there, all of which is refused. Nothing
+where any value only says what is to be done, or is no more than words, a time or a place in a line.
+"""
+
 UNTOUCHED = [
     ("alice", "update job set reason = 'x', cancel_requested_at = 1 where id in (2, 3)"),
-    ("alice", "update job set owner = 'alice' where id = 2"),
     ("alice", "delete from task where id in (select queue_row from job where id = 2)"),
     ("builder", "update job set reason = 'x' where id = 3"),
     ("builder", "update lease set deadline = 0"),
@@ -301,6 +398,44 @@ def test_what_a_role_may_not_do_is_refused_by_the_server(peopled: Any) -> None:
         if outcome(peopled, role, statement) != "42501"
     ]
     assert wrong == []
+
+
+def test_no_field_of_a_new_job_chooses_what_a_host_runs_or_says_what_only_that_knows(
+    peopled: Any,
+) -> None:
+    columns = peopled.rows(
+        "select column_name as name from information_schema.columns"
+        " where table_schema = ? and table_name = 'job'",
+        (SCHEMA,),
+    )
+    assert set(HOSTILE) == {column["name"] for column in columns}
+    assert outcome(peopled, "alice", copy_with()) == "1"
+    taken = [
+        f"{field}: {value!r}"
+        for field, values in HOSTILE.items()
+        for value in values
+        if outcome(peopled, "alice", copy_with(**{field: value}))
+        != ("23505" if field == "id" else "42501")
+    ]
+    assert taken == []
+
+
+def test_what_a_call_puts_on_record_has_nothing_of_its_machine(owner: Any, alice: Any) -> None:
+    config = ExecutorConfig(**EXECUTOR, command=("/bin/x",), env_names=("KEY",), max_parallel=3)
+    others = Fallback(next=(NextExecutor(executor=replace(config, name="codex")),))
+    job = make_job(
+        executor=config,
+        path_variable="/mine/bin",
+        config_file="/mine/config.yaml",
+        terms=AuthorTerms(fallback=others),
+    )
+    made = jobs.insert_job(alice, job)
+    row = owner.row("select * from job")
+    assert (row["path_variable"], row["config_file"], row["max_parallel"]) == ("", "", None)
+    assert json.loads(row["executor"]) == EXECUTOR
+    assert made.executor_names == ("claude-code", "codex")
+    assert "/bin/x" not in row["terms"]
+    assert "KEY" not in row["terms"]
 
 
 def test_the_rows_of_others_are_not_touched(peopled: Any) -> None:

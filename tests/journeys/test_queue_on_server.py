@@ -170,6 +170,7 @@ def test_agents_end_before_others_may_take_them_over_and_their_jobs_go_on_later(
         site.configure({"queue": {"url": server.url}})
         monkeypatch.setenv("SOW_CONFIG", str(site.config_file))
         site.project("010", "020")
+        site.sow("hosts", "init")
         with closing(open_queue(Workspace(site.root))) as database:
             database.note(LEASE_SECONDS, 6)
         site.script([good({"wait_for": ".standin/go"})])
@@ -188,14 +189,19 @@ def test_agents_end_before_others_may_take_them_over_and_their_jobs_go_on_later(
 
 @pytest.mark.one_of("one host and a queue's server")
 def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(site: Site) -> None:
-    """The commands are a caller's, the worker and its agent are a host's."""
+    """The commands are a caller's, the worker and its agent are a host's, its program too."""
+    evil = site.base / "evil/claude"
+    evil.parent.mkdir()
+    evil.write_text(f"#!/bin/sh\ntouch {site.base}/ran\nexit 1\n")
+    evil.chmod(0o755)
     with postgres.running(*postgres.UNSAFE) as server, psycopg.connect(server.url) as connection:
         connection.autocommit = True
         for role in ("caller", "host"):
             connection.execute(f"create role {role} login")
         own = {"queue": {"url": server.url}, "worker": {"autostart": False}}
         urls = {role: server.url.replace("sow@", f"{role}@") for role in ("caller", "host")}
-        site.configure({**own, "queue": {"url": urls["host"]}})
+        served = {"owners": ["caller"], "executors": ["claude-code"]}
+        site.configure({**own, "queue": {"url": urls["host"], **served}})
         of_host = site.config_file.rename(site.base / "host.yaml")
         site.configure(own)
         site.project("010")
@@ -204,7 +210,8 @@ def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(sit
         site.script([good({"wait_for": ".standin/go"})])
         worker = site.start("worker", "--config", str(of_host))
         wait_until(site.workers, "the worker is there: a call starts none")
-        waiting = site.start(*SPAWN, "010")
+        path = f"{evil.parent}:{site.environment()['PATH']}"
+        waiting = site.start(*SPAWN, "010", env={"PATH": path})
         await_runs(site, 1)
 
         def listeners() -> list[str]:
@@ -220,4 +227,5 @@ def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(sit
         assert worker.returncode == 0
         assert "error" not in log.lower(), "nothing that a worker does is refused"
         assert site.sow("job", "list", "--json").json_lines[0]["state"] == "done"
+        assert not (site.base / "ran").exists()
         site.close()

@@ -57,11 +57,71 @@ create policy hosts_see on job for select to @hosts@ using (exists (
 create policy hosts_change on job for update to @hosts@ using (not exists (
     select 1 from lease where lease.job_id = job.id and lease.host <> session_user
         and lease.deadline >= clock()));
-grant insert, update on job to @callers@;
+grant insert on job to @callers@;
+-- What a caller says anew of its own: where the job stands that was not begun, or is to end.
+grant update (state, cause, reason, prior_status, outcome_status, retry_at, waits_since, held_for,
+    budgets, cancel_requested_at, queued_at, started_at, ended_at, queue_row, owes_task)
+    on job to @callers@;
 grant update (state, cause, reason, prior_status, outcome_status, retry_at, retries, worker_deaths,
     settled, corrections, warnings, denied_tools, cost_usd, queued_at, started_at, ended_at,
     queue_row, owes_task, postponements, excused_deaths, waits_since, held_for, reached)
     on job to @hosts@;
+-- A record says what is to be done, and nothing of the machine that it was written on: a host goes
+-- by its own program, arguments, PATH and settings. Nor does it begin with what is found out later.
+create or replace function fault_of(its job) returns text language plpgsql stable
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+declare
+    executor constant jsonb := its.executor::jsonb;
+    named constant jsonb := executor - 'name' - 'type';
+begin
+    return case
+        when its.path_variable <> '' or its.config_file <> '' or its.max_parallel is not null
+            then 'facts of a machine'
+        when jsonb_typeof(executor) = 'object' and named <> '{}' then 'settings of an executor'
+        when coalesce(executor ->> 'name', '') <> its.executor_name then 'another executor'
+        when jsonb_path_exists(its.terms::jsonb,
+            '$.fallback.next[*].executor.keyvalue() ? (@.key != "name" && @.key != "type")')
+            then 'settings of another executor'
+        when jsonb_path_exists(its.terms::jsonb, '$.fallback.leaving ? (@ != null)')
+            then 'a session'
+        when its.cwd ~ '^/' or its.cwd ~ '(^|/)[.][.](/|$)' then 'a folder outside of the repository'
+        when its.task_id !~ '^([0-9]{3,})?$' or its.phase !~ '^([a-z][a-z0-9-]*)?$'
+            or its.agent !~ '^([a-z][a-z0-9-]*)?$' then 'no task, phase or role'
+        when its.verb not in ('spawn', 'resume', 'review', 'check', 'update', 'merge', 'open')
+            then 'no verb'
+        when its.verb in ('spawn', 'resume', 'open') and its.prior_status in ('completed', 'abandoned')
+            then 'a task that has ended'
+        when its.outcome_status is distinct from its.prior_status
+            and its.outcome_status <> 'paused' then 'how its task has ended'
+        when its.parent is not null and not exists (
+            select 1 from job where job.id = its.parent and job.owner = its.owner)
+            then 'the job of somebody else'
+    end;
+end $$;
+create or replace function guard_new_job() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+declare
+    fault constant text := fault_of(new);
+begin
+    if not row_security_active('job') then
+        return new;
+    end if;
+    if fault is not null then
+        raise insufficient_privilege using message = format('a job of %s has %s', session_user, fault);
+    end if;
+    if new.settled <> 0 or new.retries <> 0 or new.worker_deaths <> 0 or new.excused_deaths <> 0
+        or new.postponements <> 0 or new.owes_task or new.corrections <> '[]'
+        or new.denied_tools <> '[]' or new.cost_usd is not null or new.reached is not null
+        or new.cause is not null or new.outcome_status is not null or new.queued_at is not null
+        or new.started_at is not null or new.ended_at is not null
+        or new.cancel_requested_at is not null
+    then
+        raise insufficient_privilege using message = 'a new job has only what is to be done';
+    end if;
+    return new;
+end $$;
+create or replace trigger guard_new before insert on job
+    for each row execute function guard_new_job();
 create or replace function guard_job() returns trigger language plpgsql
     set search_path = @schema@, pg_catalog, pg_temp as $$
 declare
@@ -72,6 +132,10 @@ begin
     end if;
     if new.id <> old.id or new.owner <> old.owner then
         raise insufficient_privilege using message = 'a job keeps its number and its owner';
+    end if;
+    if not pg_has_role(session_user, '@hosts@', 'member') and fault_of(new) is not null then
+        raise insufficient_privilege using
+            message = format('a job of %s has %s', session_user, fault_of(new));
     end if;
     if new.state = old.state then
         return new;
