@@ -174,7 +174,7 @@ def end(
     Raises Fenced.
     """
     # Every call that places a job imports this module, and hardly one finds a job to end.
-    from sow.jobs.spending import close_attempt
+    from sow.jobs.spending import close_attempt, is_open
 
     of_attempt = "cancelled" if cause is Cause.CANCELLED else reason
     is_shown = state is not JobState.DONE or cause is Cause.PASSED
@@ -187,7 +187,8 @@ def end(
     }
     with database.transaction():
         if lease is None:
-            close_attempt(database, job_id, cause, of_attempt, now=now)
+            if is_open(database, job_id):  # not every caller may write of attempts
+                close_attempt(database, job_id, cause, of_attempt, now=now)
             jobs.change_job(database, job_id, **ends)
             return
         with leases.under(database, lease):

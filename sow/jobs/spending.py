@@ -227,6 +227,16 @@ def _sum(database: Database, where: str, **values: Any) -> Used:
     return records.from_row(row, Used)
 
 
+def is_open(database: Database, job_id: JobId) -> bool:
+    """Whether anything is on record of a job's attempts that has no end yet."""
+    sql = (
+        "select exists (select 1 from attempt"
+        " where job_id = ? and (cause is null or ended_at is null))"
+        " or exists (select 1 from spending where job_id = ? and ended_at is null)"
+    )
+    return bool(database.value(sql, (job_id, job_id)))
+
+
 def close_attempt(
     database: Database, job_id: JobId, cause: "Cause", reason: str, *, now: float
 ) -> None:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert, make_job
 from stores import name_server
 
+from sow.calls import job_end
 from sow.errors import QueueError
-from sow.ids import AttemptId, JobId, WorkerId
+from sow.ids import AttemptId, JobId, TaskId, WorkerId
 from sow.jobs import changes, jobs, leases, spending, statuses, waiters, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
@@ -26,7 +27,17 @@ from sow.schema.amounts import Amounts
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
 from sow.schema.job import Attempt, Cause, Job, JobState, Verb, WorkerRecord
-from sow.schema.job_terms import AuthorTerms, Fallback, NextExecutor
+from sow.schema.job_terms import (
+    AuthorTerms,
+    CheckTerms,
+    Fallback,
+    JobTerms,
+    LeavingSession,
+    MergeTerms,
+    NextExecutor,
+    ReviewTerms,
+)
+from sow.schema.task import TaskStatus
 
 pytestmark = pytest.mark.slow
 ROLES = ("alice", "bob", "builder", "tester", "nobody_here")
@@ -229,6 +240,7 @@ ALLOWED = [
     ("alice", "update job set budgets = null, reason = 'x' where id = 1"),
     ("alice", "update job set state = 'cancelled' where id = 1"),
     ("alice", END.format("status")),
+    ("alice", "insert into waiter values ('w', 1, null, 0)"),
     ("builder", "update job set reason = 'x' where id = 1"),
     ("builder", WORKER_OF.format("builder")),
     ("builder", "update fence set token = token + 1"),
@@ -254,6 +266,8 @@ REFUSED = [
     ("alice", "insert into served values ('builder')", "to say what a host serves"),
     ("alice", "update control set value = '1' where name = 'paused'; delete from fence", "tokens"),
     ("alice", "insert into control values ('lease seconds', '1')", "how long leases are"),
+    ("alice", "insert into waiter values ('w', 1, 1, 0)", "to have a job count against no limit"),
+    ("alice", "update waiter set on_behalf_of = 3 where id = 'alices'", "the same"),
     ("alice", END.format("done"), "to make up an end"),
     ("alice", "update change set kind = 'failed'", "to rewrite what was"),
     ("alice", "delete from change", "the same"),
@@ -366,7 +380,7 @@ UNTOUCHED = [
 @pytest.fixture
 def peopled(owner: Any, alice: Any, bob: Any, tester: Any) -> Any:
     """Job 1 is alice's and waits, 2 is bob's and waits, 3 is bob's and runs on tester."""
-    queued(alice, "010")
+    waiters.begin(alice, "alices", queued(alice, "010").id, on_behalf_of=None, now=NOW)
     queued(bob, "020")
     running = queued(bob, "030", executor="gpu")
     register(tester, OTHER_WORKER)
@@ -436,6 +450,43 @@ def test_what_a_call_puts_on_record_has_nothing_of_its_machine(owner: Any, alice
     assert made.executor_names == ("claude-code", "codex")
     assert "/bin/x" not in row["terms"]
     assert "KEY" not in row["terms"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "terms"),
+    [
+        (Verb.SPAWN, None),
+        (Verb.RESUME, AuthorTerms(clone=True)),
+        (Verb.REVIEW, ReviewTerms(commit="a" * 40)),
+        (Verb.CHECK, CheckTerms(names=("test",))),
+        (Verb.MERGE, MergeTerms(tasks=(TaskId("010"), TaskId("020")))),
+        (Verb.UPDATE, None),
+    ],
+)
+def test_a_caller_queues_jobs_of_each_kind_and_has_them_ended_unbegun(
+    alice: Any, verb: Verb, terms: JobTerms | None
+) -> None:
+    is_step = verb in (Verb.CHECK, Verb.MERGE, Verb.UPDATE)
+    asked = {"executor": None, "agent": ""} if is_step else {"executor": "codex"}
+    job = insert(alice, verb=verb, terms=terms, prior_status=TaskStatus.FAILED, **asked)
+    jobs.change_job(alice, job.id, prior_status=TaskStatus.PENDING)
+    leases.enqueue(alice, job.id, now=NOW)
+    assert leases.withdraw(alice, job.id)
+    job_end.cancel(alice, jobs.get_job(alice, job.id), reason="enough", now=NOW)
+    assert jobs.get_job(alice, job.id).state is JobState.CANCELLED
+    jobs.pay_task(alice, job.id)
+
+
+def test_a_caller_goes_on_with_its_job_whatever_a_worker_has_put_there(
+    owner: Any, alice: Any
+) -> None:
+    leaving = LeavingSession(id="s-1")
+    job = queued(alice)
+    terms = AuthorTerms(fallback=Fallback(leaving=leaving))
+    changes = {"terms": terms, "outcome_status": TaskStatus.NEEDS_REVIEW}
+    jobs.change_job(owner, job.id, **changes)
+    jobs.change_job(alice, job.id, cancel_requested_at=NOW)
+    assert jobs.get_job(alice, job.id).fallback.leaving == leaving
 
 
 def test_the_rows_of_others_are_not_touched(peopled: Any) -> None:

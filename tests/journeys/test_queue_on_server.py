@@ -204,7 +204,7 @@ def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(sit
         site.configure({**own, "queue": {"url": urls["host"], **served}})
         of_host = site.config_file.rename(site.base / "host.yaml")
         site.configure(own)
-        site.project("010")
+        site.project("010", "020")
         site.sow("hosts", "init", "--caller", "caller", "--host", "host")
         site.configure({**own, "queue": {"url": urls["caller"]}})
         site.script([good({"wait_for": ".standin/go"})])
@@ -228,4 +228,7 @@ def test_a_shared_queue_is_used_by_roles_of_their_own_and_heard_by_who_waits(sit
         assert "error" not in log.lower(), "nothing that a worker does is refused"
         assert site.sow("job", "list", "--json").json_lines[0]["state"] == "done"
         assert not (site.base / "ran").exists()
+        site.sow(*SPAWN, "020", "--detach", expect=None)
+        site.sow("agent", "cancel", "020")
+        assert site.task("020")["status"] == "pending"
         site.close()

@@ -72,12 +72,12 @@ create or replace function fault_of(its job) returns text language plpgsql stabl
     set search_path = @schema@, pg_catalog, pg_temp as $$
 declare
     executor constant jsonb := its.executor::jsonb;
-    named constant jsonb := executor - 'name' - 'type';
 begin
     return case
         when its.path_variable <> '' or its.config_file <> '' or its.max_parallel is not null
             then 'facts of a machine'
-        when jsonb_typeof(executor) = 'object' and named <> '{}' then 'settings of an executor'
+        when jsonb_path_exists(executor, '$ ? (@.type() == "object").keyvalue() ? (@.key != "name" && @.key != "type")')
+            then 'settings of an executor'
         when coalesce(executor ->> 'name', '') <> its.executor_name then 'another executor'
         when jsonb_path_exists(its.terms::jsonb,
             '$.fallback.next[*].executor.keyvalue() ? (@.key != "name" && @.key != "type")')
@@ -91,8 +91,6 @@ begin
             then 'no verb'
         when its.verb in ('spawn', 'resume', 'open') and its.prior_status in ('completed', 'abandoned')
             then 'a task that has ended'
-        when its.outcome_status is distinct from its.prior_status
-            and its.outcome_status <> 'paused' then 'how its task has ended'
         when its.parent is not null and not exists (
             select 1 from job where job.id = its.parent and job.owner = its.owner)
             then 'the job of somebody else'
@@ -101,11 +99,12 @@ end $$;
 create or replace function guard_new_job() returns trigger language plpgsql
     set search_path = @schema@, pg_catalog, pg_temp as $$
 declare
-    fault constant text := fault_of(new);
+    fault text;
 begin
     if not row_security_active('job') then
         return new;
     end if;
+    fault := fault_of(new);
     if fault is not null then
         raise insufficient_privilege using message = format('a job of %s has %s', session_user, fault);
     end if;
@@ -133,9 +132,14 @@ begin
     if new.id <> old.id or new.owner <> old.owner then
         raise insufficient_privilege using message = 'a job keeps its number and its owner';
     end if;
-    if not pg_has_role(session_user, '@hosts@', 'member') and fault_of(new) is not null then
-        raise insufficient_privilege using
-            message = format('a job of %s has %s', session_user, fault_of(new));
+    if not pg_has_role(session_user, '@hosts@', 'member') and (
+        (new.outcome_status is distinct from old.outcome_status
+            and new.outcome_status is distinct from new.prior_status
+            and new.outcome_status <> 'paused')
+        or (new.prior_status is distinct from old.prior_status
+            and new.prior_status in ('completed', 'abandoned')))
+    then
+        raise insufficient_privilege using message = 'a caller does not say how a task has ended';
     end if;
     if new.state = old.state then
         return new;
@@ -259,7 +263,8 @@ create policy all_remove on control for delete to @callers@, @hosts@ using (not 
 grant insert, update, delete on control to @callers@, @hosts@;
 
 -- Who waits, batches, and what a user's commands were told.
-create policy callers_have on waiter to @callers@ using (true);
+-- The lease of a job for which one waits counts against no limit: an agent's own, on one host.
+create policy callers_have on waiter to @callers@ using (true) with check (on_behalf_of is null);
 create policy hosts_remove on waiter for delete to @hosts@ using (true);
 grant insert, update, delete on waiter to @callers@;
 grant delete on waiter to @hosts@;
