@@ -423,6 +423,8 @@ _PARTS: Mapping[str, Callable[[], Sequence[Command]]] = {
             about="The queue is on a server if your own configuration has `queue: url`."),
     Command("hosts init", "Share the queue; say who may queue jobs and who may run them.", ALL,
             "hosts:init", PEOPLE, "hosts.SharedQueue", DECIDED_BY_PERSON),
+    Command("hosts list", "List who runs jobs of a shared queue, and since when it is silent.", ALL,
+            "hosts:list_hosts", READS, "hosts.HostView", USERS_OWN),
     ),
     "clone": lambda: (
     Command("clone", "List, update and remove the clones of tasks.", "Jobs and workers"),

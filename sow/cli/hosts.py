@@ -1,19 +1,23 @@
-"""`sow hosts init`: share a queue on a server with the roles of callers and hosts."""
+"""`sow hosts init` and `list`: a queue on a server, shared with the roles of callers and hosts."""
 
 from typing import TYPE_CHECKING, Any
 
 from sow.cli import late_click as click
 from sow.cli.arguments import here
-from sow.cli.output import echo_result, json_option
+from sow.cli.output import echo_json_lines, echo_result, echo_table, json_option
 from sow.cli.queue_until_end import close_at_end
 from sow.clock import format_duration
 from sow.config.units import parse_duration
 from sow.errors import StateError, UsageError
-from sow.jobs.database import QueueFile, open_queue
+from sow.jobs.database import Database, QueueFile, open_queue
 from sow.jobs.server_deadlines import LEAST_SECONDS
+from sow.paths import Workspace
 
 if TYPE_CHECKING:
-    from sow.jobs.server_rights import Sharing
+    from sow.jobs.queue_server import QueueServer
+    from sow.jobs.server_rights import HostState, Sharing
+
+HEADER = ("HOST", "STATE", "WORKERS", "JOBS", "HEARD", "SERVES")
 
 ALONE = "One checkout at a time uses it so far: others cannot queue or run jobs here yet."
 
@@ -60,19 +64,82 @@ def init(
     workspace = here()
     database = open_queue(workspace)
     close_at_end(database)
+    server = _on_server(database, workspace)
+    from sow.jobs.server_rights import Joining, share  # it imports psycopg, which few users have
+
+    sharing = share(server, Joining(callers, hosts, owners, executors), lease_seconds=seconds)
+    record = _record(server.place, server.schema, sharing)
+    echo_result(record, _words(record), as_json=as_json)
+
+
+@click.command()
+@json_option
+def list_hosts(as_json: bool) -> None:
+    """List the hosts of a shared queue: what each serves, and when the server heard it last.
+
+    A host is a role on the server by which workers log in. JOBS are those that it runs. One that
+    was not heard for longer than a lease is `silent`: others may take its jobs over.
+    """
+    workspace = here()
+    database = open_queue(workspace)
+    close_at_end(database)
+    server = _on_server(database, workspace)
+    if not server.is_shared:
+        raise StateError(
+            f"the queue on {server.place} is not shared: its workers are those of one role",
+            hint="`sow worker list` shows them. Share it: `sow hosts init --host ROLE`.",
+        )
+    from sow.jobs.server_rights import hosts_of, sharing_of  # as above
+
+    lease_seconds = sharing_of(server).lease_seconds
+    records = [_host(host, lease_seconds) for host in hosts_of(server)]
+    if as_json:
+        echo_json_lines(records)
+    elif not records:
+        click.echo("No role but the owner's may run its jobs, and no worker is on record.")
+    else:
+        echo_table(HEADER, map(_row, records), states=["STATE"])
+
+
+def _host(host: "HostState", lease_seconds: float) -> dict[str, Any]:
+    silent = host.silent_seconds
+    return {
+        "role": host.role,
+        "serves": [each._asdict() for each in host.serves],
+        "worker_count": host.workers,
+        "job_count": host.jobs,
+        "silent_seconds": None if silent is None else round(silent, 3),
+        "is_silent": silent is not None and silent > lease_seconds,
+    }
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    silent = record["silent_seconds"]
+    serves = [
+        f"{each['owner'] or 'everybody'}, {each['executor'] or 'each executor'}"
+        for each in record["serves"]
+    ]
+    return (
+        record["role"],
+        "silent" if record["is_silent"] else "alive" if record["worker_count"] else "no worker",
+        str(record["worker_count"]),
+        str(record["job_count"]),
+        "-" if silent is None else f"{format_duration(silent)} ago",
+        "; ".join(serves) or "everything",
+    )
+
+
+def _on_server(database: Database, workspace: Workspace) -> "QueueServer":
+    """Return a queue that is on a server. Raises StateError for one in a file."""
     if isinstance(database, QueueFile):
         raise StateError(
             f"the queue of {workspace.root} is a file, which no other host can use",
             hint="Put `queue: {url: postgresql://…}` into your configuration: sow config edit.",
         )
-    # They import psycopg, which few users have.
-    from sow.jobs.queue_server import QueueServer
-    from sow.jobs.server_rights import Joining, share
+    from sow.jobs.queue_server import QueueServer  # as above
 
     assert isinstance(database, QueueServer)  # noqa: S101 - there is no third store
-    sharing = share(database, Joining(callers, hosts, owners, executors), lease_seconds=seconds)
-    record = _record(database.place, database.schema, sharing)
-    echo_result(record, _words(record), as_json=as_json)
+    return database
 
 
 def _lease_seconds(lease: str | None) -> float | None:

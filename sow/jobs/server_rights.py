@@ -43,6 +43,19 @@ class Sharing(NamedTuple):
     hosts: Sequence[Host]
 
 
+class HostState(NamedTuple):
+    """How a host stands."""
+
+    role: str
+    serves: Sequence[Host]
+    """What it may run; nothing where it does not belong to the hosts any more."""
+    workers: int
+    jobs: int
+    """How many jobs it runs."""
+    silent_seconds: float | None
+    """How long ago the server has heard any of its workers; None where it has none."""
+
+
 class Joining(NamedTuple):
     """Which roles join, and what the hosts among them serve: of whom and by which executors."""
 
@@ -92,6 +105,33 @@ def sharing_of(database: QueueServer) -> Sharing:
         _members(database, callers),
         [Host(row["host"], row["owner"] or None, row["executor"] or None) for row in rows],
     )
+
+
+def hosts_of(database: QueueServer) -> list[HostState]:
+    """Return how each host of a shared queue stands, also one that only owns it. Raises QueueError.
+
+    A host reads so of all hosts, but counts the jobs alone that it serves itself.
+    """
+    served = sharing_of(database).hosts
+    rows = database.rows(
+        "select host, count(*) as workers, clock() - max(beat_at) as silent,"
+        " (select count(*) from lease where lease.host = worker.host) as jobs"
+        " from worker group by host order by host"
+    )
+    found = {row["host"]: row for row in rows}
+    hosts = []
+    for role in sorted({*found, *(host.role for host in served)}):
+        row = found.get(role)
+        hosts.append(
+            HostState(
+                role,
+                [host for host in served if host.role == role],
+                row["workers"] if row is not None else 0,
+                row["jobs"] if row is not None else 0,
+                row["silent"] if row is not None else None,
+            )
+        )
+    return hosts
 
 
 def rights_here(database: QueueServer) -> str:

@@ -1,6 +1,9 @@
-"""`sow hosts init`: who may use a queue on a server; `sow doctor` tells what one's own role may."""
+"""`sow hosts`: who may use a queue on a server; `sow doctor` tells what one's own role may."""
 
+import json
+import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,12 @@ import postgres
 import pytest
 from journeys.json_contract import hold
 
+from sow.ids import WorkerId
+from sow.jobs import workers
+from sow.jobs.database import open_queue
 from sow.paths import Workspace
+from sow.processes import process_facts
+from sow.schema.job import WorkerRecord
 
 pytestmark = pytest.mark.slow
 SCHEMA = "sow_hostscommand"
@@ -85,4 +93,48 @@ def test_a_call_that_cannot_be_meant_is_refused(begun: Callable[..., Any]) -> No
 
 def test_a_queue_in_a_file_is_shared_with_nobody(begun: Callable[..., Any]) -> None:
     result = begun("hosts", "init")
+    assert (result.code, "which no other host can use" in result.err) == (4, True)
+
+
+def listed(begun: Callable[..., Any]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in begun("hosts", "list", "--json").out.splitlines()]
+
+
+def test_it_lists_the_hosts_what_each_serves_and_when_it_was_heard(
+    begun: Callable[..., Any], url: str, tmp_path: Path, poisoned_home: Path
+) -> None:
+    not_shared = begun("hosts", "list")
+    assert (not_shared.code, "is not shared" in not_shared.err) == (4, True)
+    assert begun("hosts", "init", "--host", HOST, "--executor", "gpu").code == 0
+    (idle,) = listed(begun)
+    hold("hosts list", [idle])
+    assert (idle["role"], idle["worker_count"], idle["silent_seconds"]) == (HOST, 0, None)
+    assert (
+        f"{HOST}  no worker  0        0     -      everybody, gpu\n" in begun("hosts", "list").out
+    )
+
+    use(poisoned_home, url.replace("sow@", f"{HOST}@"))
+    with closing(open_queue(Workspace(tmp_path))) as database:
+        process = process_facts.identify(os.getpid())
+        assert process is not None
+        record = WorkerRecord(
+            id=WorkerId("w1-aaaaaa"),
+            process=process,
+            concurrency=1,
+            version="1",
+            background=False,
+            started_at=1.0,
+        )
+        workers.register(database, record)
+    use(poisoned_home, url)
+    (host,) = listed(begun)
+    assert (host["worker_count"], host["job_count"], host["is_silent"]) == (1, 0, False)
+    assert host["silent_seconds"] < 60
+    with closing(open_queue(Workspace(tmp_path))) as database:
+        database.run("update worker set beat_at = beat_at - 500")
+    assert f"{HOST}  silent  1        0     8m2" in begun("hosts", "list").out
+
+
+def test_a_queue_in_a_file_has_no_hosts(begun: Callable[..., Any]) -> None:
+    result = begun("hosts", "list")
     assert (result.code, "which no other host can use" in result.err) == (4, True)

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "notify list": "needs a notification: test_notify",
     "notify test": "needs a command of the user's: test_notify",
     "hosts init": "needs a server: tests/cli_state/test_hosts_command",
+    "hosts list": "the same",
     "config edit": "needs a terminal: tests/config/test_config_edit",
     "executor compare": "a journey of its own: test_executor_compare",
     "executor try": "a journey of its own: test_executor_try",

@@ -22,11 +22,11 @@ from sow.executors.claude import rule_for
 
 READS = """
 agent list, batch list, batch show, changes, clone list, clone path, completion, config path, config
-show, config validate, cost, demo, doctor, feedback list, input list, install status, job explain,
-job list, job logs, job show, knowledge list, knowledge search, knowledge show, log, mcp, news,
-next, notify list, output list, phase list, project list, project status, prompt, queue status, refs
-list, review show, schema, stats, status, task diff, task explain, task export, task list, task log,
-task output, task show, validate, watch, worker list, worker logs, worker unit
+show, config validate, cost, demo, doctor, feedback list, hosts list, input list, install status,
+job explain, job list, job logs, job show, knowledge list, knowledge search, knowledge show, log,
+mcp, news, next, notify list, output list, phase list, project list, project status, prompt, queue
+status, refs list, review show, schema, stats, status, task diff, task explain, task export, task
+list, task log, task output, task show, validate, watch, worker list, worker logs, worker unit
 """
 OWN_TASK = "agent log, agent task state set-status, task abandon, task reopen, task set"
 PLANNERS = "task add, task import, task remove"

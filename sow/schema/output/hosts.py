@@ -25,3 +25,22 @@ class SharedQueue(msgspec.Struct, frozen=True, kw_only=True):
     ]
     callers: Annotated[tuple[str, ...], about("the roles that may queue jobs")]
     hosts: Annotated[tuple[ServedView, ...], about("the roles that may run jobs, and which")]
+
+
+class HostView(msgspec.Struct, frozen=True, kw_only=True):
+    """A host of a shared queue: a role on the server by which workers log in."""
+
+    role: Annotated[str, about("the role")]
+    serves: Annotated[
+        tuple[ServedView, ...],
+        about("what the queue's owner lets it run; empty for the owner, who may run everything"),
+    ]
+    worker_count: Annotated[int, about("how many workers of it are on record")]
+    job_count: Annotated[int, about("how many jobs they run")]
+    silent_seconds: Annotated[
+        float | None,
+        about("how long ago the server heard one of them, in seconds; null without a worker"),
+    ]
+    is_silent: Annotated[
+        bool, about("whether that is longer than a lease: others may take its jobs over")
+    ]
