@@ -16,7 +16,7 @@ from sow.environment import agent_environment
 from sow.errors import QueueError, SowError, StateError
 from sow.executors.registry import make_executor
 from sow.ids import TaskId
-from sow.jobs import attempt_evidence, jobs, leases, workers
+from sow.jobs import attempt_evidence, jobs, leases, spending, workers
 from sow.processes import process_facts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, JobState, Lease
@@ -32,10 +32,14 @@ IN_DOUBT = (
     "it cannot be told from here whether its agent still runs: it began in another pid namespace"
     " (a container, say), and no lock tells."
 )
+UNHEARD = "its host was not heard for too long"
+"""How an attempt ended that ran where nobody can look from here."""
 
 
 def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running | None:
     """Return the job's unsettled attempt for the monitor; where none was begun, requeue the job.
+
+    So it is with one that ran on another host: nobody can watch it here.
 
     `excuse` says why the death of its worker cannot be the job's fault, where that is known.
     """
@@ -43,6 +47,9 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     attempt = jobs.last_attempt(context.database, job.id)
     if attempt is None or attempt.number <= job.settled:
         _put_back(context, lease, excuse)
+        return None
+    if context.database.is_shared and context.database.is_elsewhere(attempt.worker_id):
+        _go_on_from_elsewhere(context, lease, job, attempt)
         return None
     paths = context.workspace.attempt(job.id, attempt.number)
     executor = make_executor(job.executor) if job.executor is not None else None
@@ -95,6 +102,40 @@ def _environment(context: WorkerContext, job: Job) -> dict[str, str]:
     with suppress(SowError):
         environ |= executor_variables(job, context.environ)
     return environ | home_variables(context.workspace, job)
+
+
+def _go_on_from_elsewhere(context: WorkerContext, lease: Lease, job: Job, attempt: Attempt) -> None:
+    """Queue a job again whose attempt ran on another host, which was not heard for too long.
+
+    Its agent has ended before that (`worker.heartbeat`). What it has written lies there, and
+    nothing of it is looked for here. That host may have said how the attempt ended, and no more.
+    """
+    now = context.now()
+    next_step = after_death(
+        job,
+        most=context.configuration.retry_worker_deaths,
+        excused=True,
+        now=now,
+        jitter=random.random(),  # noqa: S311 - as below
+    )
+    reason = f"{UNHEARD}; {NOT_COUNTED}the machine or its network may be the cause"
+    try:
+        with leases.under(context.database, lease):
+            spending.close_attempt(context.database, job.id, Cause.WORKER_DIED, reason, now=now)
+            leases.requeue(
+                context.database,
+                lease,
+                state=JobState.BACKOFF if next_step.retry_at > now else JobState.QUEUED,
+                retry_at=next_step.retry_at,
+                now=now,
+                settled=attempt.number,
+                excused_deaths=job.excused_deaths + next_step.excused_deaths,
+            )
+    except leases.EndIsAsked:
+        cancel_unstarted(context, job, lease)
+        return
+    tell(job, f"queued again: {UNHEARD}")
+    workers.wake(context.workspace)
 
 
 def _put_back(context: WorkerContext, lease: Lease, excuse: str) -> None:

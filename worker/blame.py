@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sow.ids import JobId
 from sow.jobs import attempt_evidence, jobs, leases
+from sow.jobs.hosts import runs_elsewhere
 from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
@@ -51,6 +52,8 @@ def excuse_by_others(context: WorkerContext, job_id: JobId) -> str:
     others = jobs.died_since(context.database, since)
     others |= {other for other in leases.leased_jobs(context.database) if _is_lost(context, other)}
     others.discard(job_id)
+    if context.database.is_shared:
+        others = {other for other in others if not runs_elsewhere(context.database, other)}
     if not others:
         return ""
     named = ", ".join(map(str, sorted(others)[:3]))
@@ -61,6 +64,8 @@ def _is_lost(context: WorkerContext, job_id: JobId) -> bool:
     """Whether a job's supervisor and agent are gone, and nobody wrote down how they ended."""
     attempt = jobs.last_attempt(context.database, job_id)
     if attempt is None or attempt.supervisor is None or attempt.cause is not None:
+        return False
+    if context.database.is_shared and context.database.is_elsewhere(attempt.worker_id):
         return False
     paths = context.workspace.attempt(job_id, attempt.number)
     if attempt_evidence.has_exit(paths, attempt.id):

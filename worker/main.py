@@ -96,7 +96,7 @@ class WorkerProcess:
             roles=[agent.name for agent in AGENTS],
         )
         self.options = options
-        worker_id, self._lock = take_name(workspace)
+        worker_id, self._lock = take_name(workspace, database.named)
         if options.background:
             name_log(workspace, worker_id)
         path = workspace.workers / f"{worker_id}{workers.BELL_SUFFIX}"

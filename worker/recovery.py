@@ -2,7 +2,9 @@
 
 Owns the search; it runs at a worker's start and whenever its claim has slept
 for a while. What proves a worker dead is `workers.life_of`'s to say; a caller is
-dead when its process is. Knows nothing of how an attempt is judged.
+dead when its process is. Of another host's worker the deadlines of its leases
+decide, and its callers are that host's to see to. Knows nothing of how an attempt
+is judged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,7 @@ from sow.ids import JobId, WorkerId
 from sow.jobs import attempt_evidence, jobs, leases, workers
 from sow.jobs.end_entries import log_ends
 from sow.jobs.faults import QueueChanged
+from sow.jobs.hosts import is_queued_elsewhere
 from sow.jobs.run_names import worker_locks
 from sow.processes.life import Life
 from sow.schema.job import Job, Lease, WorkerRecord
@@ -58,7 +61,8 @@ def recover(context: WorkerContext, monitor: Monitor) -> None:
                 _take_up_again(context, lease, monitor)
     for job in jobs.held_by_callers(context.database, context.reported_once.skip):
         with _boundary(job.id):
-            _see_to_caller(context, job)
+            if not _is_of_another_host(context, job):
+                _see_to_caller(context, job)
     for job in jobs.without_row(context.database, context.reported_once.skip):
         _ensure_row(context, job)
     give_back_tasks(context)
@@ -82,6 +86,8 @@ def end_recorded(context: WorkerContext) -> None:
 def give_back_tasks(context: WorkerContext) -> None:
     """Give back the tasks of jobs that have ended, where whoever ended the job died before."""
     for job in jobs.owing(context.database, context.reported_once.skip):
+        if _is_of_another_host(context, job):
+            continue
         try:
             done = give_back(context.workspace, context.database, job, now=context.now())
         except StateError as error:
@@ -95,21 +101,32 @@ def give_back_tasks(context: WorkerContext) -> None:
                 tell(job, f"its task is updated: {job.state}")
 
 
+def _is_of_another_host(context: WorkerContext, job: Job) -> bool:
+    """Whether a job was queued from another host, where its call and the state of its task are."""
+    return context.database.is_shared and is_queued_elsewhere(context.database, job.id)
+
+
 def _proved_dead(
     context: WorkerContext, records: Mapping[WorkerId, WorkerRecord]
 ) -> tuple[list[WorkerId], list[WorkerId]]:
     """Return the workers that are on record, hold leases or have left a file, and are proved dead.
 
-    `workers.life_of` says what proves it. Of those of which nobody can tell, the second list has
-    the ones whose leases have all passed their deadlines; any other is left alone.
+    `workers.life_of` says what proves it. Of those of which nobody can tell, and of other hosts'
+    workers, the second list has the ones whose leases have all passed their deadlines; any other is
+    left alone.
     """
     known = set(records) | leases.lease_owners(context.database)
     known |= set(worker_locks(context.workspace.workers))
     known -= {context.worker_id, *context.reported_once.workers}
     dead, expired = [], []
     for worker_id in sorted(known):
-        life = workers.life_of(context.workspace, worker_id, records.get(worker_id))
-        if life is Life.DEAD:
+        life = workers.life_of(
+            context.database, context.workspace, worker_id, records.get(worker_id)
+        )
+        if context.database.is_shared and context.database.is_elsewhere(worker_id):
+            if _may_be_replaced(context, worker_id, life):
+                expired.append(worker_id)
+        elif life is Life.DEAD:
             dead.append(worker_id)
         elif life is Life.UNVERIFIABLE and leases.have_expired(context.database, worker_id):
             expired.append(worker_id)
@@ -122,24 +139,33 @@ def _proved_dead(
     return dead, expired
 
 
+def _may_be_replaced(context: WorkerContext, worker_id: WorkerId, life: Life) -> bool:
+    """Whether another host's worker was not heard for too long, and with it what it holds."""
+    if worker_id in leases.lease_owners(context.database):
+        return leases.have_expired(context.database, worker_id)
+    return life is Life.DEAD
+
+
 def _replace_expired(context: WorkerContext, silent: WorkerId, monitor: Monitor) -> None:
     """Take over what a worker holds of which nobody can tell, once its deadlines have passed.
 
     Its agents have ended before (`worker.heartbeat`, `worker.supervisor.lease_end`), so their
-    attempts are given up, as a person gives one up by `sow job resolve`. One whose lock is held
-    lives all the same, and is watched.
+    attempts are given up, as a person gives one up by `sow job resolve`. One of this host whose
+    lock is held lives all the same, and is watched.
     """
     taken = leases.take_over(
         context.database, silent, context.worker_id, now=context.now(), if_expired=True
     )
     if not leases.leases_of(context.database, silent):
         _strike_off(context, silent)
-    logger.info("worker %s was not heard for too long; took over %d jobs", silent, len(taken))
+    words = "worker %s was not heard for too long; took over %d jobs"
+    logger.info(words, silent, len(taken))
     for lease in taken:
         with _boundary(lease.job_id):
             job = jobs.get_job(context.database, lease.job_id)
             attempt = jobs.last_attempt(context.database, job.id)
-            if attempt is not None and attempt.number > job.settled:
+            is_here = attempt is not None and not context.database.is_elsewhere(attempt.worker_id)
+            if is_here and attempt is not None and attempt.number > job.settled:
                 paths = context.workspace.attempt(lease.job_id, attempt.number)
                 attempt_evidence.declare_void(paths, attempt.id)
             _adopt(context, lease, monitor, "its worker was not heard for too long")
@@ -155,8 +181,10 @@ def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: s
 
 
 def _strike_off(context: WorkerContext, gone: WorkerId) -> None:
-    """Remove a worker's record and its files."""
+    """Remove a worker's record and, where they are here, its files."""
     workers.unregister(context.database, gone)
+    if context.database.is_elsewhere(gone):
+        return
     context.workspace.worker_lock(gone).unlink(missing_ok=True)
     (context.workspace.workers / f"{gone}{workers.BELL_SUFFIX}").unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ outlives that attempt, so it must not go on proving its life, nor be counted amo
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,8 +29,10 @@ STRIKE_SECONDS = 5.0
 """How long a worker that leaves waits for a locked queue; whoever stops it waits meanwhile."""
 
 
-def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
+def take_name(workspace: Workspace, on_record: Callable[[str], str] = str) -> tuple[WorkerId, int]:
     """Make and lock a worker's file. The lock is the worker's life; the file tells who holds it.
+
+    `on_record` returns a name as the queue has it (`Database.named`).
 
     It gets its name when it is locked, so that a lock file nobody holds is a dead worker's.
     Until it is locked, another worker may look at the draft, or clear it away: then it is
@@ -39,7 +41,7 @@ def take_name(workspace: Workspace) -> tuple[WorkerId, int]:
     identity = process_facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
     while True:
-        worker_id = WorkerId(f"w{identity.pid}-{os.urandom(3).hex()}")
+        worker_id = WorkerId(on_record(f"w{identity.pid}-{os.urandom(3).hex()}"))
         draft = workspace.workers / f".{worker_id}{DRAFT_SUFFIX}"
         fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with suppress(FileNotFoundError):

@@ -49,7 +49,7 @@ def show(caller: Caller, database: Database, found: BatchLook, options: WaitOpti
         rests=found.rests,
         waits=ELSEWHERE if found.is_elsewhere else "",
         now=caller.now(),
-        has_worker=bool(workers.staff(database, caller.workspace)),
+        has_worker=bool(workers.staff(database, caller.workspace, everywhere=True)),
         first=_first_commands(caller, database, found),
     )
     goes_on = detail.exit_code == ExitCode.STILL_RUNNING

@@ -161,11 +161,8 @@ def workers() -> Iterable[Choice]:
 
     here = workspace()
     with queue() as database:
-        return [
-            (worker.id, f"pid {worker.process.pid}")
-            for worker in workers.registered(database)
-            if workers.is_alive(here, worker.id)
-        ]
+        living = workers.living(database, here, everywhere=False)
+        return [(worker.id, f"pid {worker.process.pid}") for worker in living]
 
 
 @completer

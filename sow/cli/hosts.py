@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 HEADER = ("HOST", "STATE", "WORKERS", "JOBS", "HEARD", "SERVES")
 
-ALONE = "One checkout at a time uses it so far: others cannot queue or run jobs here yet."
+AT_HOST = "A job runs in the checkout of its host, with the files and the tasks that are there."
+"""What does not travel yet."""
 
 
 @click.command()
@@ -179,6 +180,6 @@ def _words(record: dict[str, Any]) -> str:
             f"The queue {record['queue']} on {record['server']} is shared; leases last {lease}.",
             f"  queue jobs   {', '.join(record['callers']) or 'its owner alone'}",
             *(hosts or ["  runs jobs    its owner alone"]),
-            ALONE,
+            AT_HOST,
         ]
     )

@@ -90,8 +90,7 @@ def _record(caller: Caller, database: Database | None) -> dict[str, Any]:
         "set_aside": [],
     }
     facts = empty if database is None else _facts(database)
-    on_record = [] if database is None else workers.registered(database)
-    alive = [worker for worker in on_record if workers.is_alive(caller.workspace, worker.id)]
+    alive = [] if database is None else workers.living(database, caller.workspace)
     return {
         **facts,
         "worker_count": len(alive),

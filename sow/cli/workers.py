@@ -44,7 +44,7 @@ def list_workers(as_json: bool) -> None:
 
 
 def _record(workspace: Workspace, database: Database, worker: WorkerRecord) -> dict[str, Any]:
-    life = workers.life_of(workspace, worker.id, worker)
+    life = workers.life_of(database, workspace, worker.id, worker)
     return {
         "worker": worker.id,
         "pid": worker.process.pid,
@@ -85,7 +85,10 @@ STOP_SECONDS = 30.0
 )
 @json_option
 def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
-    """Ask workers to stop (all, or those named). Their agents continue and are adopted."""
+    """Ask workers of this host to stop (all, or those named). Their agents continue.
+
+    The next worker adopts them.
+    """
     workspace = this_caller().workspace
     database = queue_until_end(workspace)
     found = [] if database is None else workers.registered(database)
@@ -96,6 +99,9 @@ def stop(names: tuple[str, ...], end_agents: bool, as_json: bool) -> None:
             f"no such worker: {', '.join(sorted(unknown))}",
             hint="`sow worker list` shows the workers.",
         )
+    for worker in chosen if names else ():
+        if database is not None and database.is_elsewhere(worker.id):
+            raise _not_from_here(worker)
     alive = [worker for worker in chosen if workers.is_alive(workspace, worker.id)]
     by = time.monotonic() + workers.SAY_SECONDS
     for worker in alive:
@@ -118,15 +124,19 @@ def _ask(
     Where the queue's file cannot be written `by` then, the signal alone is sent.
     """
     if process_facts.life_of(worker.process) is not Life.ALIVE:
-        raise QueueError(
-            f"worker {worker.id} runs where it cannot be signalled from here"
-            f" (pid {worker.process.pid})",
-            hint="Stop it where it was started: in its container, or on its host.",
-        )
+        raise _not_from_here(worker)
     if database is not None:
         with suppress(QueueError), database.hurried(max(0.0, by - time.monotonic())):
             workers.say_leaving(database, worker.id, now=utc_now())
     os.kill(worker.process.pid, signum)
+
+
+def _not_from_here(worker: WorkerRecord) -> QueueError:
+    return QueueError(
+        f"worker {worker.id} runs where it cannot be signalled from here"
+        f" (pid {worker.process.pid})",
+        hint="Stop it where it was started: in its container, or on its host.",
+    )
 
 
 def _await_leave(workspace: Workspace, leaving: list[WorkerRecord]) -> None:

@@ -56,16 +56,12 @@ def examine_queue(
 
 
 def live_workers(workspace: Workspace) -> list[WorkerRecord]:
-    """Return the workers that live, oldest first. Raises QueueError."""
+    """Return the workers that live on this host, oldest first. Raises QueueError."""
     database = open_existing_queue(workspace)
     if database is None:
         return []
     with closing(database):
-        return [
-            worker
-            for worker in workers.registered(database)
-            if workers.is_alive(workspace, worker.id)
-        ]
+        return workers.living(database, workspace, everywhere=False)
 
 
 def _store(workspace: Workspace, database: Database) -> Iterator[Finding]:
@@ -146,7 +142,9 @@ def _workers(
     workspace: Workspace, database: Database, configuration: Configuration
 ) -> Iterator[Finding]:
     records = workers.registered(database)
-    lives = [(worker, workers.life_of(workspace, worker.id, worker)) for worker in records]
+    lives = [
+        (worker, workers.life_of(database, workspace, worker.id, worker)) for worker in records
+    ]
     alive = [worker for worker, life in lives if life is Life.ALIVE]
     for worker in alive:
         yield _alive(worker)

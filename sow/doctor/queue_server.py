@@ -21,9 +21,10 @@ ONE_CHECKOUT = Finding(
     check="checkouts",
     level=Level.NOTE,
     text="One checkout at a time uses this queue, now this one: workers elsewhere cannot serve it",
-    remedy="Another checkout is refused until no job of this one lives.",
+    remedy="Another checkout is refused until no job of this one lives; `sow hosts init` shares the"
+    " queue with several.",
 )
-"""Several workers of one checkout do work; those of several hosts do not yet."""
+"""Where the queue is not shared: then nothing tells of other checkouts' workers."""
 
 
 def examine_server(workspace: Workspace, database: QueueServer) -> Iterator[Finding]:
@@ -31,7 +32,8 @@ def examine_server(workspace: Workspace, database: QueueServer) -> Iterator[Find
     yield from _state(look_at(database, is_made=True))
     yield from _other_name(workspace, database)
     yield from _sharing(database)
-    yield ONE_CHECKOUT
+    if not database.is_shared:
+        yield ONE_CHECKOUT
 
 
 def examine_unused_server(workspace: Workspace, url: str) -> Iterator[Finding]:

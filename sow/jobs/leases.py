@@ -455,6 +455,10 @@ def release_held(database: Database, chosen: Collection[JobId], *, now: float) -
         return held
 
 
+IS_KNOWN = "exists (select 1 from job where job.id = lease.job_id)"
+"""A host of a shared queue sees the jobs alone that it serves; it takes the leases of no others."""
+
+
 def take_over(
     database: Database, old: WorkerId, new: WorkerId, *, now: float, if_expired: bool = False
 ) -> list[Lease]:
@@ -463,7 +467,8 @@ def take_over(
     The caller has proved `old` dead, or takes `if_expired` only what has passed its deadline, which
     a beat of `old` may move until this very change. From here on its writes are fenced.
     """
-    where = f"job_id = ? and {database.expired if if_expired else 'true'}"
+    is_free = f"{database.expired} and {IS_KNOWN}" if if_expired else "true"
+    where = f"job_id = ? and {is_free}"
     with database.transaction():
         held = [lease.job_id for lease in leases_of(database, old)]
         taken = [

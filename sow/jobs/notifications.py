@@ -190,7 +190,7 @@ def has_orphans(database: Database, workspace: Workspace) -> bool:
 
 def _is_dead(database: Database, workspace: Workspace, worker_id: WorkerId) -> bool:
     record = workers.find(database, worker_id)
-    return workers.life_of(workspace, worker_id, record) is Life.DEAD
+    return workers.life_of(database, workspace, worker_id, record) is Life.DEAD
 
 
 def call_uncertain(database: Database, workspace: Workspace, *, now: float) -> list[Delivery]:

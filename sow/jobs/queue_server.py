@@ -41,6 +41,7 @@ from sow.jobs.server_faults import (
 from sow.jobs.server_rows import WholeLoader, rows_of
 from sow.jobs.server_statements import translated, values_for
 from sow.jobs.store import (
+    HOST_MARK,
     Beats,
     ConstraintFailed,
     Database,
@@ -55,6 +56,8 @@ from sow.paths import user_config_path
 FORMAT_NAME, CHECKOUT = "format", "checkout"
 """The rows of `control` that hold the form of the tables, and who uses them (`server_checkout`)."""
 
+HOST_SETTING = "sow.host"
+"""The setting of a session that says which host it is of; new jobs have it from there."""
 CONNECT_SECONDS = 10
 LEAST_CONNECT_SECONDS = 2
 """The shortest time that libpq takes for it."""
@@ -109,6 +112,8 @@ class QueueServer(Database):
         """The number of the advisory lock that a writer of this queue holds."""
         self.checkout: str | None = None
         """What this process's checkout is called; None before the queue is taken for it."""
+        self.has_unmarked = True
+        """Whether names without a host are of this checkout: from before the queue was shared."""
         self._depth = 0
         self._connection: Connection[Any] | None = None
         self._connect_seconds = CONNECT_SECONDS
@@ -173,6 +178,7 @@ class QueueServer(Database):
                 "client_encoding": "UTF8",
                 "extra_float_digits": "1",  # fewer would round what is read
                 **ITS_NETWORK,
+                HOST_SETTING: self.host_id,
             }
             try:
                 _set(made, settings)
@@ -268,7 +274,7 @@ class QueueServer(Database):
                 found = dict(cursor.fetchall())
             refuse_format(self.place, int(found.get(FORMAT_NAME, 0)))
             self.is_shared = LEASE_SECONDS in found
-            if self.checkout not in (None, found.get(CHECKOUT)):
+            if not self.is_shared and self.checkout not in (None, found.get(CHECKOUT)):
                 hint = "This process uses it no more; run the command again."
                 raise ServerQueueChanged(self.place, "is used from another checkout now", hint)
         except BaseException:
@@ -375,7 +381,7 @@ class QueueServer(Database):
     def beside(self) -> "QueueServer":
         """Return another connection to the same queue, for what must not wait for this one."""
         other = QueueServer(self._url, self.schema, self.run_folder)
-        other.checkout = self.checkout
+        other.checkout, other.host_id = self.checkout, self.host_id
         return other
 
     def beats(self, worker_id: WorkerId) -> Beats:
@@ -396,6 +402,15 @@ class QueueServer(Database):
         with self.lock, self._faults():
             self.connection.execute(f'listen "{self.schema}"')
             return self.connection
+
+    def named(self, name: str) -> str:
+        """Return a name of this host as the queue has it on record: with the host's id."""
+        return f"{name}{HOST_MARK}{self.host_id}" if self.is_shared else name
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a worker or a call that waits is of another host; never if none shares it."""
+        host_id = name.partition(HOST_MARK)[2]
+        return self.is_shared and (host_id != self.host_id if host_id else not self.has_unmarked)
 
     def damage(self) -> str:
         """Return nothing: the server watches over its tables itself."""

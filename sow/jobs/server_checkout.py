@@ -1,9 +1,12 @@
-"""Which checkout uses a queue on a server: one at a time.
+"""Which checkouts use a queue on a server: one at a time, or each as a host of its own.
 
-A worker proves its life by a lock in its checkout's folder, and an attempt by another. Seen from a
-second checkout every worker would look dead, and its jobs would be taken over while their agents
-run. So a queue belongs to the checkout that has used it first, until nothing of it goes on. Owns
-this rule. It falls with leases that have a deadline (docs/architecture.md).
+On one host a worker proves its life by a lock in its checkout's folder, and an attempt by another.
+Seen from a second checkout every worker would look dead, and its jobs would be taken over while
+their agents run. In a queue that is shared deadlines tell life and death of what other checkouts
+have, and every checkout is a host with an id of its own, which the server keeps for its role. In
+any other deadlines decide nothing, for an agent should not end because its server is away. So such
+a queue belongs to the checkout that has used it first, until nothing of it goes on. Owns both
+rules, and what a checkout's id is made of.
 """
 
 import os
@@ -19,6 +22,8 @@ from sow.processes.procfs import machine_id
 SHOWN = "checkout for people"
 """The row of `control` that says which checkout that is."""
 DIGITS = 32
+HOST_DIGITS = 12
+"""Of a host's id, which stands in the names of its workers."""
 GOES_ON = f"""
     select exists (select 1 from job where {ACTIVE})
         or exists (select 1 from job where owes_task)
@@ -28,13 +33,14 @@ GOES_ON = f"""
 
 
 def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None:
-    """Use a queue from this checkout; whoever has used it from another one leaves.
+    """Use a queue from this checkout; one that is not shared, whoever has used it before leaves.
 
     `noted` is which one was on record a moment ago. Raises OtherCheckout where something goes on
-    there.
+    there, ServerFault where another role has this host's id.
     """
     here = database.checkout = _code(workspace)
-    if noted == here:
+    become_host(database, workspace, noted)
+    if noted == here or database.is_shared:
         return
     with database.turn_alone():
         other = database.noted(CHECKOUT)
@@ -48,8 +54,35 @@ def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None
             hint = "Whoever owns its tables runs a command here first, which takes the queue over."
             raise ServerFault(database.place, f"it is used from {where}", hint)
         database.note(CHECKOUT, here)
-        database.note(SHOWN, f"{os.uname().nodename}:{os.path.realpath(workspace.root)}")
+        database.note(SHOWN, name_of(workspace))
         database.run("delete from worker")
+
+
+def become_host(database: QueueServer, workspace: Workspace, noted: str | None) -> None:
+    """Give this checkout its id, and have the server of a shared queue keep it for our role.
+
+    The id is a code that nobody else can compute before it is on record: of the user's secret, the
+    machine, the folder, and the role. A process keeps it while its queue comes to be shared. A
+    copy of the folder, another machine and another role are hosts of their own. A machine that was
+    restarted, and a container that was made anew over the same folder, is the host that it was
+    where it has kept its id (machine-id(5)) and the user's secret: there locks tell more than
+    deadlines. Where it has not, it is another host, and what the old one had waits for its
+    deadline.
+    """
+    role = database.connection.info.user
+    database.host_id = code_of("host", _code(workspace), role)[:HOST_DIGITS]
+    database.has_unmarked = noted in (None, database.checkout)
+    if not database.is_shared:
+        return
+    kept_for = database.value("select be_host(?, ?)", (database.host_id, name_of(workspace)))
+    if kept_for != role:
+        hint = "Remove the copy of a user's secret (queue.key) that two of them share."
+        raise ServerFault(database.place, f"this host's id is kept for the role {kept_for}", hint)
+
+
+def name_of(workspace: Workspace) -> str:
+    """Return what people call this checkout."""
+    return f"{os.uname().nodename}:{os.path.realpath(workspace.root)}"
 
 
 def _code(workspace: Workspace) -> str:

@@ -5,9 +5,10 @@ own and without the queue's turn, so that it waits for no writer: a beat changes
 worker's own rows. It is committed durably: a server that forgot a beat in a crash would have a
 lease end before its worker thinks so.
 
-On one host a lock proves life and death (`workers.life_of`), and deadlines decide nothing. They
-are for what no lock tells, and only in a queue that is `shared`: there agents end before the
-deadline (`worker.heartbeat`), and afterwards whoever can prove nothing else takes the lease over.
+On one host a lock proves life and death (`workers.life_of`). Deadlines are for what no lock of this
+host tells, other hosts' workers first of all (`hosts`), and only in a queue that is `shared`: there
+agents end before the deadline (`worker.heartbeat`), and afterwards whoever can prove nothing else
+takes the lease over.
 """
 
 from sow.ids import JobId, WorkerId
@@ -51,6 +52,22 @@ class ServerBeats(Beats):
 
 def _ids(text: str) -> frozenset[JobId]:
     return frozenset(JobId(int(number)) for number in text.split())
+
+
+HEARD = "clock() - beat_at <= (select cast(value as double precision) from control where name = ?)"
+"""A worker of a shared queue was heard within the length of a lease."""
+
+
+def heard_workers(database: Database) -> frozenset[WorkerId]:
+    """Return the workers of a shared queue that were heard within the length of a lease."""
+    rows = database.rows(f"select id from worker where {HEARD}", (LEASE_SECONDS,))  # noqa: S608
+    return frozenset(WorkerId(row["id"]) for row in rows)
+
+
+def is_heard(database: Database, worker_id: WorkerId) -> bool:
+    """Whether a worker of a shared queue was heard within the length of a lease."""
+    sql = f"select 1 from worker where {HEARD} and id = ?"  # noqa: S608 - words of ours
+    return database.row(sql, (LEASE_SECONDS, worker_id)) is not None
 
 
 def silent_seconds(database: Database) -> float | None:

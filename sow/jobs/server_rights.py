@@ -1,8 +1,8 @@
 """How a queue on a server is shared: the roles of callers and hosts, and what each of them may do.
 
 Owns the names of the two groups of roles, and the run of `server_forms/rights.sql`, which has the
-rules themselves, and of `bells.sql` (`server_bells`). The server enforces the rules, whatever sow a
-client has. The role that owns the tables may do everything.
+rules themselves, of `hosts.sql` (`hosts`) and of `bells.sql` (`server_bells`). The server enforces
+the rules, whatever sow a client has. The role that owns the tables may do everything.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from sow.jobs.server_safety import refuse_unverified
 from sow.jobs.store import USUAL_SECONDS
 
 FORMS = Path(__file__).with_name("server_forms")
-OF_SHARED = ("rights.sql", "bells.sql")
+OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql")
 """What the tables of a shared queue have besides."""
 
 
@@ -89,6 +89,7 @@ def share(database: QueueServer, joining: Joining, *, lease_seconds: float | Non
             _serve(connection, role, joining)
         if lease_seconds is not None or database.noted(LEASE_SECONDS) is None:
             database.note(LEASE_SECONDS, lease_seconds or USUAL_SECONDS)
+    database.is_shared = True
     return sharing_of(database)
 
 

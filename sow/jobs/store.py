@@ -52,6 +52,10 @@ USUAL_SECONDS = 120.0
 """How long a lease is, where leases end and nobody has said otherwise; the tables say it too."""
 
 
+HOST_MARK = "@"
+"""Stands before a host's id in a name."""
+
+
 class ConstraintFailed(Exception):
     """A constraint or a trigger of the tables forbids a change; nothing of it was made."""
 
@@ -118,9 +122,10 @@ class Database:
 
     `expired` is the condition that the deadline of a lease has passed and others may take it over.
 
-    `is_shared` tells whether several hosts share it: then no record has facts of a machine. Of a
-    worker, `as_here` makes of a record that was read what counts on this machine, and `serves`
-    bounds what is claimed in a shared queue.
+    `is_shared` tells whether several hosts share it: then no record has facts of a machine, and
+    `host_id` is what this checkout is called there (`hosts`). Of a worker, `as_here` makes of a
+    record that was read what counts on this machine, and `serves` bounds what is claimed in a
+    shared queue.
 
     Statements name their values by `?`, `?1` or `:name`. Whatever is asked for may raise
     QueueError, where the store cannot be used, and QueueChanged, where it is the queue no more.
@@ -130,6 +135,7 @@ class Database:
     is_apart = False
     """Whether the store may lose its last commits while the processes that made them live."""
     is_shared = False
+    host_id = ""
     as_here: Callable[[Any], Any] | None = None
     serves: Serves | None = None
 
@@ -238,6 +244,14 @@ class Database:
         None where all who change anything ring the bells of this checkout.
         """
         return None
+
+    def named(self, name: str) -> str:
+        """Return a name of a worker or a call of this host as the queue has it on record."""
+        return name
+
+    def is_elsewhere(self, name: str) -> bool:  # noqa: ARG002
+        """Whether a worker or a call that waits is of another host, by its name on record."""
+        return False
 
     def damage(self) -> str:
         """Return what is wrong with the tables, in the store's words; nothing if all is sound."""

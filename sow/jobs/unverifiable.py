@@ -3,6 +3,8 @@
 Owns which jobs those are: an agent, its worker, or a caller that was still
 placing the job, seen by another machine or in another pid namespace, where no
 lock tells either (`elsewhere`). They are never called dead and never signalled.
+What another host has of a queue that is shared is not among them: its deadline
+tells.
 """
 
 from collections.abc import Iterable
@@ -19,6 +21,8 @@ from sow.schema.job import Job, JobState
 
 def is_in_doubt(workspace: Workspace, database: Database, job: Job) -> bool:
     """Whether nobody here can tell if a job's agent, or the caller that places it, still runs."""
+    if database.is_shared and _is_of_another_host(database, job):
+        return False
     if job.state is JobState.PREPARING:
         return (
             job.caller is not None
@@ -37,13 +41,22 @@ def is_in_doubt(workspace: Workspace, database: Database, job: Job) -> bool:
     return attempt_evidence.is_in_doubt(attempt, workspace.attempt(job.id, attempt.number))
 
 
+def _is_of_another_host(database: Database, job: Job) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_queued_elsewhere, runs_elsewhere
+
+    if job.state is JobState.RUNNING:
+        return runs_elsewhere(database, job.id)
+    return job.state is JobState.PREPARING and is_queued_elsewhere(database, job.id)
+
+
 def has_unverifiable_worker(workspace: Workspace, database: Database, job: Job) -> bool:
     """Whether nobody here can tell if the worker that holds a job's lease lives."""
     lease = leases.lease_of(database, job.id)
     if lease is None:
         return False
     record = workers.find(database, lease.worker_id)
-    return workers.life_of(workspace, lease.worker_id, record) is Life.UNVERIFIABLE
+    return workers.life_of(database, workspace, lease.worker_id, record) is Life.UNVERIFIABLE
 
 
 def in_doubt(workspace: Workspace, database: Database, some: Iterable[Job]) -> frozenset[JobId]:

@@ -11,6 +11,9 @@ says so in its id (`PASSING`): nothing is owed to it though it is killed.
 A call that detaches has no bell: its row (`DETACHED`) says that no command has shown the outcome
 yet. That is for `sow next` to name. The same call again is owed nothing, for it asked for none.
 
+In a shared queue an id ends with its host's: of another host's calls nobody here knows whether they
+wait, and what they are owed is their host's to print.
+
 What a command prints for `sow mcp` has reached nobody yet. The server hangs a
 bell of its own for each call, an escrow: the row is put under the escrow's id then,
 and the server deletes it once its client has been written the answer.
@@ -29,6 +32,7 @@ from sow import env_vars
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import doorbell, records
 from sow.jobs.database import Database
+from sow.jobs.store import HOST_MARK
 from sow.paths import Workspace
 from sow.schema.job import FINAL_STATES
 
@@ -52,6 +56,8 @@ def escrow_in(environ: Mapping[str, str]) -> str | None:
 
 def bell_path(workspace: Workspace, waiter_id: str) -> Path:
     """Return where a waiter's bell hangs."""
+    if HOST_MARK in waiter_id:  # it says whose bell it is; a bell is of this host
+        waiter_id = waiter_id.partition(HOST_MARK)[0]
     return workspace.waiters / f"{waiter_id}{BELL_SUFFIX}"
 
 
@@ -64,6 +70,8 @@ class Recipient:
         self.now = now
         self.job_ids: list[JobId] = []
         self.id = f"{kind}{os.getpid()}-{os.urandom(4).hex()}"
+        if database.is_shared:
+            self.id = database.named(self.id)
 
     def expect(self, job_id: JobId) -> None:
         """Put on record that nobody has shown the outcome of a job of ours.
@@ -107,13 +115,14 @@ def put_into(database: Database, escrow: str, job_id: JobId, *, now: float) -> N
     """Owe a job's outcome to whoever reads what an escrow's server writes."""
     database.run(
         "insert into waiter (id, job_id, created_at) values (?, ?, ?) on conflict do nothing",
-        (escrow, job_id, now),
+        (database.named(escrow), job_id, now),
     )
 
 
 def in_escrow(database: Database, escrow: str) -> list[JobId]:
     """Return the jobs whose outcomes lie in an escrow."""
-    rows = database.rows("select job_id from waiter where id = ? order by job_id", (escrow,))
+    sql = "select job_id from waiter where id = ? order by job_id"
+    rows = database.rows(sql, (database.named(escrow),))
     return [JobId(row["job_id"]) for row in rows]
 
 
@@ -125,7 +134,7 @@ def owe_again(database: Database, escrow: str, job_id: JobId, *, now: float) -> 
             select 1 from job later where later.project_id = job.project_id
             and later.task_id = job.task_id and later.id > job.id)
         on conflict do nothing""",
-        (escrow, now, job_id),
+        (database.named(escrow), now, job_id),
     )
 
 
@@ -147,7 +156,7 @@ def ring_job(database: Database, workspace: Workspace, job_id: JobId) -> None:
 
 def ring(workspace: Workspace, waiter_ids: Iterable[str]) -> None:
     """Wake some waiters. Whoever comes later looks at the job, which has ended by then."""
-    for waiter_id in waiter_ids:
+    for waiter_id in waiter_ids:  # another host's hears of it by the server
         doorbell.ring(bell_path(workspace, waiter_id))
 
 
@@ -157,9 +166,11 @@ def is_owed(database: Database, workspace: Workspace, job_id: JobId) -> bool:
 
 
 def _gone(database: Database, workspace: Workspace, job_id: JobId) -> Iterator[str]:
-    """Yield the callers that went away without a job's outcome."""
+    """Yield the callers that went away without a job's outcome; those of this host alone."""
     for waiter_id in of_job(database, job_id):
         is_owed = not waiter_id.startswith((PASSING, DETACHED))
+        if database.is_shared and database.is_elsewhere(waiter_id):
+            continue  # its own host owes it the outcome
         if is_owed and not doorbell.is_held(bell_path(workspace, waiter_id)):
             yield waiter_id
 
@@ -257,6 +268,8 @@ def withdraw(
 ) -> None:
     """Owe nothing for a job that was never queued: to `known_to`, which knows, nor to the gone."""
     for waiter_id in of_job(database, job_id):
+        if waiter_id != known_to and database.is_shared and database.is_elsewhere(waiter_id):
+            continue
         if waiter_id == known_to or not doorbell.is_held(bell_path(workspace, waiter_id)):
             end(database, waiter_id, job_id)
 
@@ -264,6 +277,8 @@ def withdraw(
 def lapse(database: Database, workspace: Workspace, job_id: JobId) -> None:
     """Forget what earlier callers of a job are owed, and take down the bells of the dead."""
     for waiter_id in of_job(database, job_id):
+        if database.is_shared and database.is_elsewhere(waiter_id):
+            continue
         path = bell_path(workspace, waiter_id)
         if not doorbell.is_held(path):
             path.unlink(missing_ok=True)
@@ -274,5 +289,7 @@ def reclaim_lent(database: Database, workspace: Workspace) -> None:
     """Count the jobs again whose waiting calls have died: a killed caller waits for nothing."""
     rows = database.rows("select id from waiter where on_behalf_of is not null")
     for row in rows:
+        if database.is_shared and database.is_elsewhere(row["id"]):
+            continue
         if not doorbell.is_held(bell_path(workspace, row["id"])):
             stop_lending(database, row["id"])

@@ -1,7 +1,8 @@
 """Who works on the queue: registrations, and the proof of life behind them.
 
 Owns the rule that a worker lives exactly as long as the lock on its file is
-held (the kernel frees it at death), and the doorbell that wakes workers.
+held (the kernel frees it at death), and the doorbell that wakes workers. Of
+another host's worker no lock tells anything: it lives while the server hears it.
 """
 
 import os
@@ -67,7 +68,7 @@ def short_of(database: Database, workspace: Workspace) -> str:
     """Return what keeps every living worker from taking jobs; empty where one takes them."""
     if database.row("select 1 from worker where short_of <> '' limit 1") is None:
         return ""
-    return shortage_of([each for each in registered(database) if is_alive(workspace, each.id)])
+    return shortage_of(living(database, workspace))
 
 
 def say_leaving(database: Database, worker_id: WorkerId, *, now: float) -> bool:
@@ -122,8 +123,36 @@ def registered(
 
 
 def is_alive(workspace: Workspace, worker_id: WorkerId) -> bool:
-    """Whether a worker holds the lock on its file."""
+    """Whether a worker of this host holds the lock on its file; no other has one here."""
     return doorbell.is_held(workspace.worker_lock(worker_id))
+
+
+def living(
+    database: Database, workspace: Workspace, *, everywhere: bool = True
+) -> list[WorkerRecord]:
+    """Return the workers that live, oldest first; those of other hosts too, or not."""
+    some = registered(database)
+    if everywhere and database.is_shared:
+        return _living_everywhere(database, workspace, some)
+    return [worker for worker in some if is_alive(workspace, worker.id)]
+
+
+def _living_everywhere(
+    database: Database, workspace: Workspace, some: list[WorkerRecord]
+) -> list[WorkerRecord]:
+    # Few queues are shared.
+    from sow.jobs.server_deadlines import heard_workers
+
+    heard = heard_workers(database)
+    return [
+        worker
+        for worker in some
+        if (
+            worker.id in heard
+            if database.is_elsewhere(worker.id)
+            else is_alive(workspace, worker.id)
+        )
+    ]
 
 
 def find(database: Database, worker_id: WorkerId) -> WorkerRecord | None:
@@ -131,8 +160,13 @@ def find(database: Database, worker_id: WorkerId) -> WorkerRecord | None:
     return records.first(database, WorkerRecord, "worker where id = ?", worker_id)
 
 
-def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | None) -> Life:
+def life_of(
+    database: Database, workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | None
+) -> Life:
     """Tell whether a worker lives, and call it dead only where that is proved.
+
+    One of another host lives while the server hears it, and is as good as dead when it did not for
+    as long as a lease is: it has ended its agents by then. Of one of this host:
 
     A held lock proves life. A free one proves death on a disk of this machine,
     for the kernel frees it at death and at no other time. Without such a file:
@@ -143,6 +177,11 @@ def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | No
     whose file is gone, or lies on a disk that others see; one whose file may
     not be opened and whose process is not proved dead.
     """
+    if database.is_shared and database.is_elsewhere(worker_id):
+        # Few queues are shared.
+        from sow.jobs.server_deadlines import is_heard
+
+        return Life.ALIVE if is_heard(database, worker_id) else Life.DEAD
     lock = workspace.worker_lock(worker_id)
     process = (
         Life.UNVERIFIABLE
@@ -162,13 +201,19 @@ def life_of(workspace: Workspace, worker_id: WorkerId, record: WorkerRecord | No
     return Life.UNVERIFIABLE if process is Life.UNVERIFIABLE else Life.DEAD
 
 
-def staff(database: Database, workspace: Workspace) -> list[WorkerRecord]:
-    """Return the workers that live and take jobs of this very file, in the form that it has now.
+def staff(
+    database: Database, workspace: Workspace, *, everywhere: bool = False
+) -> list[WorkerRecord]:
+    """Return the workers that live and take jobs of this very queue, in the form that it has now.
+
+    Those of this host; `everywhere`: of all that share the queue.
 
     One that serves a file which was removed is not on record here; one of an older sow is
     about to leave (`dismiss_older`), and so is one that was told to, however long it drains.
     """
     ours = records.every(database, WorkerRecord, STAYS, FORMAT)
+    if everywhere and database.is_shared:
+        return _living_everywhere(database, workspace, ours)
     return [worker for worker in ours if is_alive(workspace, worker.id)]
 
 

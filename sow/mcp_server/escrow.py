@@ -68,7 +68,7 @@ class Escrow:
                 if self._settled:
                     with database.transaction():
                         for job_id in self._settled:
-                            waiters.end(database, self.id, job_id)
+                            waiters.end(database, database.named(self.id), job_id)
         finally:
             self.give_up()
 

@@ -9,15 +9,18 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
+from sow.ids import WorkerId
 from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
+from sow.jobs.hosts import is_queued_elsewhere, runs_elsewhere
+from sow.jobs.server_deadlines import is_heard
 from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
-from sow.schema.job import Job, WorkerRecord
+from sow.schema.job import Job, JobState, WorkerRecord
 from sow.schema.kinds import kind_of
 
 
@@ -92,11 +95,21 @@ class Staff(Struct, frozen=True):
 
 def look_at_staff(workspace: Workspace, database: Database) -> Staff:
     """Return what stands around every job alike. Raises QueueError."""
-    alive = [
-        record for record in workers.registered(database) if workers.is_alive(workspace, record.id)
-    ]
+    alive = workers.living(database, workspace)
     taken = control.running_by_executor(database)
     return Staff(control.paused_since(database), alive, taken)
+
+
+def _lives(workspace: Workspace, database: Database, worker_id: WorkerId) -> bool:
+    if database.is_shared and database.is_elsewhere(worker_id):
+        return is_heard(database, worker_id)
+    return workers.is_alive(workspace, worker_id)
+
+
+def _is_elsewhere(database: Database, job: Job) -> bool:
+    """Whether what a job's agent writes lies on another host."""
+    is_running = job.state is JobState.RUNNING
+    return database.is_shared and is_running and runs_elsewhere(database, job.id)
 
 
 def look_around(
@@ -116,10 +129,11 @@ def look_around(
         running_alike=staff.taken.get(job.executor_name, 0),
         checks=max((record.checks for record in staff.alive), default=0),
         short_of=workers.shortage_of(staff.alive),
-        worker_lives=lease is None or workers.is_alive(workspace, lease.worker_id),
+        worker_lives=lease is None or _lives(workspace, database, lease.worker_id),
         caller_lives=job.caller is None
-        or process_facts.life_of(job.caller, workspace.run) is not Life.DEAD,
+        or process_facts.life_of(job.caller, workspace.run) is not Life.DEAD
+        or (database.is_shared and is_queued_elsewhere(database, job.id)),
         in_doubt=is_in_doubt(workspace, database, job),
         task=look_at_task(workspace, job, database) if job.state.is_final else NOT_LOOKED_AT,
-        activity=activity_of(workspace, job, now),
+        activity=None if _is_elsewhere(database, job) else activity_of(workspace, job, now),
     )

@@ -195,7 +195,7 @@ class QueueLook:
         """Whether a worker lives."""
         from sow.jobs import workers  # only where something is to be done
 
-        return bool(workers.staff(self._database, self._workspace))
+        return bool(workers.staff(self._database, self._workspace, everywhere=True))
 
     def _is_in_doubt(self, job: Job) -> bool:
         if job.state not in (JobState.RUNNING, JobState.PREPARING):

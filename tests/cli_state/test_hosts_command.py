@@ -58,7 +58,7 @@ def test_it_says_who_may_use_the_queue_and_again_when_somebody_joins(
     assert "is shared; leases last 10m" in words
     assert f"queue jobs   {CALLER}\n" in words
     assert f"runs jobs    {HOST}: of everybody, gpu\n" in words
-    assert "One checkout at a time uses it so far" in words
+    assert "with the files and the tasks that are there" in words
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_it_lists_the_hosts_what_each_serves_and_when_it_was_heard(
         process = process_facts.identify(os.getpid())
         assert process is not None
         record = WorkerRecord(
-            id=WorkerId("w1-aaaaaa"),
+            id=WorkerId(database.named("w1-aaaaaa")),
             process=process,
             concurrency=1,
             version="1",

@@ -19,6 +19,7 @@ from sow.ids import AttemptId, JobId, TaskId, WorkerId
 from sow.jobs import changes, jobs, leases, spending, statuses, waiters, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.server_checkout import become_host
 from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left
 from sow.jobs.store import Serves
 from sow.paths import Workspace
@@ -80,8 +81,15 @@ def as_role(owner: Any, role: str) -> Any:
     from sow.jobs.queue_server import QueueServer
 
     made = QueueServer(owner._url.replace("sow@", f"{role}@"), owner.schema, owner.run_folder)
-    made.checkout = owner.checkout
+    made.checkout, made.is_shared = owner.checkout, True
+    if owner.noted(LEASE_SECONDS) is not None:
+        become_host(made, Workspace(owner.run_folder.parents[1]), owner.checkout)
     return made
+
+
+def named(database: Database, worker: WorkerId = WORKER) -> WorkerId:
+    """Return what a worker of a role's host is called."""
+    return WorkerId(database.named(worker))
 
 
 @pytest.fixture
@@ -115,7 +123,7 @@ def queued(database: Database, task: str = "010", **more: Any) -> Job:
 
 
 def claim(database: Database, worker: WorkerId = WORKER) -> bytes | None:
-    return leases.claim(database, worker, total=MANY, own=MANY, now=NOW)
+    return leases.claim(database, named(database, worker), total=MANY, own=MANY, now=NOW)
 
 
 def begin(database: Database, job: Job, worker: WorkerId = WORKER) -> Attempt:
@@ -124,7 +132,7 @@ def begin(database: Database, job: Job, worker: WorkerId = WORKER) -> Attempt:
         job_id=job.id,
         number=1,
         verb=Verb.SPAWN,
-        worker_id=worker,
+        worker_id=named(database, worker),
         argv=("claude",),
         created_at=NOW,
     )
@@ -138,7 +146,12 @@ def register(database: Database, worker: WorkerId = WORKER) -> None:
     process = process_facts.identify(os.getpid())
     assert process is not None
     record = WorkerRecord(
-        id=worker, process=process, concurrency=1, version="1", background=False, started_at=NOW
+        id=named(database, worker),
+        process=process,
+        concurrency=1,
+        version="1",
+        background=False,
+        started_at=NOW,
     )
     workers.register(database, record)
 
@@ -153,11 +166,12 @@ def test_a_caller_queues_and_a_host_runs_it_by_the_functions_of_every_day(
     owner: Any, alice: Any, builder: Any
 ) -> None:
     job = queued(alice)
-    waiters.begin(alice, "waiter", job.id, on_behalf_of=None, now=NOW)
+    waiter = alice.named("waiter")
+    waiters.begin(alice, waiter, job.id, on_behalf_of=None, now=NOW)
     register(builder)
     assert claim(builder) is not None
     begin(builder, job)
-    with closing(builder.beats(WORKER)) as beats:
+    with closing(builder.beats(named(builder))) as beats:
         assert beats.beat().jobs == {job.id}
     lease = lease_of(builder, job.id)
     leases.requeue(builder, lease, state=JobState.BACKOFF, retry_at=NOW, now=NOW, reason="x")
@@ -166,8 +180,8 @@ def test_a_caller_queues_and_a_host_runs_it_by_the_functions_of_every_day(
     assert again.token > lease.token
     spending.close_attempt(builder, job.id, Cause.CRASHED, "x", now=NOW)
     leases.settle(builder, again, state=JobState.DONE, ended_at=NOW)
-    assert waiters.end(alice, "waiter", job.id)
-    workers.unregister(builder, WORKER)
+    assert waiters.end(alice, waiter, job.id)
+    workers.unregister(builder, named(builder))
     builder.sync()
     kinds = [row["kind"] for row in owner.rows("select kind from change order by seq")]
     assert kinds == [
@@ -214,7 +228,7 @@ def test_a_host_takes_only_what_its_own_user_serves(
     assert claim(builder) is not None
     assert claim(builder) is not None
     assert claim(builder) is None
-    taken = [lease.job_id for lease in leases.leases_of(builder, WORKER)]
+    taken = [lease.job_id for lease in leases.leases_of(builder, named(builder))]
     assert taken == [first.id, third.id], "one of claude-code at a time"
     builder.serves = Serves('{"claude-code": null}', None)
     assert claim(builder) is not None
@@ -230,19 +244,23 @@ def copy_with(**fields: object) -> str:
     return COPY.format(json.dumps({**own, **fields}).replace("'", "''"))
 
 
+NAME = "'w@' || current_setting('sow.host')"
+"""A name of the host of a role."""
 WORKER_OF = (
     "insert into worker (id, process, concurrency, version, background, started_at, host)"
-    " values ('w', '', 1, '', true, 0, '{}')"
+    " select {id}, '', 1, '', true, 0, '{role}'"
 )
+OTHERS_ID = "(select 'w@' || id from host where role <> session_user limit 1)"
 END = "insert into change (project, task, job, kind, data) values ('', '', 1, '{}', '{{}}')"
 ALLOWED = [
     ("alice", copy_with()),
     ("alice", "update job set budgets = null, reason = 'x' where id = 1"),
     ("alice", "update job set state = 'cancelled' where id = 1"),
     ("alice", END.format("status")),
-    ("alice", "insert into waiter values ('w', 1, null, 0)"),
+    ("alice", f"insert into waiter select {NAME}, 1, null, 0"),
+    ("alice", "insert into host (id, name) values ('another', 'of mine')"),
     ("builder", "update job set reason = 'x' where id = 1"),
-    ("builder", WORKER_OF.format("builder")),
+    ("builder", WORKER_OF.format(id=NAME, role="builder")),
     ("builder", "update fence set token = token + 1"),
 ]
 """Of each role statements that the server takes, and that differ little from the next ones."""
@@ -266,8 +284,13 @@ REFUSED = [
     ("alice", "insert into served values ('builder')", "to say what a host serves"),
     ("alice", "update control set value = '1' where name = 'paused'; delete from fence", "tokens"),
     ("alice", "insert into control values ('lease seconds', '1')", "how long leases are"),
-    ("alice", "insert into waiter values ('w', 1, 1, 0)", "to have a job count against no limit"),
-    ("alice", "update waiter set on_behalf_of = 3 where id = 'alices'", "the same"),
+    ("alice", f"insert into waiter select {NAME}, 1, 1, 0", "a job that counts against no limit"),
+    ("alice", f"insert into waiter select {OTHERS_ID}, 1, null, 0", "to wait as another host"),
+    ("alice", "insert into waiter values ('w', 1, null, 0)", "to wait as no host"),
+    ("alice", copy_with(host_id="another"), "to queue as another host"),
+    ("alice", "insert into host (id, role, name) values ('x', 'builder', 'x')", "the same"),
+    ("alice", "update host set role = 'alice'", "to have another's host"),
+    ("alice", "update waiter set on_behalf_of = 3 where id like 'alices@%'", "the same"),
     ("alice", END.format("done"), "to make up an end"),
     ("alice", "update change set kind = 'failed'", "to rewrite what was"),
     ("alice", "delete from change", "the same"),
@@ -286,7 +309,9 @@ REFUSED = [
     ("builder", "update job set owner = 'builder' where id = 1", "to own it"),
     ("builder", "update job set state = 'done' where id = 1", "to end what it does not run"),
     ("builder", "insert into served values ('builder')", "to serve more"),
-    ("builder", WORKER_OF.format("tester"), "to be another host"),
+    ("builder", WORKER_OF.format(id=NAME, role="tester"), "to be another role"),
+    ("builder", WORKER_OF.format(id=OTHERS_ID, role="builder"), "to be another host"),
+    ("builder", WORKER_OF.format(id="'w'", role="builder"), "to be no host"),
     ("builder", "insert into attempt select * from attempt", "to try what it does not run"),
     ("builder", "insert into waiter values ('w', 1)", "to wait"),
     ("tester", "insert into lease values (1, 'w', 1, 'x', 0, 0)", "to run what it does not serve"),
@@ -355,6 +380,7 @@ HOSTILE: dict[str, list[object]] = {
     "budgets": [],
     "reached": ['{"kind": "task"}'],
     "owner": ["bob", "sow"],
+    "host_id": ["another", ""],
 }
 """For each field of a job what a hostile caller may write there, all of which is refused. Nothing
 where any value only says what is to be done, or is no more than words, a time or a place in a line.
@@ -380,7 +406,8 @@ UNTOUCHED = [
 @pytest.fixture
 def peopled(owner: Any, alice: Any, bob: Any, tester: Any) -> Any:
     """Job 1 is alice's and waits, 2 is bob's and waits, 3 is bob's and runs on tester."""
-    waiters.begin(alice, "alices", queued(alice, "010").id, on_behalf_of=None, now=NOW)
+    its = alice.named("alices")
+    waiters.begin(alice, its, queued(alice, "010").id, on_behalf_of=None, now=NOW)
     queued(bob, "020")
     running = queued(bob, "030", executor="gpu")
     register(tester, OTHER_WORKER)
@@ -513,15 +540,16 @@ def test_after_its_deadline_another_host_takes_a_lease_over(
     job = queued(alice, executor="gpu")
     register(builder)
     assert claim(builder) is not None
-    assert leases.take_over(tester, WORKER, OTHER_WORKER, now=NOW, if_expired=True) == []
+    its, old = named(tester, OTHER_WORKER), named(builder)
+    assert leases.take_over(tester, old, its, now=NOW, if_expired=True) == []
     owner.run("update lease set deadline = deadline - 500")
     owner.run("update worker set beat_at = beat_at - 500")
-    (taken,) = leases.take_over(tester, WORKER, OTHER_WORKER, now=NOW, if_expired=True)
+    (taken,) = leases.take_over(tester, old, its, now=NOW, if_expired=True)
     assert taken.job_id == job.id
     assert owner.value("select host from lease") == "tester"
-    workers.unregister(tester, WORKER)
+    workers.unregister(tester, old)
     assert workers.registered(owner) == []
-    with closing(builder.beats(WORKER)) as beats:
+    with closing(builder.beats(old)) as beats:
         assert beats.beat().jobs == set()
 
 
@@ -604,14 +632,37 @@ def test_those_who_were_let_in_open_it_and_note_what_they_have_seen(
             assert changes.newest(database).seq >= 0
 
 
-def test_another_checkout_is_for_its_owner_to_open_first(
-    tmp_path: Path, owner: Any, server: postgres.Server, poisoned_home: Path
+def test_each_checkout_and_each_role_is_a_host_of_its_own(
+    tmp_path: Path, workspace: Workspace, owner: Any, server: postgres.Server, poisoned_home: Path
 ) -> None:
     (tmp_path / "other/.sow").mkdir(parents=True)
     elsewhere = Workspace(tmp_path / "other")
     elsewhere.queue_name.write_text(SCHEMA.removeprefix("sow_"))
     configuration = poisoned_home / ".config/sow/config.yaml"
+    ids = []
+    for role in ("alice", "builder"):
+        configuration.write_text(f"queue:\n  url: {server.url.replace('sow@', f'{role}@')}\n")
+        for place in (workspace, elsewhere, elsewhere):
+            with closing(open_queue(place)) as database:
+                ids.append(database.host_id)
+                assert database.is_elsewhere(f"w1@{ids[0]}") is (database.host_id != ids[0])
+    assert len(set(ids)) == 4
+    assert ids[1] == ids[2], "a host keeps its id"
+    names = owner.rows("select role, name from host where id in (?, ?)", (ids[0], ids[1]))
+    assert sorted(row["role"] for row in names) == ["alice", "alice"]
+    assert {row["name"].rpartition(":")[2] for row in names} == {
+        str(workspace.root.resolve()),
+        str(elsewhere.root.resolve()),
+    }
+
+
+def test_a_host_s_id_is_for_the_role_that_came_with_it_first(
+    workspace: Workspace, owner: Any, server: postgres.Server, poisoned_home: Path
+) -> None:
+    configuration = poisoned_home / ".config/sow/config.yaml"
     configuration.write_text(f"queue:\n  url: {server.url.replace('sow@', 'alice@')}\n")
-    with pytest.raises(QueueError, match="it is used from") as caught:
-        open_queue(elsewhere)
-    assert "owns its tables" in caught.value.hint
+    with closing(open_queue(workspace)) as database:
+        database.run("update host set name = 'another' where id = ?", (database.host_id,))
+    owner.run("update host set role = 'bob' where role = 'alice'")
+    with pytest.raises(QueueError, match="this host's id is kept for the role bob"):
+        open_queue(workspace)

@@ -10,6 +10,7 @@ from sow.errors import QueueError
 from sow.ids import WorkerId
 from sow.jobs import doorbell, workers
 from sow.jobs.doorbell import Bell
+from sow.jobs.store import Database
 from sow.paths import Workspace
 from sow.processes import process_facts
 from sow.processes.life import Life
@@ -58,14 +59,14 @@ ELSEWHERE = ("of another namespace", "of another machine")
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_held_lock_proves_life(place: Workspace, process: str) -> None:
     bell = Bell(place.worker_lock(NAME))
-    assert workers.life_of(place, NAME, record(process)) is Life.ALIVE
+    assert workers.life_of(Database(place.run), place, NAME, record(process)) is Life.ALIVE
     bell.close()
 
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_free_lock_on_a_disk_of_ours_proves_death(place: Workspace, process: str) -> None:
     place.worker_lock(NAME).touch()
-    assert workers.life_of(place, NAME, record(process)) is Life.DEAD
+    assert workers.life_of(Database(place.run), place, NAME, record(process)) is Life.DEAD
 
 
 @pytest.mark.parametrize("process", PROCESSES)
@@ -75,7 +76,7 @@ def test_a_free_lock_on_a_shared_disk_proves_nothing(
     monkeypatch.setattr(workers, "is_on_shared_disk", lambda _: True)
     place.worker_lock(NAME).touch()
     expected = Life.DEAD if process == "dead" else Life.UNVERIFIABLE
-    assert workers.life_of(place, NAME, record(process)) is expected
+    assert workers.life_of(Database(place.run), place, NAME, record(process)) is expected
 
 
 @pytest.mark.parametrize("process", PROCESSES)
@@ -84,7 +85,7 @@ def test_behind_a_missing_file_only_what_was_seen_elsewhere_is_unknown(
 ) -> None:
     """One of this place leaves when it looks; one without a record has struck itself off."""
     expected = Life.UNVERIFIABLE if process in ELSEWHERE else Life.DEAD
-    assert workers.life_of(place, NAME, record(process)) is expected
+    assert workers.life_of(Database(place.run), place, NAME, record(process)) is expected
 
 
 @pytest.mark.parametrize("process", PROCESSES)
@@ -97,4 +98,4 @@ def test_behind_a_file_that_may_not_be_opened_only_a_dead_process_is_dead(
     monkeypatch.setattr(doorbell, "is_held", refuse)
     place.worker_lock(NAME).touch()
     expected = Life.DEAD if process == "dead" else Life.UNVERIFIABLE
-    assert workers.life_of(place, NAME, record(process)) is expected
+    assert workers.life_of(Database(place.run), place, NAME, record(process)) is expected

@@ -268,6 +268,13 @@ def call_kind(request: Request) -> CallKind:
     return kind
 
 
+def _is_of_another_host(database: Database, job_id: JobId) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_queued_elsewhere
+
+    return is_queued_elsewhere(database, job_id)
+
+
 def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> None:
     """Settle what an earlier command of the task left half done when it died.
 
@@ -276,7 +283,7 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
     """
     project_id = ProjectId(read_project(caller.workspace).id)
     last = jobs.last_job(database, project_id, task_id)
-    if last is None:
+    if last is None or (database.is_shared and _is_of_another_host(database, last.id)):
         return
     if is_abandoned(caller.workspace, database, last, now=caller.now()):
         finish(caller.workspace, database, last, now=caller.now())

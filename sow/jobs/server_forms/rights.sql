@@ -49,7 +49,8 @@ grant usage on all sequences in schema @schema@ to @callers@, @hosts@;
 -- is to be run, and nothing of what another host runs.
 create policy callers_see on job for select to @callers@ using (true);
 create policy callers_add on job for insert to @callers@
-    with check (owner = session_user and state = 'preparing' and queue_row is null);
+    with check (owner = session_user and state = 'preparing' and queue_row is null
+        and is_own_host(host_id));
 create policy callers_change on job for update to @callers@ using (owner = session_user);
 create policy hosts_see on job for select to @hosts@ using (exists (
     select 1 from served where served.host = session_user and served.owner in ('', job.owner)
@@ -185,9 +186,11 @@ grant insert on aside to @hosts@;
 
 -- Leases and tokens. A host says neither how long its lease is nor which token it gets.
 create policy hosts_add on lease for insert to @hosts@
-    with check (host = session_user and exists (select 1 from job where job.id = lease.job_id));
+    with check (host = session_user and is_own_name(worker_id)
+        and exists (select 1 from job where job.id = lease.job_id));
 create policy hosts_change on lease for update to @hosts@
-    using (host = session_user or deadline < clock()) with check (host = session_user);
+    using (host = session_user or deadline < clock())
+    with check (host = session_user and is_own_name(worker_id));
 create policy hosts_remove on lease for delete to @hosts@ using (host = session_user);
 grant insert, delete, update (worker_id, token, taken_at, deadline) on lease to @hosts@;
 create or replace function guard_lease() returns trigger language plpgsql
@@ -223,27 +226,47 @@ create or replace function holds(its_job bigint) returns boolean language sql st
     set search_path = @schema@, pg_catalog, pg_temp as
     'select exists (select 1 from lease where job_id = its_job and host = session_user)';
 create policy hosts_add on attempt for insert to @hosts@
-    with check (host = session_user and holds(job_id));
+    with check (host = session_user and holds(job_id) and is_own_name(worker_id));
 create policy hosts_change on attempt for update to @hosts@
     using (host = session_user or holds(job_id));
 grant insert, update on attempt to @hosts@;
+create or replace function guard_attempt() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    if row_security_active('attempt')
+        and (new.id, new.job_id, new.number, new.worker_id, new.host)
+            is distinct from (old.id, old.job_id, old.number, old.worker_id, old.host)
+    then
+        raise insufficient_privilege using message = 'an attempt stays with whoever has begun it';
+    end if;
+    return new;
+end $$;
+create or replace trigger guard before update on attempt
+    for each row execute function guard_attempt();
 create policy hosts_add on spending for insert to @hosts@ with check (
     exists (select 1 from attempt where attempt.job_id = spending.job_id
         and attempt.number = spending.number and attempt.host = session_user));
-create policy hosts_change on spending for update to @hosts@ using (
-    exists (select 1 from attempt where attempt.job_id = spending.job_id
+create policy hosts_change on spending for update to @hosts@ using (holds(job_id)
+    or exists (select 1 from attempt where attempt.job_id = spending.job_id
         and attempt.number = spending.number and attempt.host = session_user));
 grant insert, update on spending to @hosts@;
 create policy all_add on budget_warning for insert to @callers@, @hosts@ with check (true);
 grant insert on budget_warning to @callers@, @hosts@;
 
 -- Workers: a host's own, and such as were not heard for longer than a lease.
-create policy hosts_add on worker for insert to @hosts@ with check (host = session_user);
+create policy hosts_add on worker for insert to @hosts@
+    with check (host = session_user and is_own_name(id));
 create policy hosts_change on worker for update to @hosts@
-    using (host = session_user) with check (host = session_user);
+    using (host = session_user) with check (host = session_user and is_own_name(id));
 create policy hosts_remove on worker for delete to @hosts@
     using (host = session_user or clock() - beat_at > lease_end() - clock());
 grant insert, update, delete on worker to @hosts@;
+
+-- Hosts: who comes with an id first has it.
+create policy all_add on host for insert to @callers@, @hosts@ with check (role = session_user);
+create policy all_change on host for update to @callers@, @hosts@
+    using (role = session_user) with check (role = session_user);
+grant insert (id, name), update (name, labels) on host to @callers@, @hosts@;
 
 -- The record of changes: nobody makes up what triggers write.
 create policy all_add on change for insert to @callers@, @hosts@
@@ -264,7 +287,8 @@ grant insert, update, delete on control to @callers@, @hosts@;
 
 -- Who waits, batches, and what a user's commands were told.
 -- The lease of a job for which one waits counts against no limit: an agent's own, on one host.
-create policy callers_have on waiter to @callers@ using (true) with check (on_behalf_of is null);
+create policy callers_have on waiter to @callers@ using (true)
+    with check (on_behalf_of is null and is_own_name(id));
 create policy hosts_remove on waiter for delete to @hosts@ using (true);
 grant insert, update, delete on waiter to @callers@;
 grant delete on waiter to @hosts@;

@@ -1,0 +1,44 @@
+-- The hosts of a shared queue: each is a checkout on one machine that uses it as one role. The names
+-- of its workers and of its waiting calls end with `@` and its id. `server_rights` runs this, before
+-- the rights.
+
+create table if not exists host (
+    id text primary key,
+    role text not null default session_user,
+    name text not null,
+    labels text not null default '{}',
+    made_at double precision not null default clock(),
+    heard_at double precision not null default clock()
+);
+-- From which host a job was queued; there the state of its task is. Empty for one from before.
+alter table job add column if not exists host_id text not null
+    default coalesce(current_setting('sow.host', true), '');
+
+-- Puts the host of a session on record, and returns the role that it is kept for: the first.
+create or replace function be_host(its_id text, its_name text) returns text language plpgsql as $$
+declare
+    found text;
+begin
+    perform set_config('sow.host', its_id, false);
+    select role into found from @schema@.host where id = its_id and name = its_name;
+    if found is null then
+        insert into @schema@.host (id, name) values (its_id, its_name)
+        on conflict (id) do update set name = excluded.name where host.role = session_user;
+        select role into found from @schema@.host where id = its_id;
+    end if;
+    return found;
+end $$;
+-- Whether a name is of a host of whoever has logged in.
+create or replace function is_own_host(its_id text) returns boolean language sql stable
+    set search_path = @schema@, pg_catalog, pg_temp as
+    'select exists (select 1 from host where id = its_id and role = session_user)';
+create or replace function is_own_name(its_name text) returns boolean language sql stable
+    set search_path = @schema@, pg_catalog, pg_temp as
+    $$ select is_own_host(split_part(its_name, '@', 2)) $$;
+create or replace function host_is_heard() returns trigger language plpgsql as $$
+begin
+    update host set heard_at = clock() where id = split_part(new.id, '@', 2);
+    return null;
+end $$;
+create or replace trigger host_is_heard after insert or update of beat_at on worker
+    for each row execute function host_is_heard();
