@@ -133,10 +133,10 @@ dist: $(FOR_WORK) ## Build the sdist, and of it the wheel, into dist; the same b
 # Debian's PostgreSQL starts a server of its own where nobody says otherwise.
 CLUSTERS := /etc/postgresql-common/createcluster.d
 
-system-packages: ## Install, as root, what tests need of the system: bubblewrap, tinyproxy, PostgreSQL.
-	{ command -v bwrap && command -v tinyproxy && ls /usr/lib/postgresql/*/bin/initdb; } || \
+system-packages: ## Install, as root, what tests need of the system: bubblewrap, tinyproxy, PostgreSQL, ip.
+	{ command -v bwrap && command -v tinyproxy && command -v ip && ls /usr/lib/postgresql/*/bin/initdb; } || \
 		{ mkdir -p $(CLUSTERS) && echo "create_main_cluster = false" >$(CLUSTERS)/none.conf && \
-		apt-get update && apt-get install --yes --no-install-recommends bubblewrap tinyproxy-bin postgresql; }
+		apt-get update && apt-get install --yes --no-install-recommends bubblewrap tinyproxy-bin postgresql iproute2; }
 
 clean: ## Remove all that these targets have made.
 	rm -rf .venv .versions .bench .tools .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -32,17 +32,31 @@ UNSAFE = ("fsync=off", "full_page_writes=off", "autovacuum=off")
 class Server:
     """A server. `url` is that of its one database, as its superuser."""
 
-    def __init__(self, folder: Path, settings: Sequence[str], as_user: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Sequence[str],
+        as_user: Mapping[str, Any],
+        enter: Sequence[str] = (),
+    ) -> None:
+        """`enter` goes before its command, if it is to run in another network."""
         self.folder = folder
         self.url = f"postgresql://sow@/postgres?host={folder}"
         self._settings = ("listen_addresses=", f"unix_socket_directories={folder}", *settings)
         self._as_user = as_user
+        self._enter = enter
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         argv = [str(program("postgres")), "-D", str(self.folder / "data")]
         argv += [word for setting in self._settings for word in ("-c", setting)]
+        as_user = self._as_user
+        if self._enter:  # only root enters: who runs it is changed there
+            names = {"user": "--reuid", "group": "--regid"}
+            change = [f"{option}={as_user[name]}" for name, option in names.items()]
+            argv = [*self._enter, "setpriv", *change, "--clear-groups", "--", *argv]
+            as_user = {}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 argv,
@@ -50,7 +64,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                **self._as_user,
+                **as_user,
             )
         wait_until_ready(self.url, self._process, self.folder / "log")
 
@@ -92,8 +106,8 @@ def require() -> None:
 
 
 @contextmanager
-def running(*settings: str) -> Iterator[Server]:
-    """Start a server; end it, and remove its folder."""
+def running(*settings: str, enter: Sequence[str] = ()) -> Iterator[Server]:
+    """Start a server; end it, and remove its folder. `enter`: what leads to its network."""
     require()
     is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES
     folder = Path(tempfile.mkdtemp(prefix="pg", dir=MEMORY if is_roomy else "/tmp"))
@@ -105,7 +119,7 @@ def running(*settings: str) -> Iterator[Server]:
     try:
         made = ["-D", folder / "data", "-U", "sow", "-A", "trust", "-E", "UTF8", "--locale=C"]
         _run("initdb", *made, "--no-sync", "--no-instructions", cwd=folder, **as_user)
-        server = Server(folder, settings, as_user)
+        server = Server(folder, settings, as_user, enter)
         server.start()
         try:
             yield server

@@ -1,7 +1,6 @@
 """A shared queue over a network: its server must prove who it is."""
 
 import datetime
-import ipaddress
 import os
 import socket
 import sys
@@ -10,8 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import certificates
 import postgres
 import pytest
+from certificates import DAY, certificate
 
 from sow.errors import QueueError
 from sow.jobs.database import open_queue
@@ -26,36 +27,6 @@ pytestmark = [
 HOST = f"127.{os.getpid() >> 8 & 255}.{os.getpid() & 255}.7"
 """An address of this machine that counts as another one's, and that nobody else uses."""
 PORT = 5432
-DAY = datetime.timedelta(days=1)
-
-
-def certificate(address: str, begins: datetime.datetime) -> tuple[bytes, bytes]:
-    """Return a certificate, valid for a day, which has signed itself, and its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "the queue's server")])
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(begins + DAY)
-        .add_extension(alternative, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    form = (
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return made.public_bytes(serialization.Encoding.PEM), key.private_bytes(*form)
 
 
 class TlsServer:
@@ -69,18 +40,7 @@ class TlsServer:
 
     def show(self, shown: bytes, key: bytes) -> None:
         """Have the server show another certificate to whoever connects from now on."""
-        import psycopg
-
-        owner = self._data.stat()
-        for name, text in (("server.crt", shown), ("server.key", key)):
-            file = self._data / name
-            file.unlink(missing_ok=True)
-            file.touch(mode=0o600)
-            file.write_bytes(text)
-            os.chown(file, owner.st_uid, owner.st_gid)
-        with psycopg.connect(self._server.url, autocommit=True) as connection:
-            connection.execute("alter system set ssl = on")
-            connection.execute("select pg_reload_conf()")
+        certificates.show(self._server, shown, key)
         deadline = time.monotonic() + 60
         while not self._shows(shown):
             assert time.monotonic() < deadline, "it still shows another one"
