@@ -9,7 +9,7 @@ configuration says, whatever the record has (`own_job`). What its user does not 
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from sow import __version__
 from sow.agents.roles import get_agent
 from sow.config.load import read_executors
 from sow.errors import ConfigurationError, SowError
 from sow.ids import is_slug, is_task_id
+from sow.jobs.hosts import put_on_record
 from sow.jobs.store import Serves
 from sow.schema.batch import Batch
 from sow.schema.executor import ExecutorConfig
@@ -32,6 +34,9 @@ from worker.context import WorkerContext
 COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 """Sessions become arguments of a CLI: none is an option, or a path."""
+SYSTEMS = {"Darwin": "macos"}
+ARCHITECTURES = {"amd64": "x86_64", "aarch64": "arm64"}
+"""One word for what systems call differently."""
 HINT = "Whoever has queued it can queue it anew, with a sow of today."
 
 
@@ -63,7 +68,27 @@ def served_here(context: WorkerContext) -> Serves:
     return Serves(
         msgspec.json.encode(executors).decode(),
         None if owners is None else msgspec.json.encode(owners).decode(),
+        msgspec.json.encode(labels_here(configuration.host_labels, executors)).decode(),
     )
+
+
+def labels_here(own: Collection[str], executors: Collection[str]) -> list[str]:
+    """Return what this host offers: its user's labels, and those that sow finds out by itself."""
+    system = os.uname()
+    found = {
+        SYSTEMS.get(system.sysname, system.sysname.lower()),
+        ARCHITECTURES.get(system.machine, system.machine.lower()),
+        f"host:{system.nodename.lower()}",
+        *(f"executor:{name}" for name in executors),
+        *own,
+    }
+    return sorted(found)
+
+
+def publish(context: WorkerContext) -> None:
+    """Put on record what this host serves and offers, for whoever asks why a job waits."""
+    serves = served_here(context)
+    put_on_record(context.database, serves, version=__version__)
 
 
 def own_path(context: WorkerContext) -> str:

@@ -190,9 +190,12 @@ def job_for(caller: Caller, config: Configuration, resolved: Resolved) -> Job:
 
 
 def _terms(resolved: Resolved) -> AuthorTerms | None:
+    terms = AuthorTerms(clone=True) if resolved.clone else None
     if resolved.fallback is not None:
-        return AuthorTerms(clone=resolved.clone, fallback=resolved.fallback)
-    return AuthorTerms(clone=True) if resolved.clone else None
+        terms = AuthorTerms(clone=resolved.clone, fallback=resolved.fallback)
+    if resolved.task.requires is not UNSET:
+        return replace(terms or AuthorTerms(), requires=tuple(resolved.task.requires))
+    return terms
 
 
 def _taken_places(resolved: Resolved) -> tuple[str, ...]:

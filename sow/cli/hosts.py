@@ -1,5 +1,6 @@
 """`sow hosts init` and `list`: a queue on a server, shared with the roles of callers and hosts."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sow.cli import late_click as click
@@ -10,14 +11,17 @@ from sow.clock import format_duration
 from sow.config.units import parse_duration
 from sow.errors import StateError, UsageError
 from sow.jobs.database import Database, QueueFile, open_queue
+from sow.jobs.hosts import Host, hosts_of
 from sow.jobs.server_deadlines import LEAST_SECONDS
 from sow.paths import Workspace
 
 if TYPE_CHECKING:
     from sow.jobs.queue_server import QueueServer
-    from sow.jobs.server_rights import HostState, Sharing
+    from sow.jobs.server_rights import Served, Sharing
 
-HEADER = ("HOST", "STATE", "WORKERS", "JOBS", "HEARD", "SERVES")
+HEADER = (
+    *("HOST", "ID", "ROLE", "STATE", "WORKERS", "JOBS", "HEARD", "LABELS", "EXECUTORS", "SERVES"),
+)
 
 AT_HOST = "A job runs in the checkout of its host, with the files and the tasks that are there."
 """What does not travel yet."""
@@ -76,10 +80,11 @@ def init(
 @click.command()
 @json_option
 def list_hosts(as_json: bool) -> None:
-    """List the hosts of a shared queue: what each serves, and when the server heard it last.
+    """List the hosts of a shared queue: what each serves and offers, and when it was heard last.
 
-    A host is a role on the server by which workers log in. JOBS are those that it runs. One that
-    was not heard for longer than a lease is `silent`: others may take its jobs over.
+    A host is a checkout on one machine, used as one role of the server. JOBS are those that it
+    runs. One whose workers were not heard for longer than a lease is `silent`: others may take its
+    jobs over. LABELS are what jobs may require (`sow task set TASK requires gpu,macos`).
     """
     workspace = here()
     database = open_queue(workspace)
@@ -90,43 +95,77 @@ def list_hosts(as_json: bool) -> None:
             f"the queue on {server.place} is not shared: its workers are those of one role",
             hint="`sow worker list` shows them. Share it: `sow hosts init --host ROLE`.",
         )
-    from sow.jobs.server_rights import hosts_of, sharing_of  # as above
+    from sow.jobs.server_rights import sharing_of  # as above
 
-    lease_seconds = sharing_of(server).lease_seconds
-    records = [_host(host, lease_seconds) for host in hosts_of(server)]
+    served = sharing_of(server).hosts
+    worked = [host for host in hosts_of(server) if host.offer.version]
+    idle = dict.fromkeys(each.role for each in served)
+    for host in worked:
+        idle.pop(host.role, None)
+    records = [_host(host, served) for host in worked]
+    records += [_without_worker(role, served) for role in idle]
     if as_json:
         echo_json_lines(records)
     elif not records:
-        click.echo("No role but the owner's may run its jobs, and no worker is on record.")
+        click.echo("No role but the owner's may run its jobs, and no worker has ever run here.")
     else:
-        echo_table(HEADER, map(_row, records), states=["STATE"])
+        echo_table(HEADER, map(_row, records), states=["STATE"], spare=("ID", "SERVES"))
 
 
-def _host(host: "HostState", lease_seconds: float) -> dict[str, Any]:
-    silent = host.silent_seconds
+def _host(host: Host, served: "Sequence[Served]") -> dict[str, Any]:
+    offer = host.offer
     return {
+        "id": host.id,
+        "name": host.name,
         "role": host.role,
-        "serves": [each._asdict() for each in host.serves],
+        "may_run": [each._asdict() for each in served if each.role == host.role],
+        "executors": list(offer.executors),
+        "owners": None if offer.owners is None else list(offer.owners),
+        "labels": list(offer.labels),
+        "version": offer.version,
         "worker_count": host.workers,
         "job_count": host.jobs,
-        "silent_seconds": None if silent is None else round(silent, 3),
-        "is_silent": silent is not None and silent > lease_seconds,
+        "silent_seconds": round(host.silent_seconds, 3),
+        "is_silent": bool(host.workers) and not host.is_heard,
+    }
+
+
+def _without_worker(role: str, served: "Sequence[Served]") -> dict[str, Any]:
+    """Return what there is of a role that may run jobs, and has never had a worker."""
+    return {
+        "id": None,
+        "name": None,
+        "role": role,
+        "may_run": [each._asdict() for each in served if each.role == role],
+        "executors": [],
+        "owners": None,
+        "labels": [],
+        "version": None,
+        "worker_count": 0,
+        "job_count": 0,
+        "silent_seconds": None,
+        "is_silent": False,
     }
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
     silent = record["silent_seconds"]
-    serves = [
+    may_run = [
         f"{each['owner'] or 'everybody'}, {each['executor'] or 'each executor'}"
-        for each in record["serves"]
+        for each in record["may_run"]
     ]
+    own = [label for label in record["labels"] if ":" not in label]
     return (
+        record["name"] or "-",
+        record["id"] or "-",
         record["role"],
         "silent" if record["is_silent"] else "alive" if record["worker_count"] else "no worker",
         str(record["worker_count"]),
         str(record["job_count"]),
         "-" if silent is None else f"{format_duration(silent)} ago",
-        "; ".join(serves) or "everything",
+        ",".join(own) or "-",
+        ",".join(record["executors"]) or "-",
+        "; ".join(may_run) or "everything",
     )
 
 

@@ -56,7 +56,8 @@ def set_field(
     """Set one FIELD of each TASK to VALUE.
 
     Fields: name, status, assigned_agent, depends_on, references, feedback,
-    files_modified, checks (lists are written a,b), priority and metadata.KEY.
+    files_modified, checks, requires (lists are written a,b), priority and
+    metadata.KEY.
     In references, ref:ID names one of `sow refs list`.
     """
     tasks, field, value = _split(words)

@@ -200,6 +200,7 @@ def _facts(workspace: "Workspace", task: "Task") -> list[tuple[str, str]]:
         ("references", ", ".join(map(str, task.references))),
         *_review(task),
         ("checks", "" if isinstance(task.checks, UnsetType) else ", ".join(task.checks)),
+        ("requires", "" if isinstance(task.requires, UnsetType) else ", ".join(task.requires)),
         *_check(task, times),
         ("merged", _merged(task, times)),
         *_used(_costs(workspace, task)),

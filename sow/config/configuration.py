@@ -93,6 +93,8 @@ class Configuration(msgspec.Struct, frozen=True):
     """Whose jobs workers here run of a shared queue; None: everybody's."""
     served_executors: tuple[str, ...] | None = None
     """By which executors they run them; None: by each that is defined."""
+    host_labels: tuple[str, ...] = ()
+    """What this host offers besides what sow finds out by itself."""
     notify: "Mapping[NotifyEvent, NotifyCommand]" = {}
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()

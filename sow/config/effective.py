@@ -58,6 +58,9 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
         if (names := getattr(configuration, field)) is not None:
             place = SERVED[field]
             yield Setting(place, list(names), configuration.origin(*place))
+    if configuration.host_labels:
+        place = SERVED["host_labels"]
+        yield Setting(place, list(configuration.host_labels), configuration.origin(*place))
     for model, price in configuration.prices.items():
         for kind in PRICED:
             yield _setting(configuration, (PRICES, model, kind), getattr(price, kind))

@@ -4,6 +4,7 @@ Owns what `queue: url` may be, that nobody is shown its password, and which jobs
 several hosts share this user's workers run. Opens no connection.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ SECRETS = frozenset(
     {"password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"}
 )
 """The parameters of such an address that nobody is shown."""
+LABEL = re.compile("[a-z0-9][a-z0-9._-]{0,63}")
+"""A label of the user's own. Those with a colon sow gives by itself."""
 HIDDEN = "***"
 NOT_IN_ADDRESS = r"%(?![0-9A-Fa-f]{2})|#|\s"
 """What stands in no address but as `%25`, `%23` and the like."""
@@ -24,6 +27,7 @@ FIELDS = {
     "queue_url": (SECTION, URL),
     "served_owners": (SECTION, "owners"),
     "served_executors": (SECTION, "executors"),
+    "host_labels": (SECTION, "labels"),
 }
 """The fields of the configuration that this section sets, with their keys."""
 
@@ -37,7 +41,7 @@ def settings_of(source: Source[UserConfigFile], known: Collection[str]) -> Mappi
     fields: dict[str, Any] = {}
     if url := url_of(source):
         fields["queue_url"] = url
-    for field in ("served_owners", "served_executors"):
+    for field in ("served_owners", "served_executors", "host_labels"):
         key = FIELDS[field][-1]
         if isinstance(names := getattr(section, key, None), list):
             fields[field] = tuple(names)
@@ -47,6 +51,13 @@ def settings_of(source: Source[UserConfigFile], known: Collection[str]) -> Mappi
                 *FIELDS["served_executors"],
                 reason=f"there is no executor {name!r}",
                 remedy=f"Name some of these: {', '.join(sorted(known))}.",
+            )
+    for label in fields.get("host_labels", ()):
+        if not LABEL.fullmatch(label):
+            raise source.fault(
+                *FIELDS["host_labels"],
+                reason=f"{label!r} is no label of your own",
+                remedy="Use lower-case letters, digits, dots, dashes and underscores: gpu, cuda12.",
             )
     return fields
 

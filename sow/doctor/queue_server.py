@@ -5,6 +5,8 @@ from contextlib import closing
 
 from sow.clock import format_duration
 from sow.findings import Finding, Level
+from sow.jobs import jobs
+from sow.jobs.hosts import hosts_of, unserved
 from sow.jobs.queue_server import QueueServer
 from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_making import OLDEST
@@ -70,6 +72,22 @@ def _sharing(database: QueueServer) -> Iterator[Finding]:
     text = f"The queue is shared: leases last {lease}; your role {role} {rights_here(database)}"
     remedy = "`sow hosts init`, run by its owner, says who may queue and run jobs."
     yield Finding(check="hosts", level=Level.NOTE, text=text, remedy=remedy)
+    yield from _hosts(database)
+
+
+def _hosts(database: QueueServer) -> Iterator[Finding]:
+    """Yield which hosts are silent, and what waits for one that no host is."""
+    hosts = hosts_of(database)
+    for host in hosts:
+        if host.workers and not host.is_heard:
+            silent = format_duration(host.silent_seconds)
+            text = f"Host {host.name} (role {host.role}) has been silent for {silent}"
+            remedy = "Others may take its jobs over. See whether it runs and reaches the server."
+            yield Finding(check="hosts", level=Level.WARNING, text=text, remedy=remedy)
+    for reason, waiting in unserved(database, jobs.active_jobs(database)).items():
+        text = f"{reason[:1].upper()}{reason[1:]}: job {', '.join(map(str, waiting))}"
+        remedy = "`sow hosts list` shows what each serves and offers; start a worker that does."
+        yield Finding(check="hosts", level=Level.WARNING, text=text, remedy=remedy)
 
 
 def _other_name(workspace: Workspace, database: QueueServer) -> Iterator[Finding]:

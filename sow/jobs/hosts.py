@@ -9,8 +9,145 @@ deadlines alone (`server_deadlines`). No lock, process or folder of this machine
 it. Imported where a queue is shared.
 """
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
 from sow.ids import JobId
-from sow.jobs.store import HOST_MARK, Database
+from sow.jobs.server_deadlines import LEASE_SECONDS
+from sow.jobs.store import HOST_MARK, Database, Serves
+from sow.schema.job import WAITING_STATES, Job
+from sow.schema.job_terms import required_by
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host's user has it run, and what it offers, as it says itself."""
+
+    executors: tuple[str, ...] = ()
+    owners: tuple[str, ...] | None = None
+    labels: tuple[str, ...] = ()
+    version: str = ""
+    """Of its sow."""
+
+
+class Host(NamedTuple):
+    """A host of a shared queue."""
+
+    id: str
+    role: str
+    name: str
+    """The machine's name and the checkout's folder."""
+    offer: Offer
+    silent_seconds: float
+    """How long ago the server has heard one of its workers, or one of its commands first came."""
+    workers: int
+    jobs: int
+    is_heard: bool
+    """Whether a worker of it was heard within the length of a lease."""
+
+    @property
+    def node(self) -> str:
+        """The machine's name."""
+        return self.name.partition(":")[0]
+
+
+def put_on_record(database: Database, serves: Serves, *, version: str) -> None:
+    """Say what this host serves and offers."""
+    offer = Offer(
+        executors=tuple(msgspec.json.decode(serves.executors)),
+        owners=msgspec.json.decode(serves.owners) if serves.owners is not None else None,
+        labels=tuple(msgspec.json.decode(serves.labels)),
+        version=version,
+    )
+    text = msgspec.json.encode(offer).decode()
+    database.run("update host set serves = ? where id = ?", (text, database.host_id))
+
+
+def hosts_of(database: Database) -> list[Host]:
+    """Return the hosts of a shared queue; a host itself counts the jobs alone that it serves."""
+    rows = database.rows(
+        """
+        with length as (
+            select cast(value as double precision) as seconds from control where name = ?)
+        select host.id, host.role, host.name, host.serves,
+            clock() - coalesce(max(worker.beat_at), host.heard_at) as silent,
+            count(worker.id) as workers,
+            coalesce(max(worker.beat_at) >= clock() - max(length.seconds), false) as is_heard,
+            (select count(*) from lease where split_part(lease.worker_id, '@', 2) = host.id)
+                as jobs
+        from host cross join length
+        left join worker on split_part(worker.id, '@', 2) = host.id
+        group by host.id order by host.name, host.role, host.id
+        """,
+        (LEASE_SECONDS,),
+    )
+    return [
+        Host(
+            row["id"],
+            row["role"],
+            row["name"],
+            _offer(row["serves"]),
+            row["silent"],
+            row["workers"],
+            row["jobs"],
+            row["is_heard"],
+        )
+        for row in rows
+    ]
+
+
+def _offer(text: str) -> Offer:
+    try:
+        return msgspec.json.decode(text, type=Offer)
+    except msgspec.MsgspecError:  # a host says what it likes
+        return Offer()
+
+
+def owner_of(database: Database, job_id: JobId) -> str:
+    """Return the role that has queued a job of a shared queue."""
+    return str(database.value("select owner from job where id = ?", (job_id,)) or "")
+
+
+def unserved(database: Database, some: Iterable[Job]) -> dict[str, list[JobId]]:
+    """Return for what some jobs wait that no host offers which is heard, in words, and which do."""
+    hosts = hosts_of(database)
+    reasons: dict[str, list[JobId]] = {}
+    for job in some:
+        if job.state in WAITING_STATES and (reason := lacking_for(database, hosts, job)):
+            reasons.setdefault(reason, []).append(job.id)
+    return reasons
+
+
+def lacking_for(database: Database, hosts: Iterable[Host], job: Job) -> str:
+    """Return for what a job waits that no host offers which is heard; empty where one would do."""
+    requires, owner = required_by(job.terms), owner_of(database, job.id)
+    found = lacking(hosts, executor=job.executor_name, requires=requires, owner=owner)
+    return found or ""
+
+
+def lacking(
+    hosts: Iterable[Host], *, executor: str, requires: Sequence[str], owner: str
+) -> str | None:
+    """Return for what a job waits that no host offers which is heard; None where one would do.
+
+    `executor` is empty for a job without an agent.
+    """
+    heard = [host for host in hosts if host.is_heard]
+    if not heard:
+        return "no host is heard"
+    able = [host for host in heard if not executor or executor in host.offer.executors]
+    if not able:
+        return f"no host that is heard serves executor {executor}"
+    able = [host for host in able if host.offer.owners is None or owner in host.offer.owners]
+    if not able:
+        return f"no host that is heard runs jobs of {owner}"
+    if any(set(requires) <= set(host.offer.labels) for host in able):
+        return None
+    alone = [label for label in requires if not any(label in host.offer.labels for host in able)]
+    if alone:
+        return f"no host that is heard has the label {', '.join(alone)}"
+    return f"no host that is heard has all of the labels {', '.join(requires)}"
 
 
 def host_of(name: str) -> str:

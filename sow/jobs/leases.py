@@ -147,9 +147,12 @@ SERVED = f"""(
         select 1 from json_each(:executors) as each where each.key = job.executor_name
             and (each.value is null or cast(each.value as bigint) > (
                 select count(*) from lease where worker_id = :worker
-                    and executor = job.executor_name and {COUNTED})))))
+                    and executor = job.executor_name and {COUNTED}))))
+    and not exists (select 1 from json_each(job.terms, '$.requires') as needed
+        where needed.value not in (select value from json_each(:labels))))
 """  # noqa: S608 - as above
-"""What a worker takes of a shared queue: jobs of the owners and executors that its user names."""
+"""What a worker takes of a shared queue: jobs of the owners and executors that its user names, and
+which require no more than it offers."""
 
 
 CHECKS = 2

@@ -25,8 +25,8 @@ OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql")
 """What the tables of a shared queue have besides."""
 
 
-class Host(NamedTuple):
-    """What a host's role serves; None stands for all."""
+class Served(NamedTuple):
+    """What a host's role may run; None stands for all."""
 
     role: str
     owner: str | None
@@ -40,20 +40,7 @@ class Sharing(NamedTuple):
     callers_group: str
     hosts_group: str
     callers: Sequence[str]
-    hosts: Sequence[Host]
-
-
-class HostState(NamedTuple):
-    """How a host stands."""
-
-    role: str
-    serves: Sequence[Host]
-    """What it may run; nothing where it does not belong to the hosts any more."""
-    workers: int
-    jobs: int
-    """How many jobs it runs."""
-    silent_seconds: float | None
-    """How long ago the server has heard any of its workers; None where it has none."""
+    hosts: Sequence[Served]
 
 
 class Joining(NamedTuple):
@@ -104,35 +91,8 @@ def sharing_of(database: QueueServer) -> Sharing:
         callers,
         hosts,
         _members(database, callers),
-        [Host(row["host"], row["owner"] or None, row["executor"] or None) for row in rows],
+        [Served(row["host"], row["owner"] or None, row["executor"] or None) for row in rows],
     )
-
-
-def hosts_of(database: QueueServer) -> list[HostState]:
-    """Return how each host of a shared queue stands, also one that only owns it. Raises QueueError.
-
-    A host reads so of all hosts, but counts the jobs alone that it serves itself.
-    """
-    served = sharing_of(database).hosts
-    rows = database.rows(
-        "select host, count(*) as workers, clock() - max(beat_at) as silent,"
-        " (select count(*) from lease where lease.host = worker.host) as jobs"
-        " from worker group by host order by host"
-    )
-    found = {row["host"]: row for row in rows}
-    hosts = []
-    for role in sorted({*found, *(host.role for host in served)}):
-        row = found.get(role)
-        hosts.append(
-            HostState(
-                role,
-                [host for host in served if host.role == role],
-                row["workers"] if row is not None else 0,
-                row["jobs"] if row is not None else 0,
-                row["silent"] if row is not None else None,
-            )
-        )
-    return hosts
 
 
 def rights_here(database: QueueServer) -> str:

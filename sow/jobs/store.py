@@ -113,6 +113,8 @@ class Serves(NamedTuple):
     """The names of executors, each with how many of its agents may run here at once, or null."""
     owners: str | None
     """The roles whose jobs it runs; None: of everybody."""
+    labels: str = "[]"
+    """What it offers: all that a job requires must be among them."""
 
 
 class Database:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from sow.clock import Times, format_duration
 from sow.executors.endings import SILENT
+from sow.jobs.hosts import Host
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.reports.wording import asked_of
@@ -190,6 +191,11 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
             )
         case Obstacle.SHORT:
             return f"sow starts no jobs now: {around.short_of}. It goes on by itself."
+        case Obstacle.NO_HOST:
+            return (
+                f"it waits for a host: {around.lacks}. `sow hosts list` shows what each serves and"
+                " offers."
+            )
         case Obstacle.CHECKS_FULL:
             return (
                 f"it starts when another job without an agent ends: {around.running_alike} run, and"
@@ -219,6 +225,8 @@ def _running(
     who = "its agent" if kind_of(job).is_agents else "it"
     if not attempts or attempts[-1].cause is not None:
         standing = f"Now: a worker has taken it and starts {who}."
+    elif around.activity is None and around.host is not None:
+        standing = f"Now: {who} runs on another host, where its output is."
     elif around.activity is None:
         standing = f"Now: {who} runs and has printed nothing yet."
     else:
@@ -228,12 +236,23 @@ def _running(
     lines = [standing]
     if around.activity is not None and around.activity.stalled:
         lines.append(_of_stall(job, around.activity.stalled))
-    if not around.worker_lives:
+    if around.host is not None:
+        lines += _of_host(around.host, times)
+    elif not around.worker_lives:
         lines.append("Its worker has died. The agent goes on, and the next worker takes it over.")
     if not kind_of(job).is_agents:
         return [*lines, "Next: its end is judged by what its commands return."]
     report = "the task's status" if kind_of(job).reports_status else "its verdict"
     return [*lines, f"Next: its end is judged by {report}.{_limits(job, attempts, times)}"]
+
+
+def _of_host(host: Host, times: Times) -> list[str]:
+    """Tell on which host a job runs, and what follows where that is silent."""
+    heard = times.at(times.now - host.silent_seconds)
+    lines = [f"Host: {host.name} (role {host.role}), last heard at {heard}."]
+    if not host.is_heard:
+        lines.append("It has been silent for longer than a lease: another host takes the job over.")
+    return lines
 
 
 def _of_stall(job: Job, stalled: str) -> str:

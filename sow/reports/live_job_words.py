@@ -5,6 +5,7 @@ Owns those words. `explain` tells the same at length, by the same rules
 """
 
 from sow.clock import format_duration
+from sow.jobs.hosts import Host
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
@@ -17,6 +18,8 @@ def words_of(job: Job, around: Surroundings, now: float) -> str:
             return "open on a terminal"
         case JobState.RUNNING if job.cancel_requested_at is not None:
             return "it is being ended"
+        case JobState.RUNNING if around.host is not None and around.activity is None:
+            return where_it_runs(around.host)
         case JobState.RUNNING:
             agents = "its agent is being started"
             return str(around.activity or (agents if kind_of(job).is_agents else "it is started"))
@@ -42,6 +45,8 @@ def _in_the_way(job: Job, around: Surroundings) -> str:
             return "no worker runs (`sow worker` starts one)"
         case Obstacle.SHORT:
             return f"waits for room: {around.short_of}"
+        case Obstacle.NO_HOST:
+            return f"waits for a host: {around.lacks}"
         case Obstacle.CHECKS_FULL:
             return f"waits for its turn: {around.running_alike} of {around.checks} checks run"
         case Obstacle.EXECUTOR_FULL:
@@ -51,6 +56,13 @@ def _in_the_way(job: Job, around: Surroundings) -> str:
             return f"waits for a slot: {around.running} of {around.capacity} agents run"
         case _:
             return ""
+
+
+def where_it_runs(host: Host) -> str:
+    """Return on which host a job runs whose output cannot be looked at here."""
+    if host.is_heard:
+        return f"runs on {host.node}"
+    return f"on {host.node}, which has been silent for {format_duration(host.silent_seconds)}"
 
 
 def _held(job: Job) -> str:

@@ -12,7 +12,14 @@ from msgspec import Struct
 from sow.ids import WorkerId
 from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
-from sow.jobs.hosts import is_queued_elsewhere, runs_elsewhere
+from sow.jobs.hosts import (
+    Host,
+    host_of,
+    hosts_of,
+    is_queued_elsewhere,
+    lacking_for,
+    runs_elsewhere,
+)
 from sow.jobs.server_deadlines import is_heard
 from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
@@ -20,7 +27,7 @@ from sow.processes import process_facts
 from sow.processes.life import Life
 from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
-from sow.schema.job import Job, JobState, WorkerRecord
+from sow.schema.job import Job, JobState, Lease, WorkerRecord
 from sow.schema.kinds import kind_of
 
 
@@ -47,6 +54,10 @@ class Surroundings(Struct, frozen=True):
     """Whether the call that is placing the job lives."""
     in_doubt: bool = False
     """Whether nobody here can tell if it still runs."""
+    host: Host | None = None
+    """The host that runs it, of a queue that several share; None where none does."""
+    lacks: str = ""
+    """For what it waits that no host offers which is heard; empty where one may take it."""
     task: TaskNow = NOT_LOOKED_AT
     """How the job's task stands, where the job has ended."""
     activity: Activity | None = None
@@ -59,6 +70,7 @@ class Obstacle(Enum):
     PAUSED = auto()
     NO_WORKER = auto()
     SHORT = auto()
+    NO_HOST = auto()
     EXECUTOR_FULL = auto()
     CHECKS_FULL = auto()
     ALL_FULL = auto()
@@ -73,6 +85,8 @@ def obstacle_of(job: Job, around: Surroundings) -> Obstacle | None:
         return Obstacle.NO_WORKER
     if around.short_of:
         return Obstacle.SHORT
+    if around.lacks:
+        return Obstacle.NO_HOST
     if not kind_of(job).is_agents:
         return Obstacle.CHECKS_FULL if around.running_alike >= around.checks else None
     if most is not None and around.running_alike >= most:
@@ -86,6 +100,8 @@ class Staff(Struct, frozen=True):
     paused_since: str | None
     alive: Sequence[WorkerRecord]
     taken: Mapping[str, int]
+    hosts: Sequence[Host] = ()
+    """Those that share the queue; none where it is one's own."""
 
     @property
     def workers(self) -> int:
@@ -97,7 +113,8 @@ def look_at_staff(workspace: Workspace, database: Database) -> Staff:
     """Return what stands around every job alike. Raises QueueError."""
     alive = workers.living(database, workspace)
     taken = control.running_by_executor(database)
-    return Staff(control.paused_since(database), alive, taken)
+    hosts = hosts_of(database) if database.is_shared else ()
+    return Staff(control.paused_since(database), alive, taken, hosts)
 
 
 def _lives(workspace: Workspace, database: Database, worker_id: WorkerId) -> bool:
@@ -110,6 +127,21 @@ def _is_elsewhere(database: Database, job: Job) -> bool:
     """Whether what a job's agent writes lies on another host."""
     is_running = job.state is JobState.RUNNING
     return database.is_shared and is_running and runs_elsewhere(database, job.id)
+
+
+def _host_of(staff: Staff, lease: Lease | None) -> Host | None:
+    """Return the host that has a lease, of a queue that several share."""
+    if lease is None:
+        return None
+    its = host_of(lease.worker_id)
+    return next((host for host in staff.hosts if host.id == its), None)
+
+
+def _lacks(database: Database, staff: Staff, job: Job) -> str:
+    """Return for what a job waits that no host offers, in a queue that several share."""
+    if not database.is_shared or job.state.is_final or job.state is JobState.RUNNING:
+        return ""
+    return lacking_for(database, staff.hosts, job)
 
 
 def look_around(
@@ -134,6 +166,8 @@ def look_around(
         or process_facts.life_of(job.caller, workspace.run) is not Life.DEAD
         or (database.is_shared and is_queued_elsewhere(database, job.id)),
         in_doubt=is_in_doubt(workspace, database, job),
+        host=_host_of(staff, lease),
+        lacks=_lacks(database, staff, job),
         task=look_at_task(workspace, job, database) if job.state.is_final else NOT_LOOKED_AT,
         activity=None if _is_elsewhere(database, job) else activity_of(workspace, job, now),
     )

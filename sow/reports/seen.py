@@ -24,6 +24,8 @@ class Seen(PlainRecord):
     """What it does or waits for, in a few words; empty where it has ended."""
     in_doubt: bool = False
     """Whether nobody here can tell if its agent runs."""
+    host: str | None = None
+    """The host that runs it, of a queue that several share."""
 
 
 NOT_LOOKED = Seen()
@@ -65,4 +67,5 @@ def seen_in(job: "Job", around: "Surroundings", now: float) -> Seen:
     from sow.reports.live_job_words import words_of
 
     quiet = around.activity.quiet_seconds if around.activity else None
-    return Seen(quiet, words_of(job, around, now), around.in_doubt)
+    host = around.host.name if around.host is not None else None
+    return Seen(quiet, words_of(job, around, now), around.in_doubt, host)

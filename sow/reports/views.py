@@ -197,6 +197,7 @@ def _fields(job: Job, attempts: Sequence[Attempt], seen: Seen) -> dict[str, Any]
         "retries": job.retries,
         "retry_at": format_time(job.retry_at) if waits else None,
         "unverifiable": seen.in_doubt,
+        "host": seen.host,
         "standing": seen.standing,
         "quiet_seconds": None if seen.quiet_seconds is None else round(seen.quiet_seconds, 1),
     }

@@ -245,6 +245,8 @@ class QueueSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whose jobs workers here run of a queue that several hosts share."""
     executors: list[NonEmptyText] | UnsetType | None = UNSET
     """By which executors they run them."""
+    labels: list[NonEmptyText] | UnsetType | None = UNSET
+    """What this host offers, for jobs that require it."""
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,6 +24,8 @@ class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_fie
     base: str | None = None
     """The commit to run them on, in a checkout that is thrown away, instead of the task's work:
     the one that the task began at. None of an ordinary check."""
+    requires: tuple[str, ...] | UnsetType = UNSET
+    """The labels that its host must have; left out where there are none."""
 
 
 class NextExecutor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,6 +84,8 @@ class AuthorTerms(msgspec.Struct, frozen=True, kw_only=True, tag="author", tag_f
     """Whether it works in a clone of its own, which is made for a task that has none."""
     fallback: Fallback | UnsetType = UNSET
     """Who takes the place of its executor; left out where its role has only one."""
+    requires: tuple[str, ...] | UnsetType = UNSET
+    """The labels that its host must have; left out where there are none."""
 
 
 class MergeWay(StrEnum):
@@ -122,10 +126,18 @@ class ReviewTerms(msgspec.Struct, frozen=True, kw_only=True, tag="review", tag_f
     """The dialect of its own session's CLI, once that is made; None where that has only one."""
     fallback: Fallback | UnsetType = UNSET
     """Who takes the place of its executor; left out where its role has only one."""
+    requires: tuple[str, ...] | UnsetType = UNSET
+    """The labels that its host must have; left out where there are none."""
 
 
 JobTerms = CheckTerms | AuthorTerms | MergeTerms | ReviewTerms
 """Of any kind."""
+
+
+def required_by(terms: JobTerms | None) -> tuple[str, ...]:
+    """Return the labels that a host must have for a job of these terms."""
+    labels = () if terms is None or isinstance(terms, MergeTerms) else terms.requires
+    return () if labels is UNSET else labels
 
 
 def tasks_of(terms: JobTerms | None) -> tuple[TaskId, ...]:

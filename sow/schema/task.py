@@ -24,6 +24,14 @@ AgentText = Annotated[
 CheckName = Annotated[
     str, Meta(pattern=SLUG_PATTERN, description="a name below `checks` in .sow/config.yaml")
 ]
+LabelText = Annotated[
+    str,
+    Meta(
+        pattern="^[a-z0-9][a-z0-9._:-]{0,63}$",
+        description="lower-case letters, digits, dots, colons, dashes and underscores",
+    ),
+]
+"""What a host offers, and a task may require."""
 TaskKeyText = Annotated[
     str,
     Meta(
@@ -200,6 +208,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     files_modified: list[str] = []
     checks: list[CheckName] | UnsetType = UNSET
     """The checks that it is judged by; without the field those that the repository names."""
+    requires: list[LabelText] | UnsetType = UNSET
+    """The labels that a host must have to run its jobs, in a queue that several hosts share."""
     check: CheckRecord | UnsetType = UNSET
     """The outcome of the last check of it."""
     merged: TaskMerge | UnsetType = UNSET

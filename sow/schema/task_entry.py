@@ -11,7 +11,15 @@ from msgspec import Meta
 
 from sow.schema.output.fields import about
 from sow.schema.references import ReferenceId
-from sow.schema.task import AgentText, CheckName, PhaseText, Priority, TaskIdText, TaskKeyText
+from sow.schema.task import (
+    AgentText,
+    CheckName,
+    LabelText,
+    PhaseText,
+    Priority,
+    TaskIdText,
+    TaskKeyText,
+)
 
 
 class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,6 +41,10 @@ class TaskEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     references: Annotated[
         list[ReferenceId] | None,
         about("the ids of references for its agent to read (sow refs list)"),
+    ] = None
+    requires: Annotated[
+        list[LabelText] | None,
+        about("the labels that a host must have to run its jobs, of a queue that hosts share"),
     ] = None
     priority: Annotated[
         Priority | None, about("the priority of its jobs, from -1000 to 1000; default: 0")

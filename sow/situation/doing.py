@@ -14,6 +14,7 @@ WAITS_ON = {
     Obstacle.PAUSED: "queue",
     Obstacle.NO_WORKER: "worker",
     Obstacle.SHORT: "machine",
+    Obstacle.NO_HOST: "host",
     Obstacle.EXECUTOR_FULL: "slot",
     Obstacle.CHECKS_FULL: "slot",
     Obstacle.ALL_FULL: "slot",

@@ -42,6 +42,8 @@ def unblocked(now: Situation) -> Iterator[Remedy]:
         return
     if now.queue.paused_since:
         yield Remedy("sow queue resume", f"the queue is paused since {now.queue.paused_since}")
+    for reason, waiting in now.queue.unserved.items():
+        yield Remedy("sow hosts list", f"{reason}: job {', '.join(map(str, waiting))}")
     if not now.queue.is_staffed:
         yield Remedy("sow worker --background", "no worker runs, and none is started by itself")
 

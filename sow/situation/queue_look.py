@@ -104,6 +104,7 @@ class QueueLook:
             is_staffed=is_manned or self._may_start_one(),
             is_manned=is_manned,
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
+            unserved=self._unserved(live) if self._database.is_shared else {},
             features=self._features(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
             doing=self._doing(live) if closely else {},
@@ -204,6 +205,12 @@ class QueueLook:
 
         return is_in_doubt(self._workspace, self._database, job)
 
+    def _unserved(self, live: Sequence[Job]) -> dict[str, list[JobId]]:
+        """Return for what jobs wait that no host of a shared queue offers, and which do."""
+        from sow.jobs.hosts import unserved  # few queues are shared
+
+        return unserved(self._database, live)
+
     def _cursor(self) -> str:
         from sow.jobs import changes  # only where many run
 
@@ -222,6 +229,10 @@ class QueueLook:
         from sow.reports.activity import stall_of  # where something runs
 
         running = [job for job in live if job.state is JobState.RUNNING]
+        if self._database.is_shared:
+            from sow.jobs.hosts import runs_elsewhere  # few queues are
+
+            running = [job for job in running if not runs_elsewhere(self._database, job.id)]
         found = {job.id: stall_of(self._workspace, job, self._caller.now()) for job in running}
         return {job: stalled for job, stalled in found.items() if stalled}
 

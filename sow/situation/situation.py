@@ -63,6 +63,8 @@ class Queue(Struct, frozen=True):
 
     live: "Sequence[Job]" = ()
     """The jobs that have not ended, oldest first; the reader's own are left out."""
+    unserved: "Mapping[str, Sequence[JobId]]" = {}
+    """For what jobs wait that no host of a shared queue offers, in words, and which do."""
     above_reader: frozenset[TaskId] = frozenset()
     """The tasks of the reader's own job, and of those whose agents wait for it."""
     last: "Mapping[TaskId, Job]" = {}

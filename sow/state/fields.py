@@ -27,6 +27,7 @@ _LISTS: Mapping[str, Callable[[str], list[str]]] = {
     "feedback": parse_list,
     "files_modified": parse_list,
     "checks": parse_list,
+    "requires": parse_list,
 }
 SETTABLE = ("name", "status", "assigned_agent", *_LISTS, "priority", "metadata.KEY")
 

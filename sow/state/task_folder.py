@@ -47,6 +47,7 @@ def first_files(
     description: str = "",
     depends_on: Sequence[str] = (),
     checks: Sequence[str] = (),
+    requires: Sequence[str] = (),
     references: Sequence[str] = (),
     key: str | None = None,
     priority: int | None = None,
@@ -69,6 +70,7 @@ def first_files(
         "feedback": [],
         "files_modified": [],
         **({"checks": list(dict.fromkeys(checks))} if checks else {}),
+        **({"requires": list(dict.fromkeys(requires))} if requires else {}),
         "metadata": dict(metadata or {}),
     }
     return {

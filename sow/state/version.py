@@ -24,7 +24,7 @@ SCHEMA_VERSION = 2
 """The newest form that this sow reads and writes."""
 SINCE: Mapping[str, int] = {
     **{f"task.{name}": 2 for name in ("clone", "checks", "check", "review", "merged")},
-    **{f"task.{name}": 2 for name in ("key", "priority", "session.type")},
+    **{f"task.{name}": 2 for name in ("key", "priority", "requires", "session.type")},
     **{f"project.{name}": 2 for name in ("inputs", "outputs", "feedback", "type", "state")},
     **{f"project.{name}": 2 for name in ("iteration", "finished_phases", "plan", "units")},
     **{f"project.{name}": 2 for name in ("review", "check", "ending")},

@@ -26,6 +26,7 @@ ITEMS: Mapping[str, str] = {
     "depends_on": "",
     "files_modified": "",
     "checks": "",
+    "requires": "",
     "inputs": "path",
     "outputs": "path",
     "units": "id",

@@ -1,6 +1,7 @@
 """`sow task import`, `export`, `remove`, and what `sow task list` says of waiting."""
 
 import io
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -236,3 +237,19 @@ def test_a_plain_list_tells_waiting_from_blocked(begun):
     rows = {line.split()[0]: line for line in begun("task", "list").out.splitlines()}
     assert "blocked: 010 (abandoned)" in rows["020"]
     assert "blocked: 020 (pending)" in rows["030"]
+
+
+def test_required_labels_are_imported_set_and_exported(
+    begun: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "labels.yaml"
+    file.write_text("- {key: a, name: A, agent: tester, requires: [gpu, macos, gpu]}\n")
+    assert begun("task", "import", str(file)).code == 0
+    listed = map(json.loads, begun("task", "list", "--json").out.splitlines())
+    task = next(each for each in listed if each["key"] == "a")
+    assert task["requires"] == ["gpu", "macos"]
+    assert "requires: [gpu, macos]" in begun("task", "export").out
+    assert begun("task", "set", task["task"], "requires", "linux").code == 0
+    assert "  requires     linux\n" in begun("task", "show", task["task"]).out
+    refused = begun("task", "set", task["task"], "requires", "Big GPU")
+    assert (refused.code, "requires" in refused.err) == (4, True)

@@ -106,7 +106,7 @@ def test_show_json_has_every_key(begun):
     assert list(task) == [
         "task", "key", "name", "phase", "status", "agent", "iteration", "depends_on", "priority",
         "session_id", "session", "created_at", "updated_at", "started_at", "completed_at", "clone",
-        "review", "references", "feedback", "files_modified", "checks", "check",
+        "review", "references", "feedback", "files_modified", "checks", "requires", "check",
         "merged", "metadata", "folder", "used",
     ]  # fmt: skip
     assert task["session_id"] is None

@@ -235,6 +235,31 @@ def test_a_host_takes_only_what_its_own_user_serves(
     assert leases.lease_of(owner, second.id) is None, "bob's has the higher priority"
 
 
+def test_a_host_takes_only_what_it_offers_the_labels_for(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    gpu = queued(alice, "010", terms=AuthorTerms(requires=("gpu", "linux")), priority=9)
+    check = queued(
+        alice, "020", verb=Verb.CHECK, executor=None, agent="",
+        terms=CheckTerms(names=("unit",), requires=("macos",)), priority=9,
+    )  # fmt: skip
+    plain = queued(alice, "030", terms=AuthorTerms(clone=True))
+    any_of = Serves('{"claude-code": null}', None)
+    builder.serves = any_of._replace(labels='["linux"]')
+    assert claim(builder) is not None
+    assert claim(builder) is None
+    taken = [lease.job_id for lease in leases.leases_of(builder, named(builder))]
+    assert taken == [plain.id], "those of a higher priority require more"
+    builder.serves = any_of._replace(labels='["gpu", "linux", "cuda"]')
+    assert leases.is_any_claimable(builder, named(builder), total=MANY, own=MANY, now=NOW)
+    assert claim(builder) is not None
+    assert leases.lease_of(owner, gpu.id) is not None
+    assert claim(builder) is None
+    builder.serves = any_of._replace(labels='["macos"]')
+    assert claim(builder) is not None
+    assert leases.lease_of(owner, check.id) is not None
+
+
 COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"
 """Puts a copy of a job on record with other fields."""
 
@@ -554,7 +579,7 @@ def test_after_its_deadline_another_host_takes_a_lease_over(
 
 
 def test_roles_join_later_and_a_host_serves_what_was_said_last(owner: Any) -> None:
-    from sow.jobs.server_rights import Host, Joining, share, sharing_of
+    from sow.jobs.server_rights import Joining, Served, share, sharing_of
 
     job = queued(owner)
     joining = Joining(("builder",), ("builder",), ("alice",), ("gpu", "cpu"))
@@ -562,9 +587,9 @@ def test_roles_join_later_and_a_host_serves_what_was_said_last(owner: Any) -> No
     found = sharing_of(owner)
     assert found.callers == ["alice", "bob", "builder"]
     assert found.hosts == [
-        Host("builder", "alice", "cpu"),
-        Host("builder", "alice", "gpu"),
-        Host("tester", None, "gpu"),
+        Served("builder", "alice", "cpu"),
+        Served("builder", "alice", "gpu"),
+        Served("tester", None, "gpu"),
     ]
     assert found.lease_seconds == 300
     assert jobs.get_job(owner, job.id).state is JobState.QUEUED

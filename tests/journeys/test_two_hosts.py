@@ -1,5 +1,6 @@
 """Two checkouts that share a queue on a server: two hosts, as far as the queue can tell."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -111,3 +112,40 @@ def test_two_hosts_work_side_by_side_and_each_stops_its_own(hosts: Hosts) -> Non
     assert [worker["worker"] for worker in owner.workers()] == [there.name]
     assert there.process.poll() is None
     assert other.sow("worker", "stop").out == f"stopped {there.name}\n"
+
+
+def test_a_job_waits_for_a_host_with_its_labels_and_says_so(hosts: Hosts) -> None:
+    owner, other = hosts.owner, hosts.other
+    hosts.database.note(LEASE_SECONDS, 120)
+    for site in (owner, other):
+        site.sow("task", "set", "010", "requires", "gpu, linux")
+    here = start_worker(owner)
+    owner.sow(*SPAWN, "010", "--detach")
+    lacks = "no host that is heard has the label gpu"
+    (listed,) = owner.sow("job", "list", "--json").json_lines
+    assert (listed["state"], listed["standing"]) == ("queued", f"waits for a host: {lacks}")
+    assert f"it waits for a host: {lacks}" in owner.sow("job", "explain", "1").out
+    assert f"sow hosts list  # {lacks}: job 1" in owner.sow("next").out
+    assert lacks in owner.sow("status").out
+    text = f"{lacks[:1].upper()}{lacks[1:]}: job 1"
+    assert text in owner.sow("doctor", expect=None).out
+    settings = {"queue": {"url": hosts.database._url, "labels": ["gpu"]}, "worker": QUICK}
+    owner.configure(settings)
+    there = start_worker(other)
+    await_runs(other, 1)
+    shown = owner.job(1)
+    node = os.uname().nodename
+    assert shown["host"] == f"{node}:{other.root}"
+    assert shown["standing"] == f"runs on {node}"
+    story = owner.sow("job", "explain", "1").out
+    assert f"Host: {node}:{other.root} (role sow), last heard at" in story
+    lines = {line["id"]: line for line in owner.sow("hosts", "list", "--json").json_lines}
+    assert len(lines) == 2
+    its = lines[there.name.rpartition("@")[2]]
+    assert (its["job_count"], "gpu" in its["labels"]) == (1, True)
+    assert {"linux", f"host:{node.lower()}", "executor:claude-code"} <= set(its["labels"])
+    assert "gpu" not in lines[here.name.rpartition("@")[2]]["labels"]
+    (other.root / ".standin/010.go").touch()
+    wait_until(lambda: owner.job(1)["state"] == "done", "the other host's job ends")
+    for site in (owner, other):
+        site.sow("worker", "stop")

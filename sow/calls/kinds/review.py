@@ -172,6 +172,9 @@ def _is_same(job: Job, wanted: Job) -> bool:
 def _job_for(caller: Caller, config: Configuration, request: Request, task: Task) -> Job:
     """Return the job that a request would become. Raises UnknownAgent, ExecutorError."""
     agent = get_agent(request.agent or REVIEWER).name
+    terms = ReviewTerms(commit=_commit(caller, task))
+    if task.requires is not UNSET:
+        terms = replace(terms, requires=tuple(task.requires))
     return Job(
         id=JobId(0),
         project_id=ProjectId(read_project(caller.workspace).id),
@@ -184,7 +187,7 @@ def _job_for(caller: Caller, config: Configuration, request: Request, task: Task
         cwd=".",
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
-        terms=ReviewTerms(commit=_commit(caller, task)),
+        terms=terms,
         **request.batch_fields,
         parent=caller.job_id,
         priority=priority_of(request, task),

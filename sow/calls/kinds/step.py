@@ -7,6 +7,9 @@ all of it or nothing.
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from sow.calls.admission import refuse_without_project
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob
@@ -20,6 +23,7 @@ from sow.jobs.database import Database
 from sow.jobs.unrecorded_agents import refuse_strays
 from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms
 from sow.schema.task import Task
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -93,7 +97,10 @@ def _find_same(
 
 
 def _is_same(job: Job, request: Request) -> bool:
-    return job.verb is request.verb and job.terms == request.terms
+    terms = job.terms
+    if isinstance(terms, CheckTerms) and terms.requires is not UNSET:
+        terms = replace(terms, requires=UNSET)  # the task's, as they were
+    return job.verb is request.verb and terms == request.terms
 
 
 def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Recipient | None) -> Job:
@@ -122,6 +129,9 @@ def _job_for(
     project_id: ProjectId,
     task: Task | None,
 ) -> Job:
+    terms = request.terms
+    if task is not None and task.requires is not UNSET and isinstance(terms, CheckTerms):
+        terms = replace(terms, requires=tuple(task.requires))
     return Job(
         id=JobId(0),
         project_id=project_id,
@@ -134,7 +144,7 @@ def _job_for(
         cwd=".",
         path_variable=caller.path_variable,
         config_file=str(config.path) if config.exists else "",
-        terms=request.terms,
+        terms=terms,
         **request.batch_fields,
         parent=caller.job_id,
         priority=priority_of(request, task),

@@ -6,7 +6,7 @@ create table if not exists host (
     id text primary key,
     role text not null default session_user,
     name text not null,
-    labels text not null default '{}',
+    serves text not null default '{}',
     made_at double precision not null default clock(),
     heard_at double precision not null default clock()
 );

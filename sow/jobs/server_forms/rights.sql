@@ -266,7 +266,7 @@ grant insert, update, delete on worker to @hosts@;
 create policy all_add on host for insert to @callers@, @hosts@ with check (role = session_user);
 create policy all_change on host for update to @callers@, @hosts@
     using (role = session_user) with check (role = session_user);
-grant insert (id, name), update (name, labels) on host to @callers@, @hosts@;
+grant insert (id, name), update (name, serves) on host to @callers@, @hosts@;
 
 -- The record of changes: nobody makes up what triggers write.
 create policy all_add on change for insert to @callers@, @hosts@

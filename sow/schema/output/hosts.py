@@ -28,18 +28,30 @@ class SharedQueue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
-    """A host of a shared queue: a role on the server by which workers log in."""
+    """A host of a shared queue: a checkout on one machine, used as one role of the server."""
 
-    role: Annotated[str, about("the role")]
-    serves: Annotated[
+    id: Annotated[
+        str | None,
+        about("its id, which ends the names of its workers; null for a role without a worker yet"),
+    ]
+    name: Annotated[str | None, about("the machine's name and the checkout's folder; null as id")]
+    role: Annotated[str, about("the role by which its workers log in")]
+    may_run: Annotated[
         tuple[ServedView, ...],
         about("what the queue's owner lets it run; empty for the owner, who may run everything"),
     ]
+    executors: Annotated[tuple[str, ...], about("the executors that its user has it serve")]
+    owners: Annotated[
+        tuple[str, ...] | None,
+        about("the roles whose jobs its user has it run; null for everybody's"),
+    ]
+    labels: Annotated[tuple[str, ...], about("what it offers, for jobs that require it")]
+    version: Annotated[str | None, about("of its sow; null without a worker yet")]
     worker_count: Annotated[int, about("how many workers of it are on record")]
     job_count: Annotated[int, about("how many jobs they run")]
     silent_seconds: Annotated[
         float | None,
-        about("how long ago the server heard one of them, in seconds; null without a worker"),
+        about("how long ago the server heard one of them, in seconds; null without a worker yet"),
     ]
     is_silent: Annotated[
         bool, about("whether that is longer than a lease: others may take its jobs over")

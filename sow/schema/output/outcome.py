@@ -66,6 +66,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     unverifiable: Annotated[
         bool, about("whether sow cannot see from here if its agent runs (`sow job resolve`)")
     ]
+    host: Annotated[
+        str | None,
+        about("the host that runs it, of a queue that hosts share; null for any other job"),
+    ]
     standing: Annotated[
         str,
         about(

@@ -80,8 +80,8 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
         str,
         about(
             "you (the caller, or the orchestrator), person, trust, dependency, slot,"
-            " budget, limit (a usage limit, which resets by itself), time, worker, machine"
-            " or queue"
+            " budget, limit (a usage limit, which resets by itself), time, worker, machine,"
+            " host (of a queue that several share) or queue"
         ),
     ]
     what: Annotated[str, about("what waits: a task's id, `job 12`, `batch 3` or plan")]

@@ -51,6 +51,10 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...] | None,
         about("its own checks; null if it has none and the default ones count"),
     ]
+    requires: Annotated[
+        tuple[str, ...] | None,
+        about("the labels that a host must have to run its jobs; null if it names none"),
+    ]
     check: Annotated[
         dict[str, Any] | None,
         about("the result of its last check (`sow schema task`); null before the first"),

@@ -31,5 +31,6 @@ def _entry(place: TaskPlace, task: Task, names: dict[str, str]) -> TaskEntry:
         depends_on=[names.get(other, other) for other in task.depends_on] or None,
         references=named_in(task.references) or None,
         checks=None if task.checks is UNSET else list(task.checks),
+        requires=None if task.requires is UNSET else list(task.requires),
         priority=None if task.priority is UNSET else task.priority,
     )

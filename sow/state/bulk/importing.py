@@ -119,6 +119,7 @@ def _new(workspace: Workspace, planned: Planned, now: float) -> NewTask:
         description=text_of(entry.description) if entry.description else "",
         depends_on=planned.depends_on or (),
         checks=entry.checks or (),
+        requires=entry.requires or (),
         references=[f"{PREFIX}{each}" for each in entry.references or ()],
         key=entry.key,
         priority=entry.priority or None,

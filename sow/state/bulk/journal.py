@@ -38,7 +38,7 @@ LIMIT = 64 << 20
 
 FileName = Literal["state.yaml", "description.md", "log.md"]
 FieldName = Literal[
-    "key", "name", "assigned_agent", "depends_on", "checks", "references", "priority"
+    "key", "name", "assigned_agent", "depends_on", "checks", "requires", "references", "priority"
 ]
 
 

@@ -177,12 +177,13 @@ def _changes(
         "phase": entry.phase,
         "depends_on": None if depends_on is None else list(depends_on),
         "checks": None if entry.checks is None else list(dict.fromkeys(entry.checks)),
+        "requires": None if entry.requires is None else list(dict.fromkeys(entry.requires)),
         "references": None
         if entry.references is None
         else with_references(task.references, entry.references),
         "priority": entry.priority,
     }
-    absent = {"checks": [], "priority": 0}
+    absent = {"checks": [], "requires": [], "priority": 0}
     changes = {}
     for name, value in wanted.items():
         there = getattr(task, STATE_FIELDS.get(name, name))
