@@ -59,6 +59,18 @@ class NoWorker(QueueError):
         )
 
 
+class NoHost(NoWorker):
+    """No host of a shared queue is heard, and none is started here."""
+
+    def __init__(self) -> None:
+        QueueError.__init__(
+            self,
+            "the job is queued, but no worker of any host is heard, and this call starts none",
+            hint="Start one with `sow worker`, here or on another host; it then runs the job. Run"
+            " the same command again to wait for the job.",
+        )
+
+
 class Staffing(Struct):
     """One call's care for the queue: `ensure` before it goes away, `look_after` while it waits."""
 
@@ -76,7 +88,13 @@ class Staffing(Struct):
         The call may go away at once and nobody look again. So a worker that dies at its start is
         followed by another, whichever call has started it. One that is still coming to life after
         START_SECONDS is left to itself. Raises NoWorker, QueueError.
+
+        Of a shared queue another host's worker does, where none is to be started here.
         """
+        if self.database.is_shared and self._leaves_it_to_others():
+            if not workers.staff(self.database, self.caller.workspace, everywhere=True):
+                raise NoHost
+            return
         while not self._is_served() and self._start(START_SECONDS) < START_SECONDS:
             time.sleep(LOOK_SECONDS)
 
@@ -85,10 +103,21 @@ class Staffing(Struct):
 
         A call that waits looks again and again: a worker that dies at its start is followed by
         another at a later look. Raises NoWorker, QueueError.
+
+        Of a shared queue it waits for another host's worker, where none is to be started here:
+        that may come.
         """
+        if self.database.is_shared and self._leaves_it_to_others():
+            return
         self._reap()
         if not self._is_served():
             self._start(LOOK_AFTER_SECONDS)
+
+    def _leaves_it_to_others(self) -> bool:
+        """Whether a call of a shared queue starts no worker here: its role may only queue, say."""
+        from sow.jobs.hosts import may_run_jobs  # few queues are shared
+
+        return not (self.config.worker.autostart and may_run_jobs(self.database))
 
     def _start(self, seconds: float) -> float:
         """Start a worker unless one is coming to life; return how long that has taken so far.

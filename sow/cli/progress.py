@@ -116,9 +116,22 @@ class WaitingView(LiveView):
         short_of = workers.short_of(self.database, self.workspace)
         if waiting or not short_of:
             self._say("short", short_of, f"sow starts no jobs now: {short_of}")
+        if self.database.is_shared:
+            self._say_lacking(found)
         for job_id in fresh:
             for words in warnings_of(self.database, job_id):
                 self._say((job_id, words), words, words)
+
+    def _say_lacking(self, found: Sequence[Job]) -> None:
+        """Say for what jobs wait that no host of a shared queue offers."""
+        from sow.jobs.hosts import unserved  # few queues are shared
+
+        reasons = {
+            job: reason for reason, ids in unserved(self.database, found).items() for job in ids
+        }
+        for job in found:
+            reason = reasons.get(job.id, "")
+            self._say((job.id, "host"), reason, f"job {job.id} waits for a host: {reason}")
 
     def _say(self, what: Hashable, value: str | None, words: str) -> None:
         """Say something when its value has changed; nothing where it has none."""

@@ -104,6 +104,11 @@ def _offer(text: str) -> Offer:
         return Offer()
 
 
+def may_run_jobs(database: Database) -> bool:
+    """Whether our role may run jobs of a shared queue."""
+    return bool(database.value("select has_table_privilege('lease', 'insert')"))
+
+
 def owner_of(database: Database, job_id: JobId) -> str:
     """Return the role that has queued a job of a shared queue."""
     return str(database.value("select owner from job where id = ?", (job_id,)) or "")

@@ -149,3 +149,30 @@ def test_a_job_waits_for_a_host_with_its_labels_and_says_so(hosts: Hosts) -> Non
     wait_until(lambda: owner.job(1)["state"] == "done", "the other host's job ends")
     for site in (owner, other):
         site.sow("worker", "stop")
+
+
+def test_a_call_waits_for_a_worker_of_another_host_and_says_for_which(hosts: Hosts) -> None:
+    """Here none runs, and none is started: `worker.autostart` is off."""
+    owner, other = hosts.owner, hosts.other
+    hosts.database.note(LEASE_SECONDS, 120)
+    for site in (owner, other):
+        site.sow("task", "set", "010", "requires", "gpu")
+    alone = owner.sow(*SPAWN, "020", "--detach")
+    assert "no worker of any host is heard, and this call starts none" in alone.err
+    nobody = owner.sow(*SPAWN, "010", "--wait", "1s", expect=75)
+    assert "Note: job 2 waits for a host: no host is heard" in nobody.err
+    owner.sow("agent", "cancel", "020")
+    there = start_worker(other)
+    unfit = owner.sow("agent", "wait", "010", "--wait", "1s", expect=75)
+    assert "job 2 waits for a host: no host that is heard has the label gpu" in unfit.err
+    settings = {"queue": {"url": hosts.database._url, "labels": ["gpu"]}, "worker": QUICK}
+    owner.configure(settings)
+    other.sow("worker", "stop")
+    assert there.wait() == 0
+    waiting = owner.start("agent", "wait", "010")
+    start_worker(other)
+    await_runs(other, 1)
+    (other.root / ".standin/010.go").touch()
+    out, errors = waiting.communicate(timeout=300)
+    assert out.startswith("010 "), errors
+    assert owner.job(2)["state"] == "done"
