@@ -36,7 +36,12 @@ class Workspace:
 
     `root` is that folder. (A plain class, like AttemptPaths: every command imports this
     module, and a dataclass takes longer to make than all the rest of it.)
+
+    `host` is the root of the checkout whose worker runs a job of another one in this folder; its
+    settings, and what its user has accepted, count here. Most folders are no such guests.
     """
+
+    host: Path | None = None
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -44,6 +44,11 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
     `excuse` says why the death of its worker cannot be the job's fault, where that is known.
     """
     job = jobs.get_job(context.database, lease.job_id)
+    if context.database.is_shared:
+        # Few queues are shared.
+        from worker.guests import context_for
+
+        context = context_for(context, job)
     attempt = jobs.last_attempt(context.database, job.id)
     if attempt is None or attempt.number <= job.settled:
         _put_back(context, lease, excuse)
@@ -69,6 +74,7 @@ def adopt(context: WorkerContext, lease: Lease, *, excuse: str = "") -> Running 
         output=output_reader(context, job, paths.output, executor, attempt.session_id),
         environ=_environment(context, job),
         excuse=excuse,
+        guest=context if context.workspace.host is not None else None,
         begun_at=time.monotonic() - _age_seconds(attempt, now=context.now()),
     )
     running.alive_at -= quiet_at_adoption(running, now=context.now())

@@ -47,7 +47,8 @@ def gather(context: WorkerContext, job: Job, before: Task | None = None) -> Gath
     place = main.place(task)
     if main.noted(task) is None:
         place = _with_base_of(main, place, before)
-    found = _gather(main, place, task, commits=main.settings.commit)
+    commits = main.settings.commit or workspace.host is not None  # else nothing of it comes home
+    found = _gather(main, place, task, commits=commits)
     if not place.base:
         return found
     clone = TaskClone(path=str(place.path), branch=place.branch, base=place.base)

@@ -127,6 +127,11 @@ def start(context: WorkerContext, servers: ForkServers, job_id: JobId) -> Runnin
         job = jobs.get_job(context.database, job_id)
         history = jobs.attempts(context.database, job_id)
         is_asked = leases.end_is_asked(context.database, job_id)
+    if context.database.is_shared:
+        # Few queues are shared.
+        from worker.guests import context_for
+
+        context = context_for(context, job)
     try:
         result = _try_to_start(context, servers, job, lease, history, is_asked=is_asked)
         try:
@@ -339,6 +344,7 @@ def _start_attempt(
         output=output_reader(context, job, paths.output, prepared.executor, prepared.session_id),
         environ=environ,
         ordered_at=ordered_at,
+        guest=context if context.workspace.host is not None else None,
     )
 
 

@@ -298,7 +298,8 @@ class Monitor:
             if is_alone:
                 self._wakeups.close_pidfd(running)
             seconds = self._reading_seconds()
-            look_at_running(self.context, running, reading_seconds=seconds, is_alone=is_alone)
+            context = running.guest or self.context
+            look_at_running(context, running, reading_seconds=seconds, is_alone=is_alone)
             running.failures = running.bugs = 0
         except Fenced:
             tell(running.job, "was taken over by another worker")
@@ -326,7 +327,7 @@ class Monitor:
         if self._reports is not None and not self._reports.is_finished(running):
             return  # as above
         end_supervisor(running)
-        settle_attempt(self.context, running)
+        settle_attempt(running.guest or self.context, running)
         self._forget(running)
         workers.wake(self.context.workspace)  # a slot is free; and we may have nothing left to do
         _remove_fence(running)
@@ -334,7 +335,7 @@ class Monitor:
     def _close(self, running: Running, error: Exception) -> bool:
         """Close a job that a bug of ours keeps from being settled; tell whether it is let go of."""
         try:
-            fail_internal(self.context, running, error)
+            fail_internal(running.guest or self.context, running, error)
         except Fenced:
             pass  # it was closed before, or another worker has it
         except QueueChanged as changed:
@@ -350,7 +351,8 @@ class Monitor:
     def _is_gathered(self, running: Running) -> bool:
         """Whether what is to be found out of files is; begin with it if need be. Raises faults."""
         if running.gathering is None:
-            running.gathering = worker_kind(running.job).gathering(self.context, running)
+            context = running.guest or self.context
+            running.gathering = worker_kind(running.job).gathering(context, running)
             if running.gathering is None:
                 return True
             running.gathering.start(self.wake)

@@ -166,9 +166,19 @@ def _replace_expired(context: WorkerContext, silent: WorkerId, monitor: Monitor)
             attempt = jobs.last_attempt(context.database, job.id)
             is_here = attempt is not None and not context.database.is_elsewhere(attempt.worker_id)
             if is_here and attempt is not None and attempt.number > job.settled:
-                paths = context.workspace.attempt(lease.job_id, attempt.number)
+                paths = _surroundings(context, job).workspace.attempt(job.id, attempt.number)
                 attempt_evidence.declare_void(paths, attempt.id)
             _adopt(context, lease, monitor, "its worker was not heard for too long")
+
+
+def _surroundings(context: WorkerContext, job: Job) -> WorkerContext:
+    """Return those in which a job runs here: a guest's have folders of their own."""
+    if not context.database.is_shared:
+        return context
+    # Few queues are shared.
+    from worker.guests import context_for
+
+    return context_for(context, job)
 
 
 def _replace(context: WorkerContext, dead: WorkerId, monitor: Monitor, excuse: str) -> None:

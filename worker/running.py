@@ -300,6 +300,8 @@ class Running:
     """When it was seen to tell the last of them, on the monotonic clock."""
     noted: Meter | None = None
     """What its output had told of its use when that was last put on record."""
+    guest: WorkerContext | None = None
+    """The surroundings of a job that is at home in another checkout; None for our own."""
     excuse: str = ""
     """Why its death, if it has died, was not its job's fault, as far as its adoption tells."""
 

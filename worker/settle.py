@@ -143,6 +143,11 @@ def _record_ending(
             ended_at=ended_at,
             **kind.facts(running),
         )
+        if running.guest is not None:
+            # Few queues are shared.
+            from worker.guests import tell_work
+
+            tell_work(context, running)
 
 
 def _keep_for_later(

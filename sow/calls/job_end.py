@@ -225,6 +225,12 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
     """
     if not job.owes_task:
         return True
+    if database.is_shared:
+        # Few queues are shared.
+        from sow.travel.arriving import bring_home
+
+        if not bring_home(workspace, database, job, now=now):
+            return False
     is_taken = False
 
     def change(task: Task) -> transitions.FieldChanges:

@@ -301,6 +301,8 @@ def _is_wanted(database: Database | None, config: Configuration, resolved: Resol
         return resolved.request.clone
     if resolved.task.phase == WHOLE_PHASE:  # it is about the checkout itself
         return False
+    if database is not None and database.is_shared:
+        return True  # other hosts get commits: what is in no clone stays here
     match config.clones.use:
         case CloneUse.NEVER:
             return False

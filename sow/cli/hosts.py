@@ -23,8 +23,7 @@ HEADER = (
     *("HOST", "ID", "ROLE", "STATE", "WORKERS", "JOBS", "HEARD", "LABELS", "EXECUTORS", "SERVES"),
 )
 
-AT_HOST = "A job runs in the checkout of its host, with the files and the tasks that are there."
-"""What does not travel yet."""
+BY_REMOTE = "The work of tasks travels by refs of the git remote that `queue: {remote: …}` names."
 
 
 @click.command()
@@ -219,6 +218,6 @@ def _words(record: dict[str, Any]) -> str:
             f"The queue {record['queue']} on {record['server']} is shared; leases last {lease}.",
             f"  queue jobs   {', '.join(record['callers']) or 'its owner alone'}",
             *(hosts or ["  runs jobs    its owner alone"]),
-            AT_HOST,
+            BY_REMOTE,
         ]
     )

@@ -123,7 +123,6 @@ def bring_back(
     if commit is None:
         return None
     view = view_of(main.top)
-    ref = f"refs/heads/{facts.branch}"
     former = branch_commit(main, facts.branch)
     if former == commit:
         return BroughtBack(commit, former)
@@ -137,11 +136,41 @@ def bring_back(
     step("objects fetched")
     bring_large_files(facts, main)
     step("large files brought")
+    return _moved(facts, main, commit, former, step=step, is_here=is_here)
+
+
+def take_in(facts: CloneFacts, main: Repository, commit: str) -> BroughtBack:
+    """Have the task's branch name a commit that came from elsewhere and is in the repository.
+
+    As `bring_back` does it: a commit that somebody has put on the branch is never lost.
+    Raises BranchInTheWay, BranchInPlaceOfFolder, GitRefused.
+    """
+    former = branch_commit(main, facts.branch)
+    if former == commit:
+        return BroughtBack(commit, former)
+    if former is None:
+        refuse_branch_in_the_way(main, facts.branch)
+    _refuse_checked_out(main, facts.branch)
+    return _moved(facts, main, commit, former)
+
+
+def _moved(
+    facts: CloneFacts,
+    main: Repository,
+    commit: str,
+    former: str | None,
+    *,
+    step: Callable[[str], None] = no_step,
+    is_here: bool = False,
+) -> BroughtBack:
+    """Move the branch on; `is_here` tells that the main repository has made the commit itself."""
+    view = view_of(main.top)
     rewritten = not is_here and former is not None and not view.is_ancestor(former, commit)
     if rewritten and former is not None:
         _refuse_foreign(facts, main, former)
     _note(main, facts.branch, [commit] if former is None else [former, commit])
     step("noted")
+    ref = f"refs/heads/{facts.branch}"
     with own_locks(main, *locks_of_branch(main, facts.branch)):
         view.text(*UNLOGGED, "update-ref", "--no-deref", ref, commit, former or "0" * len(commit))
     step("branch moved")

@@ -15,7 +15,7 @@ from sow.config.clones import CloneSettings
 from sow.config.origin import DEFAULT, Key, Origin
 from sow.errors import ExecutorError
 from sow.paths import display_path
-from sow.schema.config import ApproveRule, CloneUse, ReviewRule
+from sow.schema.config import USUAL_REMOTE, ApproveRule, CloneUse, ReviewRule
 from sow.schema.executor import ExecutorConfig
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class Configuration(msgspec.Struct, frozen=True):
     """By which executors they run them; None: by each that is defined."""
     host_labels: tuple[str, ...] = ()
     """What this host offers besides what sow finds out by itself."""
+    queue_remote: str = USUAL_REMOTE
+    """The git remote by which a task's work travels between the hosts of a shared queue."""
     notify: "Mapping[NotifyEvent, NotifyCommand]" = {}
     """The user's own command for each event that has one."""
     warnings: tuple[str, ...] = ()

@@ -61,6 +61,9 @@ def effective_settings(configuration: Configuration) -> Iterator[Setting]:
     if configuration.host_labels:
         place = SERVED["host_labels"]
         yield Setting(place, list(configuration.host_labels), configuration.origin(*place))
+    remote = SERVED["queue_remote"]
+    if configuration.origin(*remote).kind is not OriginKind.DEFAULT:
+        yield _setting(configuration, remote, configuration.queue_remote)
     for model, price in configuration.prices.items():
         for kind in PRICED:
             yield _setting(configuration, (PRICES, model, kind), getattr(price, kind))

@@ -1,7 +1,7 @@
 """Where the queue is, if it is not in a file of the checkout: a PostgreSQL server.
 
-Owns what `queue: url` may be, that nobody is shown its password, and which jobs of a queue that
-several hosts share this user's workers run. Opens no connection.
+Owns what `queue: url` may be, that nobody is shown its password, which jobs of a queue that several
+hosts share this user's workers run, and the remote by which work travels. Opens no connection.
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sow.config.source import Source, read_source
-from sow.schema.config import UserConfigFile
+from sow.schema.config import USUAL_REMOTE, UserConfigFile
 
 SECTION, URL = "queue", "url"
 SCHEMES = frozenset({"postgresql", "postgres"})
@@ -28,6 +28,7 @@ FIELDS = {
     "served_owners": (SECTION, "owners"),
     "served_executors": (SECTION, "executors"),
     "host_labels": (SECTION, "labels"),
+    "queue_remote": (SECTION, "remote"),
 }
 """The fields of the configuration that this section sets, with their keys."""
 
@@ -41,6 +42,8 @@ def settings_of(source: Source[UserConfigFile], known: Collection[str]) -> Mappi
     fields: dict[str, Any] = {}
     if url := url_of(source):
         fields["queue_url"] = url
+    if section is not None and isinstance(section.remote, str):
+        fields["queue_remote"] = section.remote
     for field in ("served_owners", "served_executors", "host_labels"):
         key = FIELDS[field][-1]
         if isinstance(names := getattr(section, key, None), list):
@@ -108,6 +111,13 @@ def read_queue_url(path: Path) -> str:
 def has_password(url: str) -> bool:
     """Whether an address holds what nobody is shown."""
     return HIDDEN in shown(url)
+
+
+def read_queue_remote(path: Path) -> str:
+    """Return the git remote that the user's file at `path` names for work that travels."""
+    section = read_source(path, UserConfigFile).content.queue
+    named = section.remote if section is not None else None
+    return named if isinstance(named, str) else USUAL_REMOTE
 
 
 def shown(url: str) -> str:

@@ -165,8 +165,12 @@ def host_of(name: str) -> str:
 
 def is_queued_elsewhere(database: Database, job_id: JobId) -> bool:
     """Whether a job was queued from another host: there its call is, and the state of its task."""
-    host_id = database.value("select host_id from job where id = ?", (job_id,))
-    return host_id is not None and database.is_elsewhere(f"{HOST_MARK}{host_id}")
+    return database.is_elsewhere(f"{HOST_MARK}{home_of(database, job_id)}")
+
+
+def home_of(database: Database, job_id: JobId) -> str:
+    """Return the id of the host that a job was queued from; empty before the queue was shared."""
+    return database.value("select host_id from job where id = ?", (job_id,)) or ""
 
 
 def runs_elsewhere(database: Database, job_id: JobId) -> bool:

@@ -154,6 +154,18 @@ SERVED = f"""(
 """What a worker takes of a shared queue: jobs of the owners and executors that its user names, and
 which require no more than it offers."""
 
+HERE = """
+    and (job.host_id = :host or (job.host_id = '' and :has_unmarked)
+        or exists (select 1 from travel where travel.job_id = job.id))
+    and not exists (select 1 from host where host.id <> :host
+        and clock() - host.heard_at < lease_end() - clock()
+        and host.id = coalesce(
+            (select split_part(attempt.worker_id, '@', 2) from attempt
+                where attempt.job_id = job.id order by attempt.number desc limit 1),
+            (select travel.host from travel where travel.job_id = job.id)))
+"""
+"""Of these the jobs that may run on this host: its own, and such as travel. A session goes on where
+it was begun, as long as that host is heard."""
 
 CHECKS = 2
 """How many jobs without an agent run at once where nobody says another number."""
@@ -219,8 +231,10 @@ def _look(database: Database, statement: str, parameters: dict[str, Any]) -> Row
     """Return the first row of a look at what may run, within what this host serves."""
     if database.serves is None or not database.is_shared:
         return database.row(statement, parameters)
-    statement = statement.replace(SERVED_MARK, SERVED)
-    return database.row(statement, {**parameters, **database.serves._asdict()})
+    served = f"{SERVED}{HERE}" if database.host_id else SERVED
+    statement = statement.replace(SERVED_MARK, served)
+    here = {"host": database.host_id, "has_unmarked": not database.is_elsewhere("")}
+    return database.row(statement, {**parameters, **database.serves._asdict(), **here})
 
 
 def _set_aside(database: Database, data: bytes, now: float) -> None:

@@ -1,8 +1,9 @@
 """How a queue on a server is shared: the roles of callers and hosts, and what each of them may do.
 
 Owns the names of the two groups of roles, and the run of `server_forms/rights.sql`, which has the
-rules themselves, of `hosts.sql` (`hosts`) and of `bells.sql` (`server_bells`). The server enforces
-the rules, whatever sow a client has. The role that owns the tables may do everything.
+rules themselves, of `hosts.sql` (`hosts`), of `bells.sql` (`server_bells`) and of `travel.sql`
+(`travels`). The server enforces the rules, whatever sow a client has. The role that owns the tables
+may do everything.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from sow.jobs.server_safety import refuse_unverified
 from sow.jobs.store import USUAL_SECONDS
 
 FORMS = Path(__file__).with_name("server_forms")
-OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql")
+OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql", "travel.sql")
 """What the tables of a shared queue have besides."""
 
 

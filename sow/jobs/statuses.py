@@ -140,6 +140,8 @@ def _position(database: Database) -> int:
 
 def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: float) -> None:
     """Put on record how a job's task stands; the caller holds the task's lock."""
+    if workspace.host is not None:
+        return  # the checkout in which it is at home tells of it
     with database.transaction():
         take_notes(workspace, database, now=now)
         state = workspace.task(PhaseName(task.phase), TaskId(task.id)) / "state.yaml"

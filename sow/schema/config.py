@@ -236,6 +236,10 @@ class ApproveRule(StrEnum):
     """Agents that orchestrate as well, and callers without a terminal."""
 
 
+USUAL_REMOTE = "origin"
+"""The git remote by which work travels where a user names none."""
+
+
 class QueueSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`queue`, in the user's file alone."""
 
@@ -247,6 +251,8 @@ class QueueSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """By which executors they run them."""
     labels: list[NonEmptyText] | UnsetType | None = UNSET
     """What this host offers, for jobs that require it."""
+    remote: NonEmptyText | UnsetType | None = UNSET
+    """The git remote by which a task's work goes to other hosts of a shared queue, and back."""
 
 
 class UserConfigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -175,7 +175,7 @@ def _read(path: Path) -> TrustFile:
 
 
 def _key(workspace: Workspace) -> str:
-    return os.path.realpath(workspace.root)
+    return os.path.realpath(workspace.host or workspace.root)
 
 
 def _hash_of(line: CommandLine) -> str:

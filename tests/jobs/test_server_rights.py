@@ -118,6 +118,7 @@ def tester(owner: Any) -> Iterator[Any]:
 
 def queued(database: Database, task: str = "010", **more: Any) -> Job:
     job = insert(database, task, **more)
+    database.run(SENT.format(ref=REF, job=job.id))
     leases.enqueue(database, job.id, now=NOW)
     return jobs.get_job(database, job.id)
 
@@ -277,7 +278,24 @@ WORKER_OF = (
 )
 OTHERS_ID = "(select 'w@' || id from host where role <> session_user limit 1)"
 END = "insert into change (project, task, job, kind, data) values ('', '', 1, '{}', '{{}}')"
+REF = "(select 'refs/sow/tasks/' || left(project_id, 8) || '/' || task_id || '/aaaaaaaaaaaa')"
+SENT = (
+    "insert into travel (job_id, ref, packed, base, branch, trunk)"
+    " select id, {ref}, repeat('a', 40), repeat('b', 40), 'x', 'main' from job where id = {job}"
+)
+TOLD = "insert into event (job_id, attempt, place, kind, data) values ({}, {}, 1, 'log', '{{}}')"
+
+
+def preparing(statement: str) -> str:
+    """Return a statement about a job of alice's that is not queued yet."""
+    return f"{copy_with(owner='alice')}; {statement}"
+
+
 ALLOWED = [
+    ("alice", preparing(SENT.format(ref=REF, job=77))),
+    ("alice", "update job set warnings = '[]' where id = 1"),
+    ("tester", TOLD.format(3, 1)),
+    ("bob", "update event set outcome = '' where job_id = 3"),
     ("alice", copy_with()),
     ("alice", "update job set budgets = null, reason = 'x' where id = 1"),
     ("alice", "update job set state = 'cancelled' where id = 1"),
@@ -340,6 +358,20 @@ REFUSED = [
     ("builder", "insert into attempt select * from attempt", "to try what it does not run"),
     ("builder", "insert into waiter values ('w', 1)", "to wait"),
     ("tester", "insert into lease values (1, 'w', 1, 'x', 0, 0)", "to run what it does not serve"),
+    ("alice", SENT.format(ref=REF, job=1), "to exchange what a queued job begins with"),
+    ("alice", SENT.format(ref=REF, job=2), "what another's job begins with"),
+    ("alice", preparing(SENT.format(ref="'refs/heads/main'", job=77)), "to send any ref"),
+    ("alice", preparing(SENT.format(ref=f"{REF} || '/..'", job=77)), "the same"),
+    ("alice", preparing(SENT.format(ref=f"replace({REF}, '077', '010')", job=77)), "another task"),
+    ("alice", preparing(SENT.format(ref=f"replace({REF}, 'aaaa', 'bbbb')", job=77)), "other work"),
+    ("alice", TOLD.format(1, 1), "to tell what befell a job"),
+    ("bob", TOLD.format(3, 1), "the same"),
+    ("bob", "update event set data = '{}' where job_id = 3", "to tell it otherwise"),
+    ("builder", TOLD.format(3, 1), "what befell a job that another host runs"),
+    ("builder", TOLD.format(1, 1), "what befell a job that nobody runs"),
+    ("tester", TOLD.format(3, 2), "what befell it in an attempt that was never begun"),
+    ("tester", "update event set outcome = '' where job_id = 3", "to say what came of it"),
+    ("tester", "delete from event", "to take back what it has told"),
 ]
 """Of each role statements that the server refuses, and what for."""
 
@@ -424,6 +456,7 @@ UNTOUCHED = [
     ("builder", "update worker set short_of = 'x'"),
     ("tester", "update job set state = 'failed' where id < 3"),
     ("alice", "update control set value = 'x' where name = 'file_id'"),
+    ("alice", "update event set outcome = '' where job_id = 3"),
 ]
 """Of each role statements that change no row, for they are another's."""
 
@@ -438,6 +471,8 @@ def peopled(owner: Any, alice: Any, bob: Any, tester: Any) -> Any:
     register(tester, OTHER_WORKER)
     assert claim(tester, OTHER_WORKER) is not None
     begin(tester, running, OTHER_WORKER)
+    event = "insert into event (job_id, attempt, place, kind, data) values (3, 1, 2, 'log', '{}')"
+    tester.run(event)
     return owner
 
 

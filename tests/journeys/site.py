@@ -188,15 +188,16 @@ class Site:
         if any(workspace.workers.glob("*.lock")):
             self.sow("worker", "stop", expect=None)
         if any(workspace.jobs.glob("*/*")):
-            self._end_agents()
+            end_agents(self.root)
 
-    def _end_agents(self) -> None:
-        """Kill what carries an attempt's id of this repository."""
-        marker = f"SOW_ROOT={self.root}".encode()
-        for entry in Path("/proc").iterdir():
-            with suppress(OSError):
-                if entry.name.isdigit() and marker in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGKILL)
+
+def end_agents(root: Path) -> None:
+    """Kill what carries an attempt's id of a repository."""
+    marker = f"SOW_ROOT={root}".encode()
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and marker in (entry / "environ").read_bytes().split(b"\0"):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def wait_until(

@@ -98,7 +98,7 @@ def test_it_is_left_alone_in_time_and_where_deadlines_decide_nothing(
 
 def test_after_its_deadline_its_job_goes_on_without_a_person(site: WatchSite) -> None:
     job = silent_job(site)
-    site.database.note(LEASE_SECONDS, 120)
+    shared(site)
     age(site)
     monitor = site.start_monitor()
     recover(site.context, monitor)

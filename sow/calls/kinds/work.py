@@ -152,7 +152,9 @@ def _place_all(
     mark = _draft_mark(caller, admitted[0]) if len(admitted) == 1 else None
     placed: list[Placed | SowError] = []
     try:
-        first = _place_first_turn(caller, database, config, admitted[0], waiter, mark)
+        first = None
+        if not database.is_shared:  # else its work has to be pushed first
+            first = _place_first_turn(caller, database, config, admitted[0], waiter, mark)
         if first is not None:
             placed = [first]
         else:
@@ -234,6 +236,8 @@ def _place_marked(
         for resolved, job in pairs:
             try:
                 _take_task(caller, database, resolved, job, mark)
+                if database.is_shared:
+                    _send_out(caller, database, config, resolved, job)
             except SowError as error:
                 became[job.id] = _undone(caller, database, job, error, waiter)
     except BaseException as error:
@@ -320,6 +324,30 @@ def _take_task(
     _log_prompt(caller, resolved)
     _log_choice(caller, resolved, job)
     _mark_task(caller, database, job, resolved, session, mark.draft if mark is not None else None)
+
+
+def _send_out(
+    caller: Caller, database: Database, config: Configuration, resolved: Resolved, job: Job
+) -> None:
+    """Have what a job begins with where other hosts get it. Raises StateError.
+
+    Which jobs stay here: those that work in the checkout itself, those of an agent, and those that
+    begin later, with what there is then.
+    """
+    if not job.works_in_clone or job.parent is not None or resolved.request.when_ready:
+        return
+    # Few queues are shared.
+    from sow.jobs import travels
+    from sow.travel.leaving import send_out
+
+    host = None
+    if resolved.request.continues_session and resolved.task.session_started:
+        host = travels.host_of_session(database, str(resolved.task.session_id))
+    travel = send_out(
+        *(caller.workspace, config.clones, config.queue_remote, job.id, job.task_id), host=host
+    )
+    if travel is not None:
+        travels.send(database, travel)
 
 
 def _placed(resolved: Resolved, job: Job) -> Placed:

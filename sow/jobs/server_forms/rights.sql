@@ -133,7 +133,9 @@ begin
     if new.id <> old.id or new.owner <> old.owner then
         raise insufficient_privilege using message = 'a job keeps its number and its owner';
     end if;
-    if not pg_has_role(session_user, '@hosts@', 'member') and (
+    -- But how a task stands that a job was owing something, its owner sees.
+    if not pg_has_role(session_user, '@hosts@', 'member')
+        and not (old.owes_task and not new.owes_task) and (
         (new.outcome_status is distinct from old.outcome_status
             and new.outcome_status is distinct from new.prior_status
             and new.outcome_status <> 'paused')

@@ -176,6 +176,11 @@ def _follow(
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
         ending()
+        if running.guest is not None:
+            # Few queues are shared.
+            from worker.guests import tell_state
+
+            tell_state(context, running, task)
         if follow(context, job, running.lease, verdict, next_step, task.status, spent):
             ended = ended_job(context, job)
 

@@ -343,6 +343,11 @@ class WorkKind(AgentKind):
         job = running.job
         if not has_clone_to_gather(context, job, running.task):
             return None
+        if context.workspace.host is not None:
+            # Few queues are shared.
+            from worker.guests import gather_and_push
+
+            return Gathering(job, lambda: gather_and_push(context, running))
         # Only what runs in a clone needs it.
         from worker.clone_gathering import gather
 

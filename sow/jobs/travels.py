@@ -1,0 +1,56 @@
+"""What is on record of jobs that may run in another checkout than that which has queued them.
+
+Owns the SQL of both tables: the ref that others get a job's work by, and what befell it away from
+home. There are such tables in a queue that several hosts share, and
+nobody else asks. Knows nothing of git.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sow.ids import JobId
+from sow.jobs import jobs, records
+from sow.jobs.database import Database
+from sow.jobs.hosts import host_of
+from sow.schema.travel import Event, EventKind, Travel
+
+
+def send(database: Database, travel: Travel) -> None:
+    """Put on record by which ref other hosts get what a job begins with."""
+    records.insert(database, "travel", msgspec.structs.asdict(travel))
+
+
+def travel_of(database: Database, job_id: JobId) -> Travel | None:
+    """Return by which ref others get what a job begins with; None of one that stays at home."""
+    return records.first(database, Travel, "travel where job_id = ?", job_id)
+
+
+def host_of_session(database: Database, session_id: str) -> str | None:
+    """Return the id of the host on which a session was last at work; None for nowhere."""
+    tried = jobs.attempts_on(database, session_id)
+    return host_of(tried[-1].worker_id) or database.host_id if tried else None
+
+
+def add_event(
+    database: Database, job_id: JobId, attempt: int, kind: EventKind, data: Mapping[str, Any]
+) -> None:
+    """Tell what befell a job in an attempt, after all that was told of it; under its lease."""
+    last = "select max(place) from event where job_id = ? and attempt = ?"
+    place = 1 + int(database.value(last, (job_id, attempt)) or 0)
+    database.run(
+        "insert into event (job_id, attempt, place, kind, data) values (?, ?, ?, ?, ?)",
+        (job_id, attempt, place, kind, msgspec.json.encode(data).decode()),
+    )
+
+
+def events_of(database: Database, job_id: JobId) -> Sequence[Event]:
+    """Return what befell a job, in its order."""
+    return records.every(database, Event, "event where job_id = ? order by attempt, place", job_id)
+
+
+def conclude(database: Database, event: Event, outcome: str) -> None:
+    """Put on record what came of an event at home; nothing in words is that it was carried out."""
+    where = {"job_id": event.job_id, "attempt": event.attempt, "place": event.place}
+    records.update(database, "event", where, {"outcome": outcome})

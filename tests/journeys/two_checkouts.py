@@ -1,0 +1,154 @@
+"""Two checkouts of one repository that share a queue on a server: the owner's, and a host's."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import postgres
+from journeys.gitsite import commit, git, make_repository
+from journeys.site import Site, end_agents, make_site, wait_until
+from journeys.staff import QUICK
+from standins import Run, read_runs
+
+from sow.paths import Workspace
+
+IGNORED = """\
+.sow/project/
+.standin/*
+!.standin/*.json
+"""
+"""The project itself is in no commit, nor is what stand-ins note."""
+
+
+class Pair:
+    """The owner's checkout and a host's; both have the bare repository `remote` as `origin`."""
+
+    def __init__(self, base: Path, url: str) -> None:
+        self.owner, self.host = _site(base / "owner"), _site(base / "host")
+        self.remote = base / "remote.git"
+        self.url = url
+        self.roles: list[str] = []
+        """The roles of the owner and the host; without them both are whoever owns the tables."""
+        self.gates = base / "gates"
+        self.gates.mkdir()
+
+    def give_roles(self) -> None:
+        """Have the owner queue as a role of its own, and the host run as another one."""
+        self.roles = [f"{name}_{os.urandom(4).hex()}" for name in ("caller", "host")]
+        with self.connected() as connection:
+            for role in self.roles:
+                connection.execute(f"create role {role} login")
+
+    @property
+    def schema(self) -> str:
+        """The schema that has the queue."""
+        return f"sow_{Workspace(self.owner.root).queue_name.read_text().strip()}"
+
+    def ask(self, statement: str, *values: object) -> list[Any]:
+        """Run a statement in the queue as its owner, and return its rows."""
+        with self.connected() as connection:
+            connection.execute(f'set search_path = "{self.schema}"')
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def gate(self, name: str) -> dict[str, str]:
+        """Return the step of an agent that waits until `open_gate` of this name."""
+        return {"wait_for": str(self.gates / name)}
+
+    def open_gate(self, name: str) -> None:
+        (self.gates / name).touch()
+
+    def runs(self, site: Site) -> list[Run]:
+        """Return what agents have run at a site, in its checkout and in its clones."""
+        clones = (site.base / "home/.local/state/sow/clones").glob("*/*/*")
+        return [run for root in (site.root, *sorted(clones)) for run in read_runs(root)]
+
+    def await_runs(self, site: Site, count: int) -> None:
+        wait_until(lambda: len(self.runs(site)) >= count, f"{count} agents have begun")
+
+    def end_agents(self, site: Site) -> None:
+        """Kill the agents of a site, of guests as well."""
+        guests = (site.base / "home/.local/state/sow/guests").glob("*/*/*")
+        for root in (site.root, *guests):
+            end_agents(root)
+
+    @contextmanager
+    def connected(self) -> Iterator[Any]:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            yield connection
+
+    def begin(self, *tasks: str, script: Any = None, **configuration: Any) -> None:
+        """Begin a project at the owner's, share its queue, clone the repository for the host."""
+        owner, host = self.owner, self.host
+        owner_role, host_role = self.roles or ("sow", "sow")
+        self.configure(owner, "sow", **configuration)
+        self.configure(host, host_role, **configuration)
+        make_repository(owner)
+        owner.project(*tasks)
+        if script is not None:
+            owner.script(script)
+        (owner.root / ".gitignore").write_text(IGNORED)
+        joining = ("--caller", owner_role, "--host", host_role) if self.roles else ()
+        owner.sow("hosts", "init", *joining)
+        self.configure(owner, owner_role, **configuration)
+        commit(owner)
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", self.remote], check=True)
+        git(owner, "remote", "add", "origin", str(self.remote))
+        git(owner, "push", "-q", "origin", "main")
+        shutil.rmtree(host.root)
+        git(host, "clone", "-q", str(self.remote), str(host.root), cwd=host.base)
+
+    def configure(
+        self, site: Site, role: str, labels: Sequence[str] = (), **configuration: Any
+    ) -> None:
+        """Write the configuration of a site's user, who has this role."""
+        queue: dict[str, Any] = {"url": self.url.replace("sow@", f"{role}@")}
+        if labels:
+            queue["labels"] = list(labels)
+        site.configure({"queue": queue, "worker": QUICK, **configuration})
+
+    def job(self, number: int) -> dict[str, Any]:
+        """Return a job as the owner's checkout tells it."""
+        return self.owner.job(number)
+
+    def refs(self, below: str = "refs/sow") -> dict[str, str]:
+        """Return the refs of the remote by name."""
+        lines = git(self.owner, "ls-remote", str(self.remote), f"{below}/*").splitlines()
+        return {ref: commit for commit, ref in (line.split("\t") for line in lines)}
+
+    def branch_of(self, task: str) -> str:
+        """Return the name of a task's branch at the owner's."""
+        names = git(self.owner, "for-each-ref", "--format=%(refname)", "refs/heads/sow")
+        (found,) = [name for name in names.split() if name.endswith(f"/{task}")]
+        return found
+
+    def close(self) -> None:
+        for site in (self.owner, self.host):
+            site.close()
+            self.end_agents(site)
+
+
+@contextmanager
+def pair_at(base: Path, server: postgres.Server) -> Iterator[Pair]:
+    """Give two checkouts whose queue is on a server."""
+    made = Pair(base, server.url)
+    try:
+        yield made
+    finally:
+        made.close()
+        schema = made.schema
+        with made.connected() as connection:
+            connection.execute(f'drop schema if exists "{schema}" cascade')
+            for role in (*made.roles, f"{schema}_callers", f"{schema}_hosts"):
+                connection.execute(f'drop role if exists "{role}"')
+
+
+def _site(base: Path) -> Site:
+    base.mkdir()
+    return make_site(base)

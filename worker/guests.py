@@ -1,0 +1,112 @@
+"""Jobs that are at home in another checkout, as a worker runs them: in a guest's folder.
+
+Owns the surroundings of such a job, which are the worker's own but for the workspace, and what is
+done for it besides: taking up what was sent, before its start; pushing what its agent has left, as
+its attempt ends; telling what befell its task, in the commit that settles it. All else is done by
+the very modules that run jobs of one's own. They come here only in a queue that is shared.
+"""
+
+from dataclasses import replace as replace_context
+
+from sow.clones.main_checkout import known_settings, main_checkout
+from sow.git.remote import Remote, remote_of
+from sow.git.repository import repository_of
+from sow.ids import ProjectId
+from sow.jobs import travels
+from sow.jobs.hosts import home_of
+from sow.jobs.store import HOST_MARK
+from sow.schema.job import Job
+from sow.schema.task import Task
+from sow.schema.travel import EventKind, Travel
+from sow.state.guarded_state import GuardedState
+from sow.travel.guest import GuestWorkspace, guest_at, take_up
+from sow.travel.names import attempt_ref
+from sow.travel.telling import state_events
+from worker.clone_gathering import gather
+from worker.context import WorkerContext, tell
+from worker.gathering import Gathered
+from worker.running import Running
+
+SHARED = ("hearing", "strays", "told_ends", "reported_once")
+"""What a worker remembers of all its jobs."""
+
+
+def context_for(context: WorkerContext, job: Job) -> WorkerContext:
+    """Return the surroundings in which a worker runs a job: its own, or those of a guest."""
+    if context.workspace.host is not None:
+        return context
+    home = home_of(context.database, job.id)
+    if not context.database.is_elsewhere(f"{HOST_MARK}{home}"):
+        return context
+    travel = travels.travel_of(context.database, job.id)
+    if travel is None:
+        return context
+    guest = guest_at(context.workspace, home, job.project_id, job.task_id)
+    made = replace_context(context, workspace=guest)
+    for name in SHARED:
+        vars(made)[name] = getattr(context, name)
+    vars(made)["state"] = GuestState(guest, travel, context.configuration.queue_remote)
+    return made
+
+
+class GuestState(GuardedState):
+    """The state in a guest's folder: before an agent starts, what was sent is taken up there."""
+
+    def __init__(self, guest: GuestWorkspace, travel: Travel, remote_name: str) -> None:
+        super().__init__(guest)
+        self._guest = guest
+        self._travel = travel
+        self._remote_name = remote_name
+
+    def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
+        """Have there what its job begins with, and look at it. Raises SowError."""
+        take_up(self._guest, self._travel, self._remote_name, project_id, task_id)
+        return super().opens_before_start(project_id, task_id)
+
+
+def gather_and_push(context: WorkerContext, running: Running) -> Gathered:
+    """Gather what an agent has left in its clone, and push it to the ref of its attempt.
+
+    Raises SowError, such as passes where the remote cannot be reached.
+    """
+    job, number = running.job, running.attempt.number
+    found = gather(context, job, running.task)
+    if found.commit is None:
+        return found
+    ref = attempt_ref(job.project_id, job.id, number)
+    remote = _remote_of(context)
+    remote.make_ref(ref, found.commit)
+    tell(job, f"its work is at {ref} of {remote.name}")
+    return found
+
+
+def _remote_of(context: WorkerContext) -> Remote:
+    """Return the remote as the worker's own checkout names it, for the guest's repository."""
+    workspace = context.workspace
+    assert workspace.host is not None  # noqa: S101 - asked of guests alone
+    own = remote_of(repository_of(workspace.host), context.configuration.queue_remote)
+    main = main_checkout(workspace, known_settings(workspace))
+    return Remote(own.name, own.url, main.repository)
+
+
+def tell_work(context: WorkerContext, running: Running) -> None:
+    """Tell where an attempt's work is, once; in the transaction that records its end."""
+    result = running.gathering.result if running.gathering is not None else None
+    if result is None or result.commit is None:
+        return
+    job, number = running.job, running.attempt.number
+    known = travels.events_of(context.database, job.id)
+    if any(each.attempt == number and each.kind == EventKind.WORK for each in known):
+        return
+    data = {"commit": result.commit, "ref": attempt_ref(job.project_id, job.id, number)}
+    travels.add_event(context.database, job.id, number, EventKind.WORK, data)
+
+
+def tell_state(context: WorkerContext, running: Running, task: Task) -> None:
+    """Tell what befell the task; in the transaction that settles the attempt, its lock held."""
+    database, job, number = context.database, running.job, running.attempt.number
+    travel, known = travels.travel_of(database, job.id), travels.events_of(database, job.id)
+    if travel is None:
+        return
+    for kind, data in state_events(context.workspace, travel, task, known):
+        travels.add_event(database, job.id, number, kind, data)
