@@ -11,10 +11,11 @@ from sow.jobs.store import USUAL_SECONDS
 from sow.schema.causes import Cause
 from worker.supervisor.lease_end import boot_seconds, pack_lease, write_lease_end
 
-BEAT, LATE, END, SUPERVISOR = 1 / 6, 5 / 12, 5 / 6, 11 / 12
+BEAT, LATE, END, SUPERVISOR, GUARD = 1 / 6, 5 / 12, 5 / 6, 11 / 12, 14 / 15
 """What part of a lease there is between two beats (20 s); without an answer until no job is taken
-any more (50 s), until the worker ends its agents (100 s), until supervisors kill them (110 s). An
-agent has some 13 s for its end (`tree_ending.GRACES`): a lease is not to be much shorter."""
+any more (50 s), until the worker ends its agents (100 s), until supervisors kill them (110 s), and
+where they do not, until their guards do (112 s). An agent has some 13 s for its end
+(`tree_ending.GRACES`): a lease is not to be much shorter."""
 CUT_OFF = Verdict(Cause.WORKER_STOPPED, "its worker was cut off from the queue's server")
 """Why an agent was ended whose lease was about to end."""
 
@@ -25,6 +26,8 @@ class Hearing:
     def __init__(self) -> None:
         self.is_shared = False
         """Whether others may take over a lease of this worker whose deadline has passed."""
+        self.is_on_record = True
+        """Whether the last answer knew the worker; who was struck off goes on record again."""
         self._lease_seconds = USUAL_SECONDS
         self._heard_at = boot_seconds()
 
@@ -59,7 +62,8 @@ class Hearing:
     @property
     def lease_orders(self) -> list[str]:
         """Return a supervisor's orders about the lease of the attempt that it is to run."""
-        return pack_lease(self._supervisors_end) if self.is_shared else []
+        grace = self._lease_seconds * (GUARD - SUPERVISOR)
+        return pack_lease(self._supervisors_end, grace) if self.is_shared else []
 
     def renew_lease(self, folder: str) -> None:
         """Write into an attempt's folder that its lease goes on. Raises OSError."""

@@ -43,7 +43,10 @@ class Heartbeat:
         *,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
-        """`on_heard` is called when a beat is answered after a silence: jobs may be taken again."""
+        """`on_heard` is called when a beat is answered after a silence: jobs may be taken again.
+
+        It is called as well where the worker was struck off the record meanwhile.
+        """
         self._context = context
         self._hearing = context.hearing
         self._monitor = monitor
@@ -92,7 +95,7 @@ class Heartbeat:
                     self._end_agents()
                 except Exception:  # their supervisors end them a little later
                     logger.exception("the agents cannot be ended")
-            pause = min(LOOK_SECONDS, max(left, self._retry_seconds))
+            pause = min(LOOK_SECONDS, left if left > 0 else self._retry_seconds)
 
     def _pause(self) -> float:
         """Return when to beat again: soon after a beat that failed, or whose answer took long."""
@@ -106,6 +109,7 @@ class Heartbeat:
         try:
             answer = beats.beat()
             self._hearing.heard(sent_at, answer.lease_seconds)
+            self._hearing.is_on_record = answer.is_on_record
             self._renew(answer)
             self._end_asked(answer)
         except QueueChanged:
@@ -120,7 +124,7 @@ class Heartbeat:
         else:
             if self._fails:
                 logger.info("the queue's server hears this worker again")
-            if self._fails or not allowed_another:
+            if self._fails or not allowed_another or not answer.is_on_record:
                 self._on_heard()
             self._fails = False
 

@@ -45,6 +45,7 @@ from worker.registration import (
     give_up_name,
     leave_fence,
     register,
+    register_again,
     release_alive_lock,
     release_start_lock,
     say_leaving,
@@ -218,7 +219,14 @@ class WorkerProcess:
             logger.warning(words, job_id, reason_of(error), reason_of(again))
 
     def _look_round(self) -> float:
+        if not self.context.hearing.is_on_record:
+            self._register_again()
         return self.housekeeping.look_round()
+
+    def _register_again(self) -> None:
+        """Be seen again by `sow worker list`; where the server is away, at the next look round."""
+        with suppress(QueueError):
+            register_again(self.context, concurrency=self.own, background=self.options.background)
 
     def _may_take(self, may_run: bool, has_failed: bool) -> bool:
         """Whether a job may be taken now. What has failed in a batch may stop its next one.

@@ -63,9 +63,27 @@ def clear_drafts(workspace: Workspace) -> None:
 
 def register(context: WorkerContext, *, concurrency: int, background: bool) -> None:
     """Go on record, and ask workers of an older sow to leave."""
+    record = _record(context, concurrency, background)
+    workers.register(context.database, record)
+    for older in workers.dismiss_older(context.database, context.workspace, now=record.started_at):
+        logger.info("worker %s is from an older version of sow; it was asked to stop", older)
+    logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
+
+
+def register_again(context: WorkerContext, *, concurrency: int, background: bool) -> None:
+    """Go on record again, where another host has struck us off after a long silence."""
+    with context.database.transaction():
+        if not workers.is_registered(context.database, context.worker_id):
+            workers.register(context.database, _record(context, concurrency, background))
+            words = "worker %s was not heard for too long; it is on record again"
+            logger.info(words, context.worker_id)
+    context.hearing.is_on_record = True
+
+
+def _record(context: WorkerContext, concurrency: int, background: bool) -> WorkerRecord:
     identity = process_facts.identify(os.getpid())
     assert identity is not None  # noqa: S101 - this very process
-    record = WorkerRecord(
+    return WorkerRecord(
         id=context.worker_id,
         process=identity,
         concurrency=concurrency,
@@ -75,15 +93,6 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
         format=FORMAT,
         checks=context.configuration.worker.checks,
     )
-    workers.register(context.database, record)
-    if context.database.is_shared:
-        # Few queues are shared.
-        from worker.hosting import publish
-
-        publish(context)
-    for older in workers.dismiss_older(context.database, context.workspace, now=record.started_at):
-        logger.info("worker %s is from an older version of sow; it was asked to stop", older)
-    logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)
 
 
 def say_leaving(context: WorkerContext) -> None:

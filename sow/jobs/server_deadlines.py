@@ -21,13 +21,14 @@ LEAST_SECONDS = 90.0
 sixth of it, and an agent may take 13 s to end."""
 EXPIRED = "(deadline < clock() and exists (select 1 from control where name = 'lease seconds'))"
 BEAT = """
-    with living as (update worker set beat_at = clock() where id = :worker),
+    with living as (update worker set beat_at = clock() where id = :worker returning id),
         moved as (
             update lease set deadline = lease_end() where worker_id = :worker returning job_id)
     select coalesce(group_concat(cast(job_id as text), ' '), '') as jobs,
         coalesce(group_concat(cast(ending.id as text), ' '), '') as ending,
         (select cast(value as double precision) from control where name = 'lease seconds')
-            as lease_seconds
+            as lease_seconds,
+        exists (select 1 from living) as is_on_record
     from moved left join job as ending on ending.id = job_id and cancel_requested_at is not null
 """
 
@@ -43,7 +44,8 @@ class ServerBeats(Beats):
         """Move the deadlines of the worker's leases. Raises QueueError."""
         row = self._database.row(BEAT, {"worker": self._worker_id})
         assert row is not None  # noqa: S101 - it has no condition
-        return Beat(_ids(row["jobs"]), row["lease_seconds"], _ids(row["ending"]))
+        jobs, ending = _ids(row["jobs"]), _ids(row["ending"])
+        return Beat(jobs, row["lease_seconds"], ending, row["is_on_record"])
 
     def close(self) -> None:
         """Close the connection."""

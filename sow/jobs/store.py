@@ -69,6 +69,8 @@ class Beat(NamedTuple):
     """How long a lease is, where others may take one over whose deadline has passed; else None."""
     ending: frozenset[JobId] = frozenset()
     """Those of them whose end somebody has asked for."""
+    is_on_record: bool = True
+    """Whether the worker is: another host strikes off one that was not heard for too long."""
 
 
 class Beats:

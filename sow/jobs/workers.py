@@ -54,6 +54,11 @@ def register(database: Database, record: WorkerRecord) -> None:
     records.insert(database, "worker", asdict(record))
 
 
+def is_registered(database: Database, worker_id: WorkerId) -> bool:
+    """Whether a worker is on record."""
+    return database.row("select 1 from worker where id = ?", (worker_id,)) is not None
+
+
 def say_short(database: Database, worker_id: WorkerId, short_of: str) -> None:
     """Put on record what a worker is short of; nothing where it is not, or not any more."""
     database.run("update worker set short_of = ? where id = ?", (short_of, worker_id))

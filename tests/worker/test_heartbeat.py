@@ -133,6 +133,16 @@ def test_a_silence_that_ends_wakes_the_claim(begin: Begin) -> None:
     assert heard == [True]
 
 
+def test_who_is_not_on_record_any_more_is_woken_to_see_to_it(begin: Begin) -> None:
+    heard: list[bool] = []
+    made = begin(Scripted(SHARED), on_heard=lambda: heard.append(True))
+    made.stop(60.0)
+    made._beat(Scripted(Beat(frozenset(), 120.0, is_on_record=False)))
+    assert (heard, made._hearing.is_on_record) == ([True], False)
+    made._beat(Scripted(SHARED))
+    assert (heard, made._hearing.is_on_record) == ([True], True)
+
+
 def test_without_its_queue_it_ends(begin: Begin) -> None:
     beats = Scripted(SHORT, QueueChanged("the queue was removed", hint=""))
     begin(beats)
@@ -286,4 +296,6 @@ def test_only_in_a_shared_queue_a_supervisor_hears_of_an_end(tmp_path: Path) -> 
     assert (known.lease_orders, list(tmp_path.iterdir())) == ([], [])
     known.heard(1000.0, 120.0)
     known.renew_lease(str(tmp_path))
-    assert (known.lease_orders, (tmp_path / "lease").read_text()) == (["1110.0"], "1110.0")
+    end, grace = known.lease_orders
+    assert (end, (tmp_path / "lease").read_text()) == ("1110.0", "1110.0")
+    assert float(grace) == pytest.approx(2.0), "its guard leaves it so long"

@@ -22,10 +22,11 @@ from sow.schema.causes import Cause
 from worker.settle import settle_attempt
 from worker.supervisor import lease_end
 from worker.supervisor.lease_end import LeaseEnd, boot_seconds, pack_lease, write_lease_end
-from worker.supervisor.lease_guard import GRACE_SECONDS
 from worker.supervisor.limits import PROCESSES, pack_limits
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
+GRACE = 0.5
+"""How long a guard leaves to the supervisor, in these tests."""
 WAITS = "while [ ! -e go ]; do sleep 0.02; done; exit 3"
 STUBBORN = "trap '' INT TERM; " + WAITS
 
@@ -33,7 +34,7 @@ STUBBORN = "trap '' INT TERM; " + WAITS
 def start_leased(attempt: AttemptSite, script: str, ends_at: float) -> subprocess.Popen[bytes]:
     attempt.prepare()
     supervisor = attempt.wait_for_orders()
-    orders = attempt.orders("/bin/sh", "-c", script, lease=pack_lease(ends_at))
+    orders = attempt.orders("/bin/sh", "-c", script, lease=pack_lease(ends_at, GRACE))
     attempt.order(supervisor, orders)
     return supervisor
 
@@ -103,7 +104,7 @@ def test_without_its_supervisor_an_agent_goes_on_while_a_worker_renews_its_lease
     write_lease_end(str(attempt.paths.folder), boot_seconds() + 600)
     supervisor.kill()
     supervisor.wait(SECONDS)
-    wait_until(lambda: boot_seconds() > first + GRACE_SECONDS + 0.5, "the first end has passed")
+    wait_until(lambda: boot_seconds() > first + GRACE + 0.5, "the first end has passed")
     assert is_running(agent)
     attempt.file("go").touch()
     wait_until(lambda: not is_running(agent), "the agent ends")
@@ -127,7 +128,7 @@ def test_an_agent_that_has_ended_leaves_no_guard(attempt: AttemptSite) -> None:
 def test_the_guard_counts_for_no_limit(attempt: AttemptSite) -> None:
     attempt.prepare()
     supervisor = attempt.wait_for_orders(before=WITHOUT_GROUP)
-    lease, limits = pack_lease(boot_seconds() + 600), pack_limits({PROCESSES: 1}, [])
+    lease, limits = pack_lease(boot_seconds() + 600, GRACE), pack_limits({PROCESSES: 1}, [])
     orders = attempt.orders("/bin/sh", "-c", "exec sleep 1.3", limits=limits, lease=lease)
     attempt.order(supervisor, orders)
     assert supervisor.wait(SECONDS) == 0
@@ -137,20 +138,20 @@ def test_the_guard_counts_for_no_limit(attempt: AttemptSite) -> None:
 
 def test_the_file_is_read_again_where_the_moment_known_is_over(tmp_path: Path) -> None:
     folder = str(tmp_path)
-    lease = LeaseEnd([b"1.0"], folder)
+    lease = LeaseEnd([b"1.0", b"2.0"], folder)
     write_lease_end(folder, boot_seconds() + 600)
     assert not lease.comes()
     assert lease.pause == lease_end.LOOK_SECONDS
     write_lease_end(folder, 2.0)
     assert not lease.comes(), "no end comes earlier than was promised"
-    again = LeaseEnd([repr(boot_seconds() + 600).encode()], folder)
+    again = LeaseEnd([repr(boot_seconds() + 600).encode(), b"2.0"], folder)
     assert not again.comes(), "the file is of an earlier start"
 
 
 @pytest.mark.parametrize("text", ["", "soon", "nan"])
 def test_what_is_no_moment_is_one_that_has_passed(tmp_path: Path, text: str) -> None:
     (tmp_path / "lease").write_text(text)
-    assert LeaseEnd([b"1.0"], str(tmp_path)).comes()
+    assert LeaseEnd([b"1.0", b"2.0"], str(tmp_path)).comes()
 
 
 @on_linux

@@ -5,6 +5,7 @@ So it is with every worker of another host: of that nothing here is looked at.
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sow.processes.life import Life
 from sow.schema.job import Cause, Job, JobState, ProcessIdentity, WorkerRecord
 from worker.monitor import Monitor
 from worker.recovery import recover
+from worker.registration import register, register_again
 
 pytestmark = [
     pytest.mark.slow,
@@ -182,3 +184,22 @@ def test_what_was_queued_from_another_host_is_for_that_to_undo(site: WatchSite) 
     database.run("update job set host_id = ?", (database.host_id,))
     recover(site.context, Monitor(site.context))
     assert site.get(job).state is not JobState.PREPARING
+
+
+def test_who_was_struck_off_in_a_silence_learns_of_it_and_goes_on_record_again_once(
+    site: WatchSite,
+) -> None:
+    """A host that was cut off or asleep; else no command would show its worker, nor stop it."""
+    database = shared(site)
+    me = site.context.worker_id
+    register(site.context, concurrency=2, background=False)
+    with closing(database.beats(me)) as beats:
+        assert beats.beat().is_on_record
+        workers.unregister(database, me)
+        assert not beats.beat().is_on_record
+        for _ in range(2):
+            site.context.hearing.is_on_record = False
+            register_again(site.context, concurrency=2, background=False)
+            assert site.context.hearing.is_on_record
+        assert beats.beat().is_on_record
+    assert [each.id for each in workers.registered(database)] == [me]

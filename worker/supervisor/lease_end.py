@@ -36,9 +36,9 @@ def boot_seconds() -> float:
     return time.clock_gettime(CLOCK)
 
 
-def pack_lease(at: float) -> list[str]:
-    """Return orders about a lease that ends at a moment."""
-    return [repr(at)]
+def pack_lease(at: float, grace_seconds: float) -> list[str]:
+    """Return orders about a lease that ends at a moment; the guard waits so long after it."""
+    return [repr(at), repr(grace_seconds)]
 
 
 def write_lease_end(folder: str, at: float) -> None:
@@ -54,6 +54,8 @@ class LeaseEnd:
     def __init__(self, fields: "Sequence[bytes]", folder: str) -> None:
         """`fields` are the orders about it, `folder` is the attempt's."""
         self._at = float(fields[0])
+        self.grace_seconds = float(fields[1])
+        """How long the supervisor has for what is its work, before its guard does it."""
         self._path = folder + NAME
         self.pause = LOOK_SECONDS
         """How long to wait for a signal until the next look."""

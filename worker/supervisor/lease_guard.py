@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 else:
     import _signal as signal
 
-GRACE_SECONDS = 2.0
-"""How long the supervisor has for what is its work."""
 SHORTEST_SECONDS = 0.01
 
 
@@ -69,7 +67,7 @@ def _guard(lease: LeaseEnd, own: OwnProcesses, fence: str, supervisor: int) -> N
         time.sleep(max(lease.pause, SHORTEST_SECONDS))
         if os.getppid() != supervisor and not _left(own, fence):
             return
-    time.sleep(GRACE_SECONDS)
+    time.sleep(lease.grace_seconds)
     left = _left(own, fence)
     if left:
         say("the lease has ended, and the supervisor has not ended the agent: its guard does")
