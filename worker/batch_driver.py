@@ -78,7 +78,7 @@ class BatchDriver:
             return
         for _ in range(MOST_ROUNDS):
             waiting = batch_news.pending(
-                database, ProjectId(project), self._context.reported_once.skip
+                database, ProjectId(project), self._context.reported_once.skip, to_drive=True
             )
             if not waiting:
                 batch_news.pass_over(database, ProjectId(project), upto)
@@ -95,9 +95,8 @@ class BatchDriver:
     def _settle_ended(self, project_id: ProjectId) -> None:
         """Put on record how batches have ended whose canceller did not live to say it."""
         database = self._context.database
-        for batch in batch_summaries.unsettled(
-            database, project_id, self._context.reported_once.skip
-        ):
+        found = batch_summaries.unsettled(database, project_id, self._context.reported_once.skip)
+        for batch in batch_news.own_of(database, found) if database.is_shared else found:
             work = self._work(batch)
             if work is not None:
                 # As above.

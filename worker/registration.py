@@ -65,6 +65,11 @@ def register(context: WorkerContext, *, concurrency: int, background: bool) -> N
     """Go on record, and ask workers of an older sow to leave."""
     record = _record(context, concurrency, background)
     workers.register(context.database, record)
+    if context.database.is_shared:
+        # Few queues are shared.
+        from worker.hosting import publish
+
+        publish(context)
     for older in workers.dismiss_older(context.database, context.workspace, now=record.started_at):
         logger.info("worker %s is from an older version of sow; it was asked to stop", older)
     logger.info("worker %s started; runs up to %d agents", context.worker_id, concurrency)

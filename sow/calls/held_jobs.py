@@ -157,6 +157,7 @@ def look_at_held(workspace: Workspace, database: Database, *, now: float) -> Rea
         job
         for job in jobs.held_jobs(database, HeldFor.DEPENDENCIES)
         if job.project_id == project_id
+        and not (database.is_shared and _is_of_another_host(database, job))
     ]
     if not held:
         return Ready()
@@ -168,6 +169,13 @@ def look_at_held(workspace: Workspace, database: Database, *, now: float) -> Rea
     if released:
         workers.wake(workspace)
     return Ready(released, frozenset(each for each in looks if looks[each] is Look.IN_VAIN))
+
+
+def _is_of_another_host(database: Database, job: Job) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_queued_elsewhere
+
+    return is_queued_elsewhere(database, job.id)
 
 
 def _look_at(database: Database, job: Job, task: Task, among: Among, *, now: float) -> Look:

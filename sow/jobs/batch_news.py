@@ -3,11 +3,11 @@
 Owns which changes are pending for a batch, and their SQL.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sow.ids import BatchId, ProjectId, TaskId
 from sow.jobs import jobs, records
-from sow.jobs.batches import change_item
+from sow.jobs.batches import change_item, going_on
 from sow.jobs.database import Database
 from sow.schema.batch import Batch
 from sow.schema.change import ChangeKind
@@ -38,11 +38,14 @@ def pending(
     database: Database,
     project_id: ProjectId | None = None,
     on_damaged: Callable[[records.DamagedRecord], None] = records.refuse,
+    *,
+    to_drive: bool = False,
 ) -> list[Batch]:
     """Return the batches that go on and that something has happened to since they were seen to.
 
     One look at the newest number where nothing has. `project_id` leaves out other projects'.
-    `on_damaged` is told of each batch that is no record.
+    `on_damaged` is told of each batch that is no record. `to_drive`: those alone that this host
+    drives, of a queue that several share.
     """
     source = f"""
         batch indexed by batch_open
@@ -54,7 +57,16 @@ def pending(
                 or (change.project = batch.project_id and ({OF_TASKS} or {GIVEN_UP}))))
         order by id
     """  # noqa: S608 - words of ours
-    return records.every(database, Batch, source, project_id, project_id, on_damaged=on_damaged)
+    found = records.every(database, Batch, source, project_id, project_id, on_damaged=on_damaged)
+    return own_of(database, found) if to_drive and database.is_shared else found
+
+
+def own_of(database: Database, some: Sequence[Batch]) -> list[Batch]:
+    """Return those of some batches that this host drives, of a queue that several share."""
+    # Few queues are shared.
+    from sow.jobs.hosts import is_batch_elsewhere
+
+    return [batch for batch in some if not is_batch_elsewhere(database, batch.id)]
 
 
 def acknowledge(database: Database, batch_id: BatchId, seq: int) -> None:
@@ -73,6 +85,11 @@ def pass_over(database: Database, project_id: ProjectId, upto: int) -> None:
         return
     with database.transaction():
         waiting = {batch.id for batch in pending(database, project_id, lambda _: None)}
+        if database.is_shared:
+            goes_on = going_on(database, project_id)
+            waiting |= {batch.id for batch in goes_on} - {
+                batch.id for batch in own_of(database, goes_on)
+            }
         for row in database.rows(f"select id from batch where {behind}", limits):  # noqa: S608
             if row["id"] not in waiting:
                 acknowledge(database, BatchId(row["id"]), upto)

@@ -99,6 +99,9 @@ def _write_ends(workspace: Workspace, database: Database, written: set[JobId]) -
         for row in _ends_after(database, project):
             if project_id_at(workspace.root) != project:
                 break  # another branch was checked out meanwhile
+            if database.is_shared and _is_of_another_host(database, row["job"]):
+                logged = Logged(project, row["seq"], is_safe)
+                continue
             if row["job"] in written:
                 is_safe = False
                 written.discard(row["job"])
@@ -116,7 +119,7 @@ def _remember(workspace: Workspace, database: Database, logged: Logged) -> None:
         sync_file_system(workspace.project)
     with database.transaction():
         if _position(database, logged.project) < logged.seq:  # somebody may have come further
-            database.note(_name(logged.project), logged.seq)
+            database.note(_name(database, logged.project), logged.seq)
 
 
 def end_entry(
@@ -159,7 +162,14 @@ def _ends_after(database: Database, project: ProjectId) -> list[Row]:
 
 
 def _position(database: Database, project: ProjectId) -> int:
-    return int(database.noted(_name(project)) or 0)
+    return int(database.noted(_name(database, project)) or 0)
+
+
+def _is_of_another_host(database: Database, job_id: int) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_queued_elsewhere
+
+    return is_queued_elsewhere(database, JobId(job_id))
 
 
 def _log_end(workspace: Workspace, database: Database, end: Change) -> bool:
@@ -211,5 +221,6 @@ def _entry_id(database: Database, job: Job) -> str:
     return str(sha256(name.encode()).hexdigest()[:12])
 
 
-def _name(project: ProjectId) -> str:
-    return f"{LOGGED} {project}"
+def _name(database: Database, project: ProjectId) -> str:
+    """Return the name of the row; each host of a shared queue has logs, and a row, of its own."""
+    return f"{LOGGED} {project} {database.host_id}" if database.is_shared else f"{LOGGED} {project}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sow.ids import JobId
+from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.store import HOST_MARK, Database, Serves
 from sow.schema.job import WAITING_STATES, Job
@@ -171,6 +171,22 @@ def is_queued_elsewhere(database: Database, job_id: JobId) -> bool:
 def home_of(database: Database, job_id: JobId) -> str:
     """Return the id of the host that a job was queued from; empty before the queue was shared."""
     return database.value("select host_id from job where id = ?", (job_id,)) or ""
+
+
+def is_home(database: Database, project_id: ProjectId) -> bool:
+    """Whether the state of a project's tasks is this host's: the newest job was queued from here.
+
+    Other hosts have files of the same names, which say how things stood when they were copied.
+    """
+    sql = "select host_id from job where project_id = ? order by id desc limit 1"
+    host_id = database.value(sql, (project_id,))
+    return host_id is not None and not database.is_elsewhere(f"{HOST_MARK}{host_id}")
+
+
+def is_batch_elsewhere(database: Database, batch_id: BatchId) -> bool:
+    """Whether a batch was made on another host, whose workers drive it."""
+    host_id = database.value("select host_id from batch where id = ?", (batch_id,))
+    return host_id is not None and database.is_elsewhere(f"{HOST_MARK}{host_id}")
 
 
 def runs_elsewhere(database: Database, job_id: JobId) -> bool:

@@ -9,6 +9,8 @@ The order of a look keeps each status from being recorded twice or out of turn:
 the files first, then the notes, then the files' versions once more. A version
 that was read is newer than every note that is not there yet, save its own; and
 that one, when it comes, says nothing new.
+
+In a queue that several hosts share, a project's home alone does so (`hosts.is_home`).
 """
 
 import os
@@ -58,6 +60,8 @@ def catch_up(workspace: Workspace, database: Database, *, now: float) -> None:
     Nothing is written where nothing has changed. Raises QueueError.
     """
     project = ProjectId(project_id_at(workspace.root))
+    if database.is_shared and not _is_home(database, project):
+        return
     seen = _changed_files(workspace, database, project, now)
     if not seen and not has_notes(workspace, database):
         return
@@ -110,12 +114,16 @@ def _standing(
 
 def has_notes(workspace: Workspace, database: Database) -> bool:
     """Whether notes were written that are not on record yet, or should be begun anew."""
+    if database.is_shared and not _is_home(database, ProjectId(project_id_at(workspace.root))):
+        return False
     position, size = _position(database), size_of_notes(workspace)
     return size != position or position >= ENOUGH_BYTES
 
 
 def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
     """Put the statuses that were noted on record, each once. Raises QueueError."""
+    if database.is_shared and not has_notes(workspace, database):
+        return
     with database.transaction():
         before, size = _position(database), size_of_notes(workspace)
         position = before if before <= size else 0  # the file of notes was begun anew since
@@ -131,17 +139,42 @@ def take_notes(workspace: Workspace, database: Database, *, now: float) -> None:
         if before == position >= ENOUGH_BYTES and begin_anew(workspace, position):
             position = 0
         if position != before:
-            database.note(READ_UP_TO, position)
+            name = READ_UP_TO
+            if database.is_shared:
+                name = _own_position(database)
+            database.note(name, position)
 
 
 def _position(database: Database) -> int:
-    return int(database.noted(READ_UP_TO) or 0)
+    name = _own_position(database) if database.is_shared else READ_UP_TO
+    return int(database.noted(name) or 0)
+
+
+def _own_position(database: Database) -> str:
+    """Return the name of that row in a shared queue: each host has notes of its own."""
+    return f"{READ_UP_TO} {database.host_id}"
+
+
+def _is_home(database: Database, project_id: ProjectId) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_home
+
+    return is_home(database, project_id)
+
+
+def _is_of_another_host(database: Database, job: Job) -> bool:
+    # Few queues are shared.
+    from sow.jobs.hosts import is_queued_elsewhere
+
+    return is_queued_elsewhere(database, job.id)
 
 
 def see(workspace: Workspace, database: Database, job: Job, task: Task, *, now: float) -> None:
     """Put on record how a job's task stands; the caller holds the task's lock."""
     if workspace.host is not None:
         return  # the checkout in which it is at home tells of it
+    if database.is_shared and _is_of_another_host(database, job):
+        return
     with database.transaction():
         take_notes(workspace, database, now=now)
         state = workspace.task(PhaseName(task.phase), TaskId(task.id)) / "state.yaml"
@@ -156,6 +189,8 @@ def foretell(database: Database, job: Job, task: Task, file: Path, *, now: float
     The caller holds the task's lock, and puts it there next. If it dies before, a look at the file
     finds how the task stands instead.
     """
+    if database.is_shared and _is_of_another_host(database, job):
+        return
     with suppress(OSError):
         _record(database, _standing(job.project_id, task.id, task, version_of(file), now))
 

@@ -116,7 +116,9 @@ def has_work(database: Database, project_id: ProjectId) -> bool:
     # Large, and only workers ask: of callers, who import this module too, none waits for it.
     from sow.jobs.batch_news import pending
 
-    return has_active_jobs(database) or bool(pending(database, project_id, lambda _: None))
+    return has_active_jobs(database) or bool(
+        pending(database, project_id, lambda _: None, to_drive=True)
+    )
 
 
 def registered(

@@ -1,6 +1,8 @@
 """Two checkouts that share a queue on a server: two hosts, as far as the queue can tell."""
 
+import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,3 +145,28 @@ def test_a_call_waits_for_a_worker_of_another_host_and_says_for_which(hosts: Pai
     out, errors = waiting.communicate(timeout=300)
     assert out.startswith("010 needs_review"), errors
     assert owner.job(2)["state"] == "done"
+
+
+def test_the_state_of_tasks_and_batches_is_followed_where_the_project_is(hosts: Pair) -> None:
+    """The other host has the same tasks in files of its own, which say something else."""
+    owner, other = hosts.owner, hosts.host
+    shutil.copytree(owner.root / ".sow/project", other.root / ".sow/project")
+    there = start_worker(other)
+    drives = owner.base / "drives.yaml"
+    drives.write_text(json.dumps({"queue": {"url": hosts.url, "executors": []}}))
+    here = start_worker(owner, "--config", str(drives))
+    owner.sow("batch", "run", "010", "--detach")
+    hosts.await_runs(other, 1)
+    other.sow("task", "set", "020", "status", "abandoned")
+    hosts.open_gate("010")
+    wait_until(lambda: owner.job(1)["state"] == "done", "the other host's job ends")
+    assert hosts.ask("select host_id from batch") == [(here.name.rpartition("@")[2],)]
+    for site in (other, owner):
+        site.sow("changes", "--json")
+    statuses = hosts.ask("select data from change where kind = 'status' and task = '020'")
+    assert [data for (data,) in statuses if "abandoned" in data] == []
+    log = owner.task_folder("010") / "log.md"
+    wait_until(lambda: "Job 1 done" in log.read_text(), "the job's end is told where its task is")
+    assert there.process.poll() is None
+    for site in (owner, other):
+        site.sow("worker", "stop")

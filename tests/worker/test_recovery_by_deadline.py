@@ -16,7 +16,6 @@ from watch_cases import WatchSite, dead_process, make_watch_site
 
 from sow.ids import WorkerId
 from sow.jobs import attempt_evidence, jobs, leases, workers
-from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.unverifiable import is_in_doubt
 from sow.paths import Workspace
 from sow.processes.life import Life
@@ -78,6 +77,15 @@ def age(site: WatchSite) -> None:
     site.database.run("update worker set beat_at = beat_at - 500")
 
 
+def shared(site: WatchSite) -> Any:
+    """Share the queue of a site, and return it."""
+    from sow.jobs.server_rights import Joining, share
+
+    database: Any = site.database
+    share(database, Joining(), lease_seconds=120)
+    return database
+
+
 def owner(site: WatchSite, job: Job) -> WorkerId:
     lease = leases.lease_of(site.database, job.id)
     assert lease is not None
@@ -90,7 +98,7 @@ def test_it_is_left_alone_in_time_and_where_deadlines_decide_nothing(
 ) -> None:
     job = silent_job(site)
     if is_shared:
-        site.database.note(LEASE_SECONDS, 120)
+        shared(site)
     if is_late:
         age(site)
     recover(site.context, Monitor(site.context))
@@ -109,15 +117,6 @@ def test_after_its_deadline_its_job_goes_on_without_a_person(site: WatchSite) ->
     assert workers.registered(site.database) == []
     assert site.get(job).state in (JobState.QUEUED, JobState.BACKOFF)
     assert jobs.attempts(site.database, job.id)[-1].cause is Cause.WORKER_DIED
-
-
-def shared(site: WatchSite) -> Any:
-    """Share the queue of a site, and return it."""
-    from sow.jobs.server_rights import Joining, share
-
-    database: Any = site.database
-    share(database, Joining(), lease_seconds=120)
-    return database
 
 
 def test_another_host_s_worker_lives_while_the_server_hears_it(site: WatchSite) -> None:

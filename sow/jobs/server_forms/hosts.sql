@@ -13,6 +13,10 @@ create table if not exists host (
 -- From which host a job was queued; there the state of its task is. Empty for one from before.
 alter table job add column if not exists host_id text not null
     default coalesce(current_setting('sow.host', true), '');
+-- On which host a batch was made, and by whom: its workers drive it.
+alter table batch add column if not exists owner text not null default session_user;
+alter table batch add column if not exists host_id text not null
+    default coalesce(current_setting('sow.host', true), '');
 
 -- Puts the host of a session on record, and returns the role that it is kept for: the first.
 create or replace function be_host(its_id text, its_name text) returns text language plpgsql as $$

@@ -294,8 +294,13 @@ create policy callers_have on waiter to @callers@ using (true)
 create policy hosts_remove on waiter for delete to @hosts@ using (true);
 grant insert, update, delete on waiter to @callers@;
 grant delete on waiter to @hosts@;
-create policy callers_have on batch to @callers@ using (true);
-create policy callers_have on batch_item to @callers@ using (true);
+create policy callers_add on batch for insert to @callers@
+    with check (owner = session_user and is_own_host(host_id));
+create policy callers_change on batch for update to @callers@ using (owner = session_user)
+    with check (owner = session_user and is_own_host(host_id));
+create policy callers_remove on batch for delete to @callers@ using (owner = session_user);
+create policy callers_have on batch_item to @callers@ using (exists (
+    select 1 from batch where batch.id = batch_item.batch_id and batch.owner = session_user));
 create policy callers_have on merge_turn to @callers@ using (true);
 grant insert, update, delete on batch, batch_item, merge_turn to @callers@;
 create policy hosts_have on notification to @hosts@ using (true);
