@@ -23,6 +23,7 @@ HEADER = (
     *("HOST", "ID", "ROLE", "STATE", "WORKERS", "JOBS", "HEARD", "LABELS", "EXECUTORS", "SERVES"),
 )
 
+MOST_NUMBER = 10_000
 BY_REMOTE = "The work of tasks travels by refs of the git remote that `queue: {remote: …}` names."
 
 
@@ -43,6 +44,18 @@ BY_REMOTE = "The work of tasks travels by refs of the git remote that `queue: {r
     metavar="NAME",
     help="They run jobs of this executor alone.",
 )
+@click.option(
+    "--concurrency",
+    metavar="N",
+    help="How many agents run at once on all hosts together; `none`: as many as the hosts allow.",
+)
+@click.option(
+    "--max-parallel",
+    "limits",
+    multiple=True,
+    metavar="EXECUTOR=N",
+    help="The same for the agents of one executor.",
+)
 @click.option("--lease", metavar="TIME", help="How long a silent host keeps its jobs; first: 2m.")
 @json_option
 def init(
@@ -50,6 +63,8 @@ def init(
     hosts: tuple[str, ...],
     owners: tuple[str, ...],
     executors: tuple[str, ...],
+    concurrency: str | None,
+    limits: tuple[str, ...],
     lease: str | None,
     as_json: bool,
 ) -> None:
@@ -64,14 +79,15 @@ def init(
             "--owner and --executor say what a host runs, and no --host is given",
             hint="Add --host ROLE.",
         )
-    seconds = _lease_seconds(lease)
+    seconds, most = _lease_seconds(lease), _most(concurrency, limits)
     workspace = here()
     database = open_queue(workspace)
     close_at_end(database)
     server = _on_server(database, workspace)
     from sow.jobs.server_rights import Joining, share  # it imports psycopg, which few users have
 
-    sharing = share(server, Joining(callers, hosts, owners, executors), lease_seconds=seconds)
+    joining = Joining(callers, hosts, owners, executors, most)
+    sharing = share(server, joining, lease_seconds=seconds)
     record = _record(server.place, server.schema, sharing)
     echo_result(record, _words(record), as_json=as_json)
 
@@ -196,6 +212,25 @@ def _lease_seconds(lease: str | None) -> float | None:
     return seconds
 
 
+def _most(concurrency: str | None, limits: Sequence[str]) -> dict[str, int | None]:
+    """Return the limits that a call names, by executor; `""` for all agents."""
+    found = {} if concurrency is None else {"": _number(concurrency)}
+    for limit in limits:
+        executor, _, number = limit.partition("=")
+        if not executor:
+            raise UsageError(f"{limit!r} names no executor", hint="Write codex=2, or codex=none.")
+        found[executor] = _number(number)
+    return found
+
+
+def _number(text: str) -> int | None:
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MOST_NUMBER):
+        raise UsageError(f"{text!r} is no number of agents", hint="Write 1 or more, or none.")
+    return int(text)
+
+
 def _record(place: str, schema: str, sharing: "Sharing") -> dict[str, Any]:
     return {
         "server": place,
@@ -203,6 +238,8 @@ def _record(place: str, schema: str, sharing: "Sharing") -> dict[str, Any]:
         "lease_seconds": sharing.lease_seconds,
         "callers": list(sharing.callers),
         "hosts": [host._asdict() for host in sharing.hosts],
+        "concurrency": sharing.most.get(""),
+        "max_parallel": {name: most for name, most in sharing.most.items() if name},
     }
 
 
@@ -213,11 +250,14 @@ def _words(record: dict[str, Any]) -> str:
         f" {host['executor'] or 'each executor'}"
         for host in record["hosts"]
     ]
+    most = [f"{record['concurrency']} agents in all"] if record["concurrency"] else []
+    most += [f"{number} of {name}" for name, number in record["max_parallel"].items()]
     return "\n".join(
         [
             f"The queue {record['queue']} on {record['server']} is shared; leases last {lease}.",
             f"  queue jobs   {', '.join(record['callers']) or 'its owner alone'}",
             *(hosts or ["  runs jobs    its owner alone"]),
+            *(["  at once      " + ", ".join(most)] if most else []),
             BY_REMOTE,
         ]
     )

@@ -16,7 +16,7 @@ import msgspec
 
 from sow.ids import BatchId, JobId, ProjectId
 from sow.jobs.server_deadlines import LEASE_SECONDS
-from sow.jobs.store import HOST_MARK, Database, Serves
+from sow.jobs.store import HOST_MARK, MOST_AGENTS, Database, Serves
 from sow.schema.job import WAITING_STATES, Job
 from sow.schema.job_terms import required_by
 
@@ -102,6 +102,12 @@ def _offer(text: str) -> Offer:
         return msgspec.json.decode(text, type=Offer)
     except msgspec.MsgspecError:  # a host says what it likes
         return Offer()
+
+
+def most_agents(database: Database) -> dict[str, int]:
+    """Return how many agents run at once on all hosts together, by executor; `""` for all."""
+    rows = database.rows("select name, value from control where name like ?", (f"{MOST_AGENTS}%",))
+    return {row["name"].removeprefix(MOST_AGENTS).strip(): int(row["value"]) for row in rows}
 
 
 def may_run_jobs(database: Database) -> bool:

@@ -18,6 +18,7 @@ from sow.jobs import records
 from sow.jobs.database import Database, Row
 from sow.jobs.jobs import change_job, get_job, held_jobs, last_attempt
 from sow.jobs.messages import job_message, job_of
+from sow.jobs.store import MOST_AGENTS
 from sow.schema.job import HeldFor, Job, JobState, Lease
 
 QUEUE = "sow"
@@ -101,6 +102,10 @@ PAUSED_BATCH = """
 SERVED_MARK = "(true)"
 """Where the conditions of a host that serves some jobs alone stand."""
 
+FREE_STEP = f"(select count(*) from lease where {STEPS}) < :checks"  # noqa: S608 - as above
+FREE_AGENT = f"(select count(*) from lease where {AGENTS}) < :total"  # noqa: S608 - as above
+"""Whether the project's limits leave room; in a shared queue those of the host do."""
+
 MAY_RUN = f"""
     task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
@@ -110,9 +115,9 @@ MAY_RUN = f"""
         and (cast(:most as bigint) is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
         and case job.executor_name when '' then
-            (select count(*) from lease where {STEPS}) < :checks
+            {FREE_STEP}
         else
-            (select count(*) from lease where {AGENTS}) < :total
+            {FREE_AGENT}
             and (select count(*) from lease where worker_id = :worker and {AGENTS}) < :own
             and (job.max_parallel is null or job.max_parallel > (
                 select count(*) from lease where executor = job.executor_name and {COUNTED}))
@@ -141,12 +146,24 @@ CLAIMABLE = f"""
 fewest running comes first; so none has fewer than its share once what runs has ended. For an
 agent's job the agents are counted, for a step the steps."""
 
+ON_HOST = "split_part(lease.worker_id, '@', 2) = :host"
+FREE_STEP_OF_HOST = f"(select count(*) from lease where {STEPS} and {ON_HOST}) < :checks"  # noqa: S608
+FREE_AGENT_OF_HOST = f"""
+    (select count(*) from lease where {AGENTS} and {ON_HOST}) < :total
+    and not exists (select 1 from control where name = '{MOST_AGENTS}'
+        and cast(value as bigint) <= (select count(*) from lease where {AGENTS}))
+    and not exists (select 1 from control where name = '{MOST_AGENTS} ' || job.executor_name
+        and cast(value as bigint) <= (
+            select count(*) from lease where executor = job.executor_name and {COUNTED}))
+"""  # noqa: S608 - as above
+"""A host's own limits, and those of all hosts together."""
+
 SERVED = f"""(
     (cast(:owners as text) is null or job.owner in (select value from json_each(:owners)))
     and (job.executor_name = '' or exists (
         select 1 from json_each(:executors) as each where each.key = job.executor_name
             and (each.value is null or cast(each.value as bigint) > (
-                select count(*) from lease where worker_id = :worker
+                select count(*) from lease where {ON_HOST}
                     and executor = job.executor_name and {COUNTED}))))
     and not exists (select 1 from json_each(job.terms, '$.requires') as needed
         where needed.value not in (select value from json_each(:labels))))
@@ -232,7 +249,11 @@ def _look(database: Database, statement: str, parameters: dict[str, Any]) -> Row
     if database.serves is None or not database.is_shared:
         return database.row(statement, parameters)
     served = f"{SERVED}{HERE}" if database.host_id else SERVED
-    statement = statement.replace(SERVED_MARK, served)
+    statement = (
+        statement.replace(SERVED_MARK, served)
+        .replace(FREE_STEP, FREE_STEP_OF_HOST)
+        .replace(FREE_AGENT, FREE_AGENT_OF_HOST)
+    )
     here = {"host": database.host_id, "has_unmarked": not database.is_elsewhere("")}
     return database.row(statement, {**parameters, **database.serves._asdict(), **here})
 

@@ -6,7 +6,7 @@ rules themselves, of `hosts.sql` (`hosts`), of `bells.sql` (`server_bells`) and 
 may do everything.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +15,12 @@ from psycopg import Connection, sql
 from psycopg.errors import InsufficientPrivilege
 
 from sow.errors import QueueError
+from sow.jobs.hosts import most_agents
 from sow.jobs.queue_server import QueueServer
 from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_faults import ServerFault, words_of
 from sow.jobs.server_safety import refuse_unverified
-from sow.jobs.store import USUAL_SECONDS
+from sow.jobs.store import MOST_AGENTS, USUAL_SECONDS
 
 FORMS = Path(__file__).with_name("server_forms")
 OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql", "travel.sql")
@@ -42,6 +43,8 @@ class Sharing(NamedTuple):
     hosts_group: str
     callers: Sequence[str]
     hosts: Sequence[Served]
+    most: Mapping[str, int]
+    """How many agents run at once on all hosts together, by executor; `""` for all of them."""
 
 
 class Joining(NamedTuple):
@@ -51,6 +54,8 @@ class Joining(NamedTuple):
     hosts: Sequence[str] = ()
     owners: Sequence[str] = ()
     executors: Sequence[str] = ()
+    most: Mapping[str, int | None] = {}
+    """New limits, as `Sharing.most` has them; None takes one away."""
 
 
 def share(database: QueueServer, joining: Joining, *, lease_seconds: float | None) -> Sharing:
@@ -75,6 +80,8 @@ def share(database: QueueServer, joining: Joining, *, lease_seconds: float | Non
                 _let_join(database, connection, hosts, role)
         for role in joining.hosts:
             _serve(connection, role, joining)
+        for executor, most in joining.most.items():
+            _limit(database, f"{MOST_AGENTS} {executor}".rstrip(), most)
         if lease_seconds is not None or database.noted(LEASE_SECONDS) is None:
             database.note(LEASE_SECONDS, lease_seconds or USUAL_SECONDS)
     database.is_shared = True
@@ -93,7 +100,15 @@ def sharing_of(database: QueueServer) -> Sharing:
         hosts,
         _members(database, callers),
         [Served(row["host"], row["owner"] or None, row["executor"] or None) for row in rows],
+        most_agents(database),
     )
+
+
+def _limit(database: QueueServer, name: str, most: int | None) -> None:
+    if most is None:
+        database.run("delete from control where name = ?", (name,))
+    else:
+        database.note(name, most)
 
 
 def rights_here(database: QueueServer) -> str:

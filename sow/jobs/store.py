@@ -52,6 +52,9 @@ USUAL_SECONDS = 120.0
 """How long a lease is, where leases end and nobody has said otherwise; the tables say it too."""
 
 
+MOST_AGENTS = "most agents"
+"""The row of `control` that bounds the agents of all hosts of a shared queue together; with an
+executor's name behind it, those of that."""
 HOST_MARK = "@"
 """Stands before a host's id in a name."""
 

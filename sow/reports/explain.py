@@ -202,9 +202,12 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
                 " no more may (worker.checks). `sow job list --active` shows them."
             )
         case Obstacle.EXECUTOR_FULL:
+            where = f"agents.executors.{name}.max_parallel: {most}"
+            if most is None:
+                where = f"sow hosts init --max-parallel {name}={around.most_alike}"
             return (
                 f"it starts when another agent of {name} ends: {around.running_alike} run, and no"
-                f" more may (agents.executors.{name}.max_parallel: {most})."
+                f" more may ({where})."
                 " `sow job list --active` shows them."
             )
         case Obstacle.ALL_FULL:

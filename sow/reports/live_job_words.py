@@ -50,7 +50,7 @@ def _in_the_way(job: Job, around: Surroundings) -> str:
         case Obstacle.CHECKS_FULL:
             return f"waits for its turn: {around.running_alike} of {around.checks} checks run"
         case Obstacle.EXECUTOR_FULL:
-            most = job.agents_executor.max_parallel
+            most = job.agents_executor.max_parallel or around.most_alike
             return f"waits for a slot: {around.running_alike} of {most} {job.executor_name} run"
         case Obstacle.ALL_FULL:
             return f"waits for a slot: {around.running} of {around.capacity} agents run"

@@ -4,7 +4,7 @@ Owns the looking, and what of it keeps a job that is due from its start. The wor
 are those of `explain`, at length, and of `standing`, in short. Changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from sow.jobs.hosts import (
     hosts_of,
     is_queued_elsewhere,
     lacking_for,
+    most_agents,
     runs_elsewhere,
 )
 from sow.jobs.server_deadlines import is_heard
@@ -29,6 +30,9 @@ from sow.reports.activity import Activity, activity_of
 from sow.reports.task_now import NOT_LOOKED_AT, TaskNow, look_at_task
 from sow.schema.job import Job, JobState, Lease, WorkerRecord
 from sow.schema.kinds import kind_of
+
+MANY = 1 << 30
+"""No limit."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -44,6 +48,8 @@ class Surroundings(Struct, frozen=True):
     """How many slots are taken, by any executor."""
     running_alike: int = 0
     """How many of them by the job's executor; of a job without an agent, how many such run."""
+    most_alike: int | None = None
+    """How many of them may run on all hosts of a shared queue together; None for no limit."""
     checks: int = 0
     """How many jobs without an agent the living workers run at once."""
     short_of: str = ""
@@ -89,6 +95,7 @@ def obstacle_of(job: Job, around: Surroundings) -> Obstacle | None:
         return Obstacle.NO_HOST
     if not kind_of(job).is_agents:
         return Obstacle.CHECKS_FULL if around.running_alike >= around.checks else None
+    most = around.most_alike if most is None else most
     if most is not None and around.running_alike >= most:
         return Obstacle.EXECUTOR_FULL
     return Obstacle.ALL_FULL if around.running >= around.capacity else None
@@ -102,6 +109,8 @@ class Staff(Struct, frozen=True):
     taken: Mapping[str, int]
     hosts: Sequence[Host] = ()
     """Those that share the queue; none where it is one's own."""
+    most: Mapping[str, int] = {}
+    """How many agents run on all of them at once, by executor; `""` for all."""
 
     @property
     def workers(self) -> int:
@@ -113,8 +122,10 @@ def look_at_staff(workspace: Workspace, database: Database) -> Staff:
     """Return what stands around every job alike. Raises QueueError."""
     alive = workers.living(database, workspace)
     taken = control.running_by_executor(database)
-    hosts = hosts_of(database) if database.is_shared else ()
-    return Staff(control.paused_since(database), alive, taken, hosts)
+    if not database.is_shared:
+        return Staff(control.paused_since(database), alive, taken)
+    hosts, most = hosts_of(database), most_agents(database)
+    return Staff(control.paused_since(database), alive, taken, hosts, most)
 
 
 def _lives(workspace: Workspace, database: Database, worker_id: WorkerId) -> bool:
@@ -127,6 +138,15 @@ def _is_elsewhere(database: Database, job: Job) -> bool:
     """Whether what a job's agent writes lies on another host."""
     is_running = job.state is JobState.RUNNING
     return database.is_shared and is_running and runs_elsewhere(database, job.id)
+
+
+def _in_all(staff: Staff, limit: Callable[[WorkerRecord], int]) -> int:
+    """Return how many run at once: a limit counts for a project, or for each host of a queue."""
+    found: dict[str, int] = {}
+    for worker in staff.alive:
+        host = host_of(worker.id)
+        found[host] = max(found.get(host, 0), limit(worker))
+    return sum(found.values())
 
 
 def _host_of(staff: Staff, lease: Lease | None) -> Host | None:
@@ -156,10 +176,11 @@ def look_around(
     return Surroundings(
         paused_since=staff.paused_since,
         workers=staff.workers,
-        capacity=max((record.concurrency for record in staff.alive), default=0),
+        capacity=min(staff.most.get("", MANY), _in_all(staff, lambda each: each.concurrency)),
         running=sum(count for name, count in staff.taken.items() if name),
         running_alike=staff.taken.get(job.executor_name, 0),
-        checks=max((record.checks for record in staff.alive), default=0),
+        most_alike=staff.most.get(job.executor_name) if job.executor_name else None,
+        checks=_in_all(staff, lambda each: each.checks),
         short_of=workers.shortage_of(staff.alive),
         worker_lives=lease is None or _lives(workspace, database, lease.worker_id),
         caller_lives=job.caller is None

@@ -56,11 +56,18 @@ def test_it_says_who_may_use_the_queue_and_again_when_somebody_joins(
     assert first.code == 0, first.err
     hold("hosts init", [first.json])
     assert (first.json["callers"], first.json["lease_seconds"]) == ([], 120.0)
+    limits = ("--concurrency", "9", "--max-parallel", "codex=2", "--max-parallel", "gpu=1")
+    assert (
+        "  at once      9 agents in all, 2 of codex, 1 of gpu\n"
+        in begun("hosts", "init", *limits).out
+    )
+    less = begun("hosts", "init", "--concurrency", "none", "--max-parallel", "gpu=none", "--json")
+    assert (less.json["concurrency"], less.json["max_parallel"]) == (None, {"codex": 2})
     words = begun("hosts", "init", "--caller", CALLER, "--lease", "10m").out
     assert "is shared; leases last 10m" in words
     assert f"queue jobs   {CALLER}\n" in words
     assert f"runs jobs    {HOST}: of everybody, gpu\n" in words
-    assert "with the files and the tasks that are there" in words
+    assert "travels by refs of the git remote" in words
 
 
 @pytest.mark.parametrize(
@@ -88,6 +95,8 @@ def test_a_call_that_cannot_be_meant_is_refused(begun: Callable[..., Any]) -> No
         (("--lease", "30s"), "too short"),
         (("--lease", "soon"), "not a duration"),
         (("--executor", "gpu"), "no --host is given"),
+        (("--concurrency", "0"), "no number of agents"),
+        (("--max-parallel", "=2"), "names no executor"),
     ):
         result = begun("hosts", "init", *words)
         assert (result.code, reason in result.err) == (2, True), result.err

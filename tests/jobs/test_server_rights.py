@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert, make_job
 from stores import name_server
 
+from sow.budgets import accounts
 from sow.calls import job_end
 from sow.errors import QueueError
 from sow.ids import AttemptId, JobId, TaskId, WorkerId
@@ -27,7 +28,7 @@ from sow.processes import process_facts
 from sow.schema.amounts import Amounts
 from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType
-from sow.schema.job import Attempt, Cause, Job, JobState, Verb, WorkerRecord
+from sow.schema.job import Attempt, Budgets, Cause, Job, JobState, Verb, WorkerRecord
 from sow.schema.job_terms import (
     AuthorTerms,
     CheckTerms,
@@ -127,7 +128,9 @@ def claim(database: Database, worker: WorkerId = WORKER) -> bytes | None:
     return leases.claim(database, named(database, worker), total=MANY, own=MANY, now=NOW)
 
 
-def begin(database: Database, job: Job, worker: WorkerId = WORKER) -> Attempt:
+def begin(
+    database: Database, job: Job, worker: WorkerId = WORKER, share: Amounts | None = None
+) -> Attempt:
     attempt = Attempt(
         id=AttemptId(f"a{job.id}"),
         job_id=job.id,
@@ -139,7 +142,7 @@ def begin(database: Database, job: Job, worker: WorkerId = WORKER) -> Attempt:
     )
     with database.transaction():
         jobs.insert_attempt(database, attempt)
-        spending.begin(database, job, attempt, Amounts())
+        spending.begin(database, job, attempt, share or Amounts())
     return attempt
 
 
@@ -261,6 +264,62 @@ def test_a_host_takes_only_what_it_offers_the_labels_for(
     assert leases.lease_of(owner, check.id) is not None
 
 
+def test_a_limit_counts_for_each_host_and_that_of_the_queue_for_all(
+    owner: Any, alice: Any, builder: Any, tester: Any
+) -> None:
+    from sow.jobs.server_rights import Joining, share, sharing_of
+
+    share(owner, Joining(hosts=["tester"]), lease_seconds=None)
+    for number in range(10, 19):
+        queued(alice, f"0{number}", executor="gpu" if number % 2 else "claude-code")
+    step = {"executor": None, "agent": "", "verb": Verb.CHECK}
+    for number in range(20, 24):
+        queued(alice, f"0{number}", terms=CheckTerms(names=("unit",)), priority=-1, **step)
+
+    def claims(database: Any, **limits: int) -> bool:
+        bounds: Any = {"total": MANY, "own": MANY, "checks": MANY, **limits}
+        name = named(database)
+        found = leases.is_any_claimable(database, name, now=NOW, **bounds)
+        assert (leases.claim(database, name, now=NOW, **bounds) is not None) is found
+        return found
+
+    serves = Serves('{"claude-code": 1, "gpu": null}', None)
+    builder.serves = tester.serves = serves
+    assert [claims(builder, total=2, checks=1) for _ in range(4)] == [True, True, True, False]
+    assert [claims(tester, total=2, checks=1) for _ in range(4)] == [True, True, True, False]
+    ran = [lease.executor for lease in leases.leases_of(owner, named(builder))]
+    assert sorted(ran) == ["", "claude-code", "gpu"], "one of claude-code on each host"
+    share(owner, Joining(most={"": 5, "gpu": 2}), lease_seconds=None)
+    assert sharing_of(owner).most == {"": 5, "gpu": 2}
+    assert not claims(builder, checks=1), "no more of gpu in all, and none of claude-code here"
+    builder.serves = Serves('{"claude-code": null, "gpu": null}', None)
+    assert claims(builder, checks=1)
+    assert not claims(builder, checks=1), "no more agents in all"
+    share(owner, Joining(most={"": None}), lease_seconds=None)
+    assert claims(builder, checks=1)
+    assert claims(tester, total=1, checks=2), "a check has a limit of its own"
+
+
+def test_a_budget_counts_what_the_agents_of_all_hosts_use_and_have_reserved(
+    owner: Any, alice: Any, builder: Any, tester: Any
+) -> None:
+    from sow.jobs.server_rights import Joining, share
+
+    share(owner, Joining(hosts=["tester"]), lease_seconds=None)
+    budget = Budgets(project=Amounts(tokens=1000))
+    first, second = (queued(alice, task, budgets=budget) for task in ("010", "020"))
+    assert claim(builder) is not None
+    begin(builder, first, share=Amounts(tokens=700))
+    assert claim(tester) is not None
+    (account,) = accounts.accounts_of(tester, second, now=NOW)
+    assert (account.charged, account.running) == (700, 1)
+    begin(tester, second, share=Amounts(tokens=300))
+    spending.close_attempt(builder, first.id, Cause.CRASHED, "x", now=NOW)
+    for database in (owner, alice, builder, tester):
+        (account,) = accounts.accounts_of(database, second, now=NOW)
+        assert (account.charged, account.running) == (1000, 1), "what is not known counts whole"
+
+
 COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"
 """Puts a copy of a job on record with other fields."""
 
@@ -330,6 +389,7 @@ REFUSED = [
     ("alice", f"insert into waiter select {NAME}, 1, 1, 0", "a job that counts against no limit"),
     ("alice", f"insert into waiter select {OTHERS_ID}, 1, null, 0", "to wait as another host"),
     ("alice", "insert into waiter values ('w', 1, null, 0)", "to wait as no host"),
+    ("alice", "insert into control values ('most agents', '99')", "how many agents run in all"),
     ("alice", copy_with(host_id="another"), "to queue as another host"),
     ("alice", "insert into host (id, role, name) values ('x', 'builder', 'x')", "the same"),
     ("alice", "update host set role = 'alice'", "to have another's host"),

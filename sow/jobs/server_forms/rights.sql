@@ -281,7 +281,7 @@ grant insert, update on last_status to @callers@, @hosts@;
 -- What is noted of the queue as a whole, but for what it is and whose.
 create or replace function is_fixed(its_name text) returns boolean language sql immutable as $$
     select its_name in ('format', 'made_by', 'file_id', 'lease seconds', 'checkout',
-        'checkout for people', 'changes forgotten up to') $$;
+        'checkout for people', 'changes forgotten up to') or its_name like 'most agents%' $$;
 create policy all_add on control for insert to @callers@, @hosts@ with check (not is_fixed(name));
 create policy all_change on control for update to @callers@, @hosts@ using (not is_fixed(name));
 create policy all_remove on control for delete to @callers@, @hosts@ using (not is_fixed(name));

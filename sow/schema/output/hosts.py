@@ -25,6 +25,10 @@ class SharedQueue(msgspec.Struct, frozen=True, kw_only=True):
     ]
     callers: Annotated[tuple[str, ...], about("the roles that may queue jobs")]
     hosts: Annotated[tuple[ServedView, ...], about("the roles that may run jobs, and which")]
+    concurrency: Annotated[
+        int | None, about("how many agents run at once on all hosts together; null for no limit")
+    ]
+    max_parallel: Annotated[dict[str, int], about("the same, by executor; empty for no limits")]
 
 
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
