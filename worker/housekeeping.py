@@ -127,6 +127,8 @@ class Housekeeping:
         """Do what follows for the batches that something has happened to; leave with the queue."""
         self._drive_after = time.monotonic() + LOOK_ROUND_SECONDS
         try:
+            if self._context.database.is_shared:
+                give_back_tasks(self._context)  # what has come home since, before batches look
             self._batches.drive()
         except QueueChanged as error:
             self._departure.without_queue(error)

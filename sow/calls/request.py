@@ -54,6 +54,8 @@ class Request(Struct, frozen=True):
     cwd: Path | None = None
     clone: bool | None = None
     """Whether its agent works in a clone of its own; None leaves it to the settings."""
+    anywhere: bool = False
+    """Whether a resume need not wait for the host on which its session lies."""
     asked: Mapping[str, Any] = {}
     """What it asks of features, by their options."""
     terms: JobTerms | None = None

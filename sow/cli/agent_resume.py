@@ -57,6 +57,11 @@ def _file_option(noun: str) -> Callable[[Command], Command]:
 @_file_option("prompt")
 @click.option("--feedback", is_flag=True, help="Give it the corrections from a review.")
 @click.option("--conflict", is_flag=True, help="Let it resolve the conflict in the task's clone.")
+@click.option(
+    "--anywhere",
+    is_flag=True,
+    help="Let any host of a shared queue continue it, elsewhere in a new session.",
+)
 @start_options
 def resume(
     words: tuple[str, ...],

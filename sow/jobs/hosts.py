@@ -169,6 +169,12 @@ def host_of(name: str) -> str:
     return name.partition(HOST_MARK)[2]
 
 
+def name_of(database: Database, worker_id: str) -> str:
+    """Return what people call the host of a worker; empty for one that is on no record."""
+    sql = "select name from host where id = ?"
+    return database.value(sql, (host_of(worker_id),)) or ""
+
+
 def is_queued_elsewhere(database: Database, job_id: JobId) -> bool:
     """Whether a job was queued from another host: there its call is, and the state of its task."""
     return database.is_elsewhere(f"{HOST_MARK}{home_of(database, job_id)}")

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from sow.ids import JobId
+from sow.schema.task import SessionFacts, TaskStatus
 
 Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$")]
 
@@ -47,6 +48,54 @@ class EventKind(StrEnum):
     """Fields of the task's state."""
     UNTAKEN = "untaken"
     """What was changed there and does not come home."""
+
+
+class WorkDone(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `work`."""
+
+    commit: Commit
+    ref: str
+
+
+class EntryWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `log`: the fields of an entry."""
+
+    timestamp: Annotated[str, Meta(pattern="^[0-9T:Z-]{1,30}$")]
+    agent: str
+    action: str
+    result: str = ""
+    files: tuple[str, ...] = ()
+    text: str = ""
+    role: str = ""
+    event: str = ""
+    id: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+
+
+class FileWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `file`."""
+
+    path: str
+    """Below `.sow`."""
+    text: str
+    before: str | None = None
+    """What git calls the contents that were sent; None where the file is new."""
+
+
+class FieldsChanged(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `task`; what is absent has not changed."""
+
+    status: TaskStatus | None = None
+    session_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$")] | None = None
+    """It becomes an argument of a CLI."""
+    session: SessionFacts | None = None
+    files_modified: list[str] | None = None
+    metadata: dict[Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,100}$")], str] = {}
+
+
+class Untaken(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `untaken`."""
+
+    what: list[str]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ and that changes nothing.
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from sow.digest import sha256
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import make_folder, read_if_there, refuse_leading_out, write_atomically
-from sow.git.remote import COMMIT, remote_of
+from sow.git.remote import remote_of
 from sow.git.repository import branch_commit
 from sow.git.run import LONG_SECONDS
 from sow.git.view import view_of
@@ -37,7 +36,16 @@ from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.task import SessionFacts, Task, TaskStatus
-from sow.schema.travel import Event, EventKind, Travel
+from sow.schema.travel import (
+    EntryWritten,
+    Event,
+    EventKind,
+    FieldsChanged,
+    FileWritten,
+    Travel,
+    Untaken,
+    WorkDone,
+)
 from sow.state import transitions
 from sow.state.log_writing import LOG_LIMIT, LogEntry, has_entry
 from sow.state.projects import read_project
@@ -46,10 +54,10 @@ from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from sow.state.verdicts import addressed
 from sow.terminal_text import readable
+from sow.travel.clones_at_home import have_clone
 from sow.travel.names import attempt_ref
 from sow.travel.telling import DRAFTS, LARGEST
 
-SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 MOST_WORK = 1 << 30
 """How large the objects of an attempt's commits may be, in bytes; they stay in the repository."""
 LONGEST = 300
@@ -87,8 +95,8 @@ def bring_home(workspace: Workspace, database: Database, job: Job, *, now: float
     for event in events:
         refusal = ""
         try:
-            _carry_out(workspace, database, job, travel, event, now)
-        except (StateError, msgspec.ValidationError, OSError, ValueError) as error:
+            carry_out(workspace, database, job, travel, event, now)
+        except (StateError, OSError, ValueError) as error:
             if passing_fault(error) is not None:
                 raise
             refusal = error.message if isinstance(error, StateError) else str(error)
@@ -105,25 +113,24 @@ def _conclude(database: Database, job: Job, event: Event, refusal: str) -> None:
             jobs.change_job(database, job.id, warnings=tuple(dict.fromkeys(warnings)))
 
 
-def _carry_out(
+def carry_out(
     workspace: Workspace, database: Database, job: Job, travel: Travel, event: Event, now: float
 ) -> None:
     """Do what an event tells of. Raises StateError for what is refused."""
     data = event.data
-    if not isinstance(data, Mapping):
-        raise EventRefused(f"an event {event.kind!r} without contents")
     match event.kind:
         case EventKind.WORK:
-            _take_work(workspace, job, travel, event, data, now)
+            _take_work(workspace, job, travel, event, msgspec.convert(data, WorkDone), now)
         case EventKind.LOG:
-            _take_entry(workspace, job, event, data)
+            _take_entry(workspace, job, event, msgspec.convert(data, EntryWritten))
         case EventKind.FILE:
-            _take_file(workspace, job, data)
+            _take_file(workspace, job, msgspec.convert(data, FileWritten))
         case EventKind.TASK:
-            _take_fields(workspace, database, job, event, data, now)
+            changed = msgspec.convert(data, FieldsChanged)
+            _take_fields(workspace, database, job, event, changed, now)
         case EventKind.UNTAKEN:
-            names = ", ".join(str(name)[:LONGEST] for name in data.get("what", ()))
-            raise EventRefused(f"changes outside of the task: {names}")
+            names = [name[:LONGEST] for name in msgspec.convert(data, Untaken).what]
+            raise EventRefused(f"changes outside of the task: {', '.join(names)}")
         case _:
             raise EventRefused(f"an event of the kind {event.kind!r}, which this sow does not know")
 
@@ -133,13 +140,13 @@ def _take_work(
     job: Job,
     travel: Travel,
     event: Event,
-    data: Mapping[str, Any],
+    work: WorkDone,
     now: float,
 ) -> None:
     """Fetch what an attempt has left, and have the task's branch name it."""
-    ref, commit = attempt_ref(job.project_id, job.id, event.attempt), str(data.get("commit"))
-    if not COMMIT.fullmatch(commit) or data.get("ref", ref) != ref:
-        raise EventRefused(f"its work is said to be at {str(data.get('ref'))[:LONGEST]!r}")
+    ref, commit = attempt_ref(job.project_id, job.id, event.attempt), work.commit
+    if work.ref != ref:
+        raise EventRefused(f"its work is said to be at {work.ref[:LONGEST]!r}")
     main = main_checkout(workspace, known_settings(workspace))
     task = read_task(workspace, job.task_id)
     place = main.place(task)
@@ -155,6 +162,7 @@ def _take_work(
     if main.noted(task) is None:
         note_clone(main.repository, mark)
     record_clone(workspace, mark, now=now)
+    have_clone(main, facts, commit)
     if brought.is_rewritten:
         raise EventRefused(f"its agent has rewritten {place.branch}")  # taken all the same: told
 
@@ -175,38 +183,33 @@ def _refuse_work(main: MainCheckout, facts: Place, commit: str, base: str, ref: 
         raise EventRefused(f"{ref} has more than {MOST_WORK >> 20} MB")
 
 
-def _take_entry(workspace: Workspace, job: Job, event: Event, data: Mapping[str, Any]) -> None:
+def _take_entry(workspace: Workspace, job: Job, event: Event, entry: EntryWritten) -> None:
     """Add an entry to the task's log, in the name of the job's agent or of sow."""
-    entry = LogEntry(**msgspec.convert(data, dict[str, Any]))
-    if not re.fullmatch("[0-9a-f]{12}", entry.id):
-        raise EventRefused("an entry of the log without an id")
     folder = find_task(workspace, job.task_id).folder
     if has_entry(folder, entry.id, has_text=bool(entry.text.strip("\n")), within=LOG_LIMIT):
         return
-    agent = entry.agent if entry.agent in (job.agent, "sow") else job.agent
-    files = tuple(str(path) for path in entry.files)
-    append_entry(
-        folder, entry._replace(agent=agent, files=files, job=job.id, attempt=event.attempt)
-    )
+    fields = msgspec.structs.asdict(entry)
+    fields["agent"] = entry.agent if entry.agent in (job.agent, "sow") else job.agent
+    append_entry(folder, LogEntry(**fields, job=job.id, attempt=event.attempt))
 
 
-def _take_file(workspace: Workspace, job: Job, data: Mapping[str, Any]) -> None:
+def _take_file(workspace: Workspace, job: Job, file: FileWritten) -> None:
     """Write a file of the task's folder, or a draft, unless it was changed here meanwhile."""
-    path, text, before = data["path"], data["text"], data.get("before")
-    if not isinstance(path, str) or not isinstance(text, str) or len(text) > LARGEST:
-        raise EventRefused("a file without a name or a text")
+    path = file.path
     folder = find_task(workspace, job.task_id).folder.relative_to(workspace.sow)
     parts = path.split("/")
     is_plain = all(part and not part.startswith(".") and "\0" not in part for part in parts)
     is_own = path in {f"{folder}/{name}" for name in OWN_FILES}
     if not is_plain or is_own or not path.startswith((f"{folder}/", f"{DRAFTS}/")):
         raise EventRefused(f"it may not write {path[:LONGEST]!r}")
+    if len(file.text) > LARGEST:
+        raise EventRefused(f"{path} has more than {LARGEST >> 20} MB")
     place = workspace.sow / Path(*parts)
     refuse_leading_out(place)
-    there, wanted = read_if_there(place, LARGEST), text.encode()
+    there, wanted = read_if_there(place, LARGEST), file.text.encode()
     if there == wanted:
         return
-    if (_blob_of(there) if there is not None else None) != before:
+    if (_blob_of(there) if there is not None else None) != file.before:
         raise EventRefused(f"{path} was changed here meanwhile")
     make_folder(place.parent)
     write_atomically(place, wanted)
@@ -224,7 +227,7 @@ def _take_fields(
     database: Database,
     job: Job,
     event: Event,
-    data: Mapping[str, Any],
+    changed: FieldsChanged,
     now: float,
 ) -> None:
     """Change the fields of the task's state that an agent's attempt changes, by today's rules."""
@@ -235,7 +238,7 @@ def _take_fields(
         live = jobs.live_job(database, job.project_id, job.task_id)
         if live is not None and live.id != job.id and kind_of(live).marks_task:
             raise EventRefused(f"job {live.id} has the task by now")
-        return fields_for(job, task, data, now)
+        return fields_for(job, task, changed, now)
 
     def then(task: Task) -> None:
         statuses.see(workspace, database, job, task, now=now)
@@ -243,35 +246,29 @@ def _take_fields(
     change_task(workspace, job.task_id, change, now=now, then=then, by=by)
 
 
-def fields_for(job: Job, task: Task, data: Mapping[str, Any], now: float) -> dict[str, Any]:
-    """Return the fields of a task that change. Raises EventRefused for what is no attempt's."""
-    changes: dict[str, Any] = {}
-    if (files := data.get("files_modified")) is not None:
-        changes["files_modified"] = msgspec.convert(files, list[str])
-    for key, value in msgspec.convert(data.get("metadata") or {}, dict[str, Any]).items():
-        changes[f"metadata.{key}"] = value
-    if (session := data.get("session_id")) is not None:
-        changes |= _session(job, session, data.get("session"))
-    if (word := data.get("status")) is not None:
-        status = TaskStatus(word)
-        if status is TaskStatus.COMPLETED:  # its own agent's word, which somebody judges
-            status = TaskStatus.NEEDS_REVIEW
-        if status in REPORTS:
-            changes |= transitions.enter(task, status, now=now)
-            changes |= addressed(task)
+def fields_for(job: Job, task: Task, changed: FieldsChanged, now: float) -> dict[str, Any]:
+    """Return the fields of a task that change. Raises StateError for what is no attempt's."""
+    changes: dict[str, Any] = {f"metadata.{key}": text for key, text in changed.metadata.items()}
+    if changed.files_modified is not None:
+        changes["files_modified"] = changed.files_modified
+    if changed.session_id is not None:
+        changes |= _session(job, changed.session_id, changed.session)
+    status = changed.status
+    if status is TaskStatus.COMPLETED:  # its own agent's word, which somebody judges
+        status = TaskStatus.NEEDS_REVIEW
+    if status in REPORTS:
+        changes |= transitions.enter(task, status, now=now)
+        changes |= addressed(task)
     return changes
 
 
-def _session(job: Job, session: object, facts: object) -> dict[str, Any]:
-    if not isinstance(session, str) or not SESSION.fullmatch(session):
-        raise EventRefused("a session that can be none")
+def _session(job: Job, session_id: str, facts: SessionFacts | None) -> dict[str, Any]:
     if facts is None:
-        return {"session_id": session}
-    known = msgspec.convert(facts, SessionFacts)
+        return {"session_id": session_id}
     executors = {job.executor_name, *(each.executor.name for each in job.fallback.next)}
-    if known.executor not in executors:
-        raise EventRefused(f"a session of executor {known.executor[:LONGEST]!r}")
+    if facts.executor not in executors:
+        raise EventRefused(f"a session of executor {facts.executor[:LONGEST]!r}")
     return {
-        "session_id": session,
-        "session": msgspec.structs.replace(known, cwd=job.cwd),
+        "session_id": session_id,
+        "session": msgspec.structs.replace(facts, cwd=job.cwd),
     }

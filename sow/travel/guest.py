@@ -18,6 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.clones.checkout_id import checkout_id
+from sow.clones.locks import locked_place
+from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.place import inside_of, is_own_branch, safe_name
 from sow.clones.steps import read_json, write_json
 from sow.errors import StateError
@@ -31,6 +33,8 @@ from sow.ids import JobId
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.travel import Travel
 from sow.state.kept.store import KEPT
+from sow.state.tasks import read_task
+from sow.travel.clones_at_home import drop_outdated
 from sow.travel.names import ID_DIGITS, outward_ref
 from sow.user_folders import BaseFolder, user_folder
 
@@ -121,6 +125,7 @@ def take_up(
     _set_refs(view, repository, travel, packed)
     _put_state(guest, view, travel, inside)
     _take_settings(guest)
+    _drop_outdated_clone(guest, travel, task_id)
     write_json(mark, TakenUp(travel.job_id, packed))
 
 
@@ -269,6 +274,14 @@ def _plain_files(
 
 def _is_plain(name: str) -> bool:
     return name not in (".", "..", ".git") and NAME.fullmatch(name) is not None
+
+
+def _drop_outdated_clone(guest: GuestWorkspace, travel: Travel, task_id: str) -> None:
+    """Remove the clone of an earlier job of the task, where its branch has moved on at home."""
+    main = main_checkout(guest, known_settings(guest))
+    place = main.place(read_task(guest, task_id))
+    with locked_place(place):
+        drop_outdated(main, place, travel.tip)
 
 
 def _take_settings(guest: GuestWorkspace) -> None:

@@ -147,7 +147,11 @@ def task_fields(before: Task | None, task: Task) -> dict[str, Any]:
     if before is None or task.files_modified != before.files_modified:
         fields["files_modified"] = list(task.files_modified)
     known = before.metadata if before is not None else {}
-    changed = {key: value for key, value in task.metadata.items() if known.get(key) != value}
+    changed = {
+        key: value
+        for key, value in task.metadata.items()
+        if known.get(key) != value and isinstance(value, str)
+    }
     if changed:
         fields["metadata"] = changed
     return fields

@@ -1,5 +1,6 @@
 """A job that another checkout runs: its work goes there and comes home by refs of the remote."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,3 +37,77 @@ def test_a_spawn_at_home_runs_elsewhere_and_its_work_comes_home(pair: Pair) -> N
     assert not (pair.owner.root / "made.txt").exists()
     log = (pair.owner.task_folder("010") / "log.md").read_text()
     assert log.count("Made it") == 1
+
+
+BOTH = """
+if [ "$SOW_AGENT" = reviewer ]; then
+    sow review accept {task} --summary Good.
+else
+    echo "made on the host" >{task}.txt
+    sow task set status needs_review
+fi
+"""
+"""What agents do, by their role: each clone counts the runs in it alone."""
+
+
+def test_a_batch_at_home_has_its_authors_elsewhere(pair: Pair) -> None:
+    """The owner's worker drives it: reviews, checks and merges are jobs of home."""
+    yolo = {"type": "claude", "settings": {"yolo_mode": True}}
+    agents = {
+        "executors": {"far": yolo, "near": yolo},
+        "bindings": {"implementer": "far", "reviewer": "near"},
+    }
+    pair.begin("010", "020", script=[[{"shell": BOTH}]], agents=agents)
+    pair.configure(pair.owner, "sow", executors=["near"], agents=agents)
+    there, here = start_worker(pair.host), start_worker(pair.owner)
+    result = pair.owner.sow("batch", "run", "--review", "--merge", expect=None)
+    print(result.out, result.err, there.log_text, here.log_text)
+    assert result.code == 0, result
+    for task in ("010", "020"):
+        assert git(pair.owner, "show", f"main:{task}.txt") == "made on the host\n"
+        assert pair.owner.task(task)["status"] == "completed"
+
+
+def test_a_session_goes_on_where_it_lies_and_anew_once_that_host_is_not_heard(pair: Pair) -> None:
+    by_turn = [
+        good({"shell": "echo work >>made.txt"}),
+        good({"shell": "echo more >>made.txt"}),
+    ]
+    agents = {"executors": {"claude-code": {"type": "claude", "settings": {"yolo_mode": True}}}}
+    pair.begin("010", script=by_turn, agents=agents)
+    owner, host = pair.owner, pair.host
+    there = start_worker(host)
+    owner.sow("agent", "spawn", "implementer", "010")
+    here = start_worker(owner)
+    owner.sow("agent", "resume", "010", "Go on.")
+    first, second = pair.runs(host)
+    assert (second.session_id, second.cwd) == (first.session_id, first.cwd)
+    assert git(owner, "show", f"{pair.branch_of('010')}:made.txt") == "work\nmore\n"
+    assert pair.runs(owner) == []
+
+    there.kill()
+    pair.ask("update host set heard_at = heard_at - 500 where id <> %s", here.name.split("@")[1])
+    owner.sow("agent", "resume", "010", "And again.")
+    (third,) = pair.runs(owner)
+    assert third.session_id != first.session_id
+    assert "You take this task over from another agent" in third.prompt
+    assert "And again." in third.prompt
+    (warning,) = pair.job(3)["warnings"]
+    assert warning.startswith(f"session {first.session_id} lies on ")
+    assert git(owner, "show", f"{pair.branch_of('010')}:made.txt") == "work\nmore\nwork\n"
+    assert pair.log_of("010").count("Continues in a new session") == 1
+
+
+def test_anywhere_is_where_the_session_does_not_lie_as_well(pair: Pair) -> None:
+    pair.begin("010", script=[good()])
+    there = start_worker(pair.host)
+    pair.owner.sow("agent", "spawn", "implementer", "010")
+    there.signal(signal.SIGTERM)
+    assert there.wait() == 0
+    start_worker(pair.owner)
+    waits = pair.owner.sow("agent", "resume", "010", "Go on.", "--wait", "3s", expect=75)
+    assert pair.runs(pair.owner) == [], waits
+    pair.owner.sow("agent", "cancel", "010")
+    pair.owner.sow("agent", "resume", "010", "Go on.", "--anywhere")
+    (run,) = pair.runs(pair.owner)
+    assert "You take this task over from another agent" in run.prompt

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import postgres
-from journeys.gitsite import commit, git, make_repository
+from journeys.gitsite import commit, git, log_of, make_repository
 from journeys.site import Site, end_agents, make_site, wait_until
 from journeys.staff import QUICK
 from standins import Run, read_runs
@@ -105,12 +105,19 @@ class Pair:
         git(host, "clone", "-q", str(self.remote), str(host.root), cwd=host.base)
 
     def configure(
-        self, site: Site, role: str, labels: Sequence[str] = (), **configuration: Any
+        self,
+        site: Site,
+        role: str,
+        *,
+        labels: Sequence[str] = (),
+        executors: Sequence[str] = (),
+        **configuration: Any,
     ) -> None:
-        """Write the configuration of a site's user, who has this role."""
+        """Write the configuration of a site's user, who has this role and serves `executors`."""
         queue: dict[str, Any] = {"url": self.url.replace("sow@", f"{role}@")}
-        if labels:
-            queue["labels"] = list(labels)
+        for name, words in (("labels", labels), ("executors", executors)):
+            if words:
+                queue[name] = list(words)
         site.configure({"queue": queue, "worker": QUICK, **configuration})
 
     def job(self, number: int) -> dict[str, Any]:
@@ -127,6 +134,10 @@ class Pair:
         names = git(self.owner, "for-each-ref", "--format=%(refname)", "refs/heads/sow")
         (found,) = [name for name in names.split() if name.endswith(f"/{task}")]
         return found
+
+    def log_of(self, task: str) -> str:
+        """Return a task's log at the owner's."""
+        return log_of(self.owner, task)
 
     def close(self) -> None:
         for site in (self.owner, self.host):

@@ -341,7 +341,8 @@ def _send_out(
     from sow.travel.leaving import send_out
 
     host = None
-    if resolved.request.continues_session and resolved.task.session_started:
+    continues = resolved.request.continues_session and resolved.task.session_started
+    if continues and not resolved.request.anywhere:
         host = travels.host_of_session(database, str(resolved.task.session_id))
     travel = send_out(
         *(caller.workspace, config.clones, config.queue_remote, job.id, job.task_id), host=host

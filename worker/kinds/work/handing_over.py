@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from sow.attempts.fallback import obstacle_words
 from sow.attempts.prompt_facts import awaited_feedback
 from sow.clones.whole_change import change_of_task
@@ -46,14 +48,19 @@ def hand_over(context: WorkerContext, job: Job, task: Task, history: Sequence[At
     `history` are all of its attempts.
     """
     left = [each for each in job.fallback.left if each.hands_over][-1]
+    so_far = work_so_far(context, task, obstacle_words(left))
+    return replace(so_far, last_words=_last_words(context, left, history))
+
+
+def work_so_far(context: WorkerContext, task: Task, before: str) -> HandOver:
+    """Return the same but for the last words; `before` says who had it, and what was in the way."""
     folder = find_task(context.workspace, task.id).folder
     feedback = awaited_feedback(context.workspace, task)
     return HandOver(
-        before=obstacle_words(left),
+        before=before,
         log=_log(folder / LOG_FILE),
         feedback=[(name, _beginning(text, FEEDBACK_CHARACTERS)) for name, text in feedback],
         change=_change(context, task),
-        last_words=_last_words(context, left, history),
     )
 
 

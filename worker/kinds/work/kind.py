@@ -268,13 +268,20 @@ class WorkKind(AgentKind):
         executor.validate_availability(job.path_variable)
         if lacks_session(task, executor, history):
             task = renew_session(context, job, lease, executor)
+        handover, planned = _handover(context, job, task, earlier), job
+        if context.database.is_shared:
+            # Few queues are.
+            from worker.kinds.work.from_elsewhere import taken_over
+
+            takes = taken_over(context, job, lease, executor, task, earlier)
+            task, planned, handover = (*takes[:2], handover or takes[2])
         clone = clone_of_attempt(context, job, task, paths)
         root = clone.root if clone is not None else None
         folder = task_folder(context.workspace, task)
         location = location_for(folder, folder_of(context.workspace, job, root))
         lost = lost_attempts(context.database, task, history)
         plan = plan_attempt(
-            job,
+            planned,
             task,
             history,
             executor,
@@ -282,7 +289,7 @@ class WorkKind(AgentKind):
             lost,
             workspace=context.workspace,
             clone=clone.brief if clone is not None else None,
-            handover=_handover(context, job, task, earlier),
+            handover=handover,
             is_untold=is_untold(job, earlier),
         )
         users = variables_of(job, context.environ)

@@ -1,0 +1,210 @@
+"""What a host may do by its word: events that a hostile one would write, at the owner's."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attempts.job_values import NOW, make_job
+from journeys.gitsite import git, log_of
+from journeys.site import Site
+from travel.travelling import travelling
+
+from sow.clones.main_checkout import known_settings, main_checkout
+from sow.errors import SowError
+from sow.git.repository import branch_commit
+from sow.ids import ProjectId
+from sow.jobs.database import Database, open_queue
+from sow.paths import Workspace
+from sow.schema.job import Job
+from sow.schema.travel import Event, EventKind, Travel
+from sow.state.projects import read_project
+from sow.state.tasks import read_task
+from sow.travel.arriving import carry_out
+from sow.travel.names import attempt_ref
+
+pytestmark = pytest.mark.slow
+TASK = "project/phases/implementation/tasks/010"
+
+
+@dataclass
+class Home:
+    """The checkout at which task 010 is at home, what was sent of it, and a host's repository."""
+
+    site: Site
+    database: Database
+    job: Job
+    travel: Travel
+    elsewhere: Path
+
+    @property
+    def workspace(self) -> Workspace:
+        return Workspace(self.site.root)
+
+    @property
+    def ref(self) -> str:
+        return attempt_ref(self.job.project_id, self.job.id, 1)
+
+    def happen(self, kind: str, place: int = 1, **data: Any) -> str:
+        """Carry an event out; return why it is refused, or nothing."""
+        if kind == EventKind.WORK:
+            data = {"ref": self.ref, **data}
+        event = Event(
+            job_id=self.job.id, attempt=1, place=place, host="builder", kind=kind, data=data
+        )
+        args = (self.workspace, self.database, self.job, self.travel, event, NOW)
+        try:
+            carry_out(*args)
+        except SowError as error:
+            return error.message
+        except (ValueError, OSError) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def made(self, words: str, *, base: str | None = None, push: bool = True) -> str:
+        """Return a commit that a host has made by a command line, pushed as that of the attempt."""
+        git(self.site, "checkout", "-q", "--detach", base or self.travel.base, cwd=self.elsewhere)
+        subprocess.run(["sh", "-ec", words], cwd=self.elsewhere, check=True)
+        git(self.site, "add", "-A", "--force", cwd=self.elsewhere)
+        by = ("-c", "user.name=A", "-c", "user.email=a@example.invalid")
+        git(self.site, *by, "commit", "-q", "--allow-empty", "-m", "w", cwd=self.elsewhere)
+        found = git(self.site, "rev-parse", "HEAD", cwd=self.elsewhere).strip()
+        if push:
+            git(self.site, "push", "-q", "-f", "origin", f"{found}:{self.ref}", cwd=self.elsewhere)
+        return found
+
+    def branch(self) -> str | None:
+        """Return the last commit of the task's branch."""
+        main = main_checkout(self.workspace, known_settings(self.workspace))
+        return branch_commit(main.repository, main.place(read_task(self.workspace, "010")).branch)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    with travelling(tmp_path, monkeypatch) as sent:
+        workspace = Workspace(sent.site.root)
+        project = ProjectId(read_project(workspace).id)
+        with closing(open_queue(workspace)) as database:
+            job = make_job(project_id=project)
+            yield Home(sent.site, database, job, sent.travel, sent.elsewhere)
+
+
+def work(commit: str, **more: Any) -> dict[str, Any]:
+    return {"commit": commit, **more}  # the ref is filled in where it is not said
+
+
+def test_its_work_is_taken_into_the_branch_and_again_changes_nothing(home: Home) -> None:
+    made = home.made("echo x >made.txt")
+    for _ in range(2):
+        assert home.happen(EventKind.WORK, **work(made)) == ""
+        assert home.branch() == made
+    clone = read_task(home.workspace, "010").clone
+    assert clone
+    assert (Path(clone.path) / "made.txt").read_text() == "x\n"
+    more = home.made("echo y >>made.txt", base=made)
+    assert home.happen(EventKind.WORK, **work(more)) == ""
+    assert (Path(clone.path) / "made.txt").read_text() == "x\ny\n", "its clone here goes along"
+
+
+def test_a_clone_here_with_work_of_its_own_is_kept(home: Home) -> None:
+    made = home.made("echo x >made.txt")
+    home.happen(EventKind.WORK, **work(made))
+    clone = read_task(home.workspace, "010").clone
+    assert clone
+    (Path(clone.path) / "own.txt").write_text("a person's\n")
+    more = home.made("echo y >>made.txt", base=made)
+    refusal = home.happen(EventKind.WORK, **work(more))
+    assert "is behind its branch and was kept: uncommitted: own.txt" in refusal
+    assert home.branch() == more
+    assert (Path(clone.path) / "own.txt").exists()
+
+
+def test_other_commits_than_those_of_its_attempt_are_refused(home: Home) -> None:
+    made = home.made("echo x >made.txt")
+    unpushed = home.made("echo y >y.txt", push=False)
+    orphan = "git checkout -q --orphan other && rm -rf code.txt && echo z >z.txt"
+    state = "mkdir -p .sow/project && echo evil >.sow/project/state.yaml"
+    case = "mkdir -p .SOW/Run && echo evil >.SOW/Run/x"
+    refused = {
+        "it names none": work("--upload-pack=evil"),
+        "another than its ref": work(unpushed),
+        "another's ref": work(made, ref=home.ref.replace("/1-1", "/2-1")),
+        "a branch's": work(made, ref="refs/heads/main"),
+        "one that leads out": work(made, ref="refs/sow/attempts/../../heads/main"),
+    }
+    assert [what for what, data in refused.items() if not home.happen(EventKind.WORK, **data)] == []
+    for words, reason in (
+        (orphan, "does not build on what was sent"),
+        (state, "changes the state of the project"),
+        (case, "changes the state of the project"),
+    ):
+        assert reason in home.happen(EventKind.WORK, **work(home.made(words))), words
+    assert home.branch() is None
+
+
+def test_a_commit_that_somebody_has_put_on_the_branch_here_is_not_lost(home: Home) -> None:
+    made = home.made("echo x >made.txt")
+    own = git(home.site, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "mine").strip()
+    git(home.site, "update-ref", f"refs/heads/{home.travel.branch}", own)
+    assert "has commits in the main repository" in home.happen(EventKind.WORK, **work(made))
+    assert home.branch() == own
+
+
+ENTRY = {
+    **{"timestamp": "2026-01-31T12:00:00Z", "agent": "implementer", "action": "Did it"},
+    **{"id": "0123456789ab", "text": "At length"},
+}
+
+
+def test_an_entry_is_written_once_and_in_nobody_else_s_name(home: Home) -> None:
+    for _ in range(2):
+        assert home.happen(EventKind.LOG, **ENTRY) == ""
+    assert log_of(home.site, "010").count("action: Did it") == 1
+    forged = {**ENTRY, "id": "ba9876543210", "agent": "person", "action": "Accepted", "job": 77}
+    assert home.happen(EventKind.LOG, **forged) == ""
+    log = log_of(home.site, "010")
+    assert "agent: person" not in log
+    assert "job: 77" not in log
+    for evil in (
+        *({**ENTRY, "id": ""}, {**ENTRY, "id": "x\n---"}, {}),
+        *({**ENTRY, "id": "0" * 12, name: {}} for name in ENTRY),
+        {**ENTRY, "timestamp": "2026\n---\nid: 1"},
+    ):
+        assert home.happen(EventKind.LOG, **evil), evil
+
+
+def test_files_land_in_the_task_s_folder_or_among_the_drafts_alone(home: Home) -> None:
+    for path in (f"{TASK}/notes/a.md", "project/context/design.md"):
+        for _ in range(2):
+            assert home.happen(EventKind.FILE, path=path, text="x", before=None) == ""
+        assert (home.workspace.sow / path).read_text() == "x"
+    outside = home.site.base / "outside"
+    outside.mkdir()
+    (home.workspace.sow / TASK / "link").symlink_to(outside)
+    for path in (
+        *("project/state.yaml", "config.yaml", "run/x", "../x", "/etc/x", "", 7),
+        *(f"{TASK}/../020/notes.md", f"{TASK}/state.yaml", f"{TASK}/log.md", f"{TASK}/.x"),
+        *(f"{TASK}//x", f"{TASK}/", f"{TASK}/link/x", f"{TASK}/a\0b"),
+        TASK.replace("010", "020") + "/notes.md",
+    ):
+        assert home.happen(EventKind.FILE, path=path, text="evil", before=None), path
+    assert list(outside.iterdir()) == []
+    assert home.happen(EventKind.FILE, path=f"{TASK}/big", text="x" * (1 << 21), before=None)
+
+
+def test_what_was_changed_here_meanwhile_is_not_overwritten(home: Home) -> None:
+    path = f"{TASK}/description.md"
+    (home.workspace.sow / path).write_text("mine")
+    refusal = home.happen(EventKind.FILE, path=path, text="theirs", before="0" * 40)
+    assert "was changed here meanwhile" in refusal
+    assert (home.workspace.sow / path).read_text() == "mine"
+
+
+def test_what_no_event_may_be_is_refused_in_words(home: Home) -> None:
+    assert "does not know" in home.happen("sudo")
+    assert "changes outside of the task: a, b" in home.happen(EventKind.UNTAKEN, what=["a", "b"])
+    assert home.happen(EventKind.TASK, status="needs_review").startswith("task 010 cannot go")
+    assert read_task(home.workspace, "010").status == "pending"
