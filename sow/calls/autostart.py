@@ -71,6 +71,17 @@ class NoHost(NoWorker):
         )
 
 
+class NoDriver(NoWorker):
+    """Batches are driven where they were made, and a role that may only queue runs no worker."""
+
+    def __init__(self, role: str) -> None:
+        QueueError.__init__(
+            self,
+            f"a worker of this host drives the batch, and the role {role} may not run jobs",
+            hint=f"Whoever owns the queue gives it that right: `sow hosts init --host {role}`.",
+        )
+
+
 class Staffing(Struct):
     """One call's care for the queue: `ensure` before it goes away, `look_after` while it waits."""
 
@@ -81,6 +92,8 @@ class Staffing(Struct):
     """How many workers the call has started for the work that there is."""
     unreaped: list[int] = field(default_factory=list)
     """The processes of starts that took longer than they were waited for."""
+    drives: bool = field(default=False)
+    """Whether it is for a batch: of a shared queue a worker of this very host drives it."""
 
     def ensure(self) -> None:
         """Return once a worker works; start one in the background if none lives.
@@ -117,7 +130,10 @@ class Staffing(Struct):
         """Whether a call of a shared queue starts no worker here: its role may only queue, say."""
         from sow.jobs.hosts import may_run_jobs  # few queues are shared
 
-        return not (self.config.worker.autostart and may_run_jobs(self.database))
+        may_run = may_run_jobs(self.database)
+        if self.drives and not may_run:
+            raise NoDriver(str(self.database.value("select session_user")))
+        return not self.drives and not (self.config.worker.autostart and may_run)
 
     def _start(self, seconds: float) -> float:
         """Start a worker unless one is coming to life; return how long that has taken so far.

@@ -93,7 +93,7 @@ def wait_for_batch(
     from sow.jobs import doorbell
     from sow.jobs.doorbell import Bell
 
-    begun, staffing = time.monotonic(), Staffing(caller, config, database)
+    begun, staffing = time.monotonic(), Staffing(caller, config, database, drives=True)
     seen, looked_up_to = Seen(caller.workspace), -1
     name = f"c{os.getpid()}-{os.urandom(4).hex()}"
     ear = database.listen(lambda ring: ring.batch == batch_id)

@@ -83,10 +83,12 @@ def _first_commands(caller: Caller, database: Database, found: BatchLook) -> Map
 def staff(caller: Caller, database: Database) -> None:
     """Start a worker if need be; without one the batch waits, which a call that detaches may."""
     # Whoever only looks at a batch starts none.
-    from sow.calls.autostart import NoWorker, Staffing
+    from sow.calls.autostart import NoDriver, NoWorker, Staffing
 
     try:
-        Staffing(caller, caller.load_configuration(), database).ensure()
+        Staffing(caller, caller.load_configuration(), database, drives=True).ensure()
+    except NoDriver as error:
+        click.echo(f"Note: {error.message}. {error.hint}", err=True)
     except NoWorker:
         words = "no worker runs and worker.autostart is off; `sow worker` drives the batch"
         click.echo(f"Note: {words}", err=True)

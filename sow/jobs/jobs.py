@@ -179,8 +179,9 @@ def change_job(database: Database, job_id: JobId, **changes: Any) -> None:
     if database.is_shared:
         changes |= _without_machine(changes)
     records.update(database, "job", {"id": job_id}, changes)
-    if name := changes.get("executor_name"):
-        # Its row in the table that outlives it: the trigger there looks at other columns.
+    if (name := changes.get("executor_name")) and not database.is_shared:
+        # Its row in the table that outlives it: the trigger there looks at other columns. In a
+        # shared queue one does so, for no role may write there.
         records.update(database, "job_history", {"job_id": job_id}, {"executor": name})
 
 

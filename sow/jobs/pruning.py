@@ -5,6 +5,10 @@ completed nor abandoned stay whatever their age, and so do outcomes that a calle
 owed. A project that is not checked out cannot be asked about its tasks: its jobs go by
 age, counted from the last time that the project was used. The record of changes goes by
 age alone.
+
+In a queue that several hosts share its owner alone removes records. Any other host removes what
+lies in its own folders. A job that was queued from another host counts as one of another project:
+the state of its task is there, and so is whoever waits for it.
 """
 
 import os
@@ -12,7 +16,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +25,7 @@ from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs import batches, changes, doorbell, notifications, records
 from sow.jobs.database import Database
 from sow.jobs.run_names import bells, changed_at, job_numbers, worker_logs
+from sow.jobs.store import HOST_MARK
 from sow.paths import Workspace
 from sow.schema.job import FINAL_STATES
 from sow.state.projects import read_project
@@ -43,6 +48,8 @@ class Ended(NamedTuple):
     """When the newest job of its project was asked for."""
     is_awaited: bool
     """Whether its outcome is still owed to a caller."""
+    is_elsewhere: bool = False
+    """Whether it was queued from another host of a shared queue."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +93,24 @@ def find_prunable(
 def prune(workspace: Workspace, database: Database, limits: Limits, *, now: float) -> Pruned:
     """Remove what goes beyond the limits, the records first, and return what went."""
     found = find_prunable(workspace, database, limits, now=now)
-    forget(database, found.jobs)
-    changes.forget_before(database, now - limits.seconds, now=now)
-    notifications.forget_before(database, now - limits.seconds)
-    batches.forget_before(database, now - limits.seconds)
+    if not database.is_shared or _may_forget(database):
+        forget(database, found.jobs)
+        changes.forget_before(database, now - limits.seconds, now=now)
+        notifications.forget_before(database, now - limits.seconds)
+        batches.forget_before(database, now - limits.seconds)
+    else:
+        here = tuple(job_id for job_id in found.jobs if workspace.job(job_id).exists())
+        found = replace(found, jobs=here, changes=0)
     for job_id in found.jobs:
         _remove(workspace.job(job_id))
     for path in found.logs:
         _remove(path)
     return found
+
+
+def _may_forget(database: Database) -> bool:
+    """Whether our role may remove records of a shared queue."""
+    return bool(database.value("select has_table_privilege('job', 'delete')"))
 
 
 def ended_jobs(database: Database) -> list[Ended]:
@@ -114,6 +130,7 @@ def ended_jobs(database: Database) -> list[Ended]:
         order by ended_at, id
         """  # noqa: S608 - words of ours
     )
+    elsewhere = _queued_elsewhere(database) if database.is_shared else frozenset()
     return [
         Ended(
             JobId(row["id"]),
@@ -122,9 +139,17 @@ def ended_jobs(database: Database) -> list[Ended]:
             row["ended_at"],
             row["project_used_at"],
             bool(row["is_awaited"]),
+            row["id"] in elsewhere,
         )
         for row in rows
     ]
+
+
+def _queued_elsewhere(database: Database) -> frozenset[JobId]:
+    rows = database.rows("select id, host_id from job")
+    return frozenset(
+        JobId(row["id"]) for row in rows if database.is_elsewhere(f"{HOST_MARK}{row['host_id']}")
+    )
 
 
 def forget(database: Database, job_ids: Sequence[JobId]) -> None:
@@ -170,7 +195,7 @@ def _free(workspace: Workspace, candidates: Iterable[Ended]) -> Iterable[Ended]:
     here = _project_id(workspace)
     over: dict[TaskId, bool] = {}
     for job in candidates:
-        if job.project_id != here:
+        if job.project_id != here or job.is_elsewhere:
             yield job
         elif not job.is_awaited:
             for task_id in job.task_ids:
@@ -198,7 +223,7 @@ def _is_over(workspace: Workspace, task_id: TaskId) -> bool:
 
 
 def _age(workspace: Workspace, job: Ended, now: float) -> float:
-    elsewhere = job.project_id != _project_id(workspace)
+    elsewhere = job.is_elsewhere or job.project_id != _project_id(workspace)
     return now - (job.project_used_at if elsewhere else job.ended_at)
 
 

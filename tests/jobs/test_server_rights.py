@@ -13,13 +13,16 @@ from msgspec.structs import replace
 from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert, make_job
 from stores import name_server
 
+from sow.attempts.fallback import Way, moved
 from sow.budgets import accounts
 from sow.calls import job_end
 from sow.errors import QueueError
+from sow.executors.base import Verdict
 from sow.ids import AttemptId, JobId, TaskId, WorkerId
-from sow.jobs import changes, jobs, leases, spending, statuses, waiters, workers
+from sow.jobs import changes, jobs, leases, records, spending, statuses, waiters, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.pruning import Limits, prune
 from sow.jobs.server_checkout import become_host
 from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left
 from sow.jobs.store import Serves
@@ -320,6 +323,99 @@ def test_a_budget_counts_what_the_agents_of_all_hosts_use_and_have_reserved(
         assert (account.charged, account.running) == (1000, 1), "what is not known counts whole"
 
 
+NEXT = NextExecutor(
+    executor=ExecutorConfig(name="gpu", type=ExecutorType.CODEX), limits=Amounts(tokens=9)
+)
+OTHER = NextExecutor(executor=ExecutorConfig(name="more", type=ExecutorType.CODEX))
+TERMS = AuthorTerms(clone=True, fallback=Fallback(next=(NEXT, OTHER)))
+
+
+def test_a_host_hands_a_job_over_to_who_may_go_on_by_its_caller_s_word(
+    owner: Any, alice: Any, builder: Any, tester: Any
+) -> None:
+    job = queued(alice, terms=TERMS, budgets=Budgets(project=Amounts(tokens=50)))
+    assert claim(builder) is not None
+    begin(builder, job)
+    running = jobs.get_job(builder, job.id)
+    verdict = Verdict(Cause.RATE_LIMITED, "no more", resets_at=NOW + 60)
+    changes = moved(running, Way.HAND_OVER, verdict, attempt=1, session="s-1", place=0)
+    lease = lease_of(builder, job.id)
+    leases.requeue(builder, lease, state=JobState.QUEUED, retry_at=NOW, now=NOW, **changes)
+    found = jobs.get_job(owner, job.id)
+    assert (found.executor_name, found.fallback.left[0].session) == ("gpu", "s-1")
+    assert [each.executor.name for each in found.fallback.next] == ["more", "claude-code"]
+    assert found.budgets == Budgets(project=Amounts(tokens=50), executor=Amounts(tokens=9))
+    assert owner.value("select executor from job_history") == "gpu"
+    assert claim(tester) is not None, "it serves that executor"
+
+
+def test_a_host_records_the_session_of_a_review(alice: Any, builder: Any) -> None:
+    job = queued(alice, verb=Verb.REVIEW, terms=ReviewTerms(commit="a" * 40))
+    assert claim(builder) is not None
+    terms = ReviewTerms(commit="a" * 40, dialect="acp")
+    jobs.change_job(builder, job.id, terms=terms)
+    assert jobs.get_job(alice, job.id).terms == terms
+
+
+PLAIN = {"name": "gpu", "type": "codex"}
+BAD_MOVES: list[tuple[str, dict[str, Any]]] = [
+    ("nobody named", {"executor_name": "evil", "executor": {"name": "evil", "type": "codex"}}),
+    ("its name alone", {"executor_name": "gpu"}),
+    ("another type", {"executor_name": "gpu", "executor": {"name": "gpu", "type": "claude"}}),
+    ("a program", {"executor_name": "gpu", "executor": {**PLAIN, "command": ["/tmp/evil"]}}),
+    ("no terms", {"terms": None}),
+    ("not in a clone", {"terms": AuthorTerms(clone=False, fallback=TERMS.fallback)}),
+    ("labels", {"terms": replace(TERMS, requires=("gpu",))}),
+    (
+        "more who may go on",
+        {"terms": replace(TERMS, fallback=Fallback(next=(NEXT, OTHER, replace(OTHER,
+            executor=ExecutorConfig(name="evil", type=ExecutorType.CODEX)))))},
+    ),
+    ("no limits", {"terms": replace(TERMS, fallback=Fallback(next=(replace(NEXT, limits=None),)))}),
+    ("no budget", {"budgets": None}),
+    ("a larger budget", {"budgets": Budgets(project=Amounts(tokens=5000))}),
+    (
+        "a budget of an executor",
+        {"budgets": Budgets(project=Amounts(tokens=50), executor=Amounts(tokens=1))},
+    ),
+    ("facts of a machine", {"max_parallel": 9}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "changes"), BAD_MOVES, ids=[what for what, _ in BAD_MOVES])
+def test_a_host_changes_nothing_else_of_what_its_caller_asked_for(
+    alice: Any, builder: Any, what: str, changes: dict[str, Any]
+) -> None:
+    job = queued(alice, terms=TERMS, budgets=Budgets(project=Amounts(tokens=50)))
+    assert claim(builder) is not None
+    with pytest.raises(QueueError, match="may not change the terms"):
+        records.update(builder, "job", {"id": job.id}, changes)
+    records.update(builder, "job", {"id": job.id}, {"reason": "x"})
+
+
+def test_the_queue_s_owner_removes_records_and_a_host_its_own_output(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    workspace = Workspace(owner.run_folder.parents[1])
+    job = queued(alice)
+    waiters.begin(alice, alice.named("c1"), job.id, on_behalf_of=None, now=NOW)
+    assert claim(builder) is not None
+    lease = lease_of(builder, job.id)
+    leases.settle(builder, lease, state=JobState.DONE, ended_at=NOW)
+    jobs.pay_task(alice, job.id)
+    folder = workspace.job(job.id)
+    folder.mkdir(parents=True)
+    limits = Limits(seconds=10, size=1 << 40)
+    assert prune(workspace, builder, limits, now=NOW + 11).jobs == (job.id,)
+    assert not folder.exists()
+    assert prune(workspace, builder, limits, now=NOW + 11).jobs == (), "there is nothing here"
+    assert jobs.get_job(owner, job.id).state is JobState.DONE
+    assert prune(workspace, owner, limits, now=NOW + 9).jobs == (), "its project was used since"
+    assert prune(workspace, owner, limits, now=NOW + 11).jobs == (job.id,)
+    assert owner.value("select count(*) from job") == 0
+    assert owner.value("select count(*) from waiter") == 0, "whoever waited is on another host"
+
+
 COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"
 """Puts a copy of a job on record with other fields."""
 
@@ -389,6 +485,7 @@ REFUSED = [
     ("alice", f"insert into waiter select {NAME}, 1, 1, 0", "a job that counts against no limit"),
     ("alice", f"insert into waiter select {OTHERS_ID}, 1, null, 0", "to wait as another host"),
     ("alice", "insert into waiter values ('w', 1, null, 0)", "to wait as no host"),
+    ("alice", "update job set batch = 1 where id = 1", "to put a job into another's batch"),
     ("alice", "insert into control values ('most agents', '99')", "how many agents run in all"),
     ("alice", copy_with(host_id="another"), "to queue as another host"),
     ("alice", "insert into host (id, role, name) values ('x', 'builder', 'x')", "the same"),
@@ -407,7 +504,7 @@ REFUSED = [
     ("builder", "update job set prompt = 'another' where id = 1", "another prompt"),
     ("builder", "update job set executor = '{}' where id = 1", "another program"),
     ("builder", "update job set executor_name = 'sh -c' where id = 1", "the same"),
-    ("builder", "update job set terms = null where id = 1", "the same, by what comes after it"),
+    ("builder", "update job set terms = '{}' where id = 1", "the same, by what comes after it"),
     ("builder", "update job set cwd = '/' where id = 1", "another folder"),
     ("builder", "update job set owner = 'builder' where id = 1", "to own it"),
     ("builder", "update job set state = 'done' where id = 1", "to end what it does not run"),

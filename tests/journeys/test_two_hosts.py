@@ -147,6 +147,36 @@ def test_a_call_waits_for_a_worker_of_another_host_and_says_for_which(hosts: Pai
     assert owner.job(2)["state"] == "done"
 
 
+def test_a_batch_needs_a_worker_of_its_own_host_and_role(hosts: Pair) -> None:
+    """A role that may only queue has none; one that may also run jobs drives its batches."""
+    owner = hosts.owner
+    role = f"queues_{os.urandom(4).hex()}"
+    with hosts.connected() as connection:
+        connection.execute(f"create role {role} login")
+    hosts.roles.append(role)
+    owner.sow("hosts", "init", "--caller", role)
+    hosts.configure(owner, role)
+    refused = owner.sow("batch", "run", "010", "--detach")
+    assert f"drives the batch, and the role {role} may not run jobs" in refused.err
+    hosts.configure(owner, "sow")
+    owner.sow("hosts", "init", "--host", role)
+    hosts.configure(owner, role)
+    drives = start_worker(owner)
+    hosts.await_runs(owner, 1)
+    hosts.open_gate("010")
+    wait_until(lambda: owner.job(1)["state"] == "done", "the batch's job ends")
+
+    def item() -> str:
+        shown = owner.sow("batch", "show", "1", "--json", expect=None).json
+        return str(shown["items"][0]["state"])
+
+    wait_until(lambda: item() != "running", f"the batch goes on: {drives.log_text}", seconds=60)
+    log = drives.log_text.lower()
+    assert "policy" not in log, log
+    assert "permission denied" not in log, log
+    owner.sow("worker", "stop")
+
+
 def test_the_state_of_tasks_and_batches_is_followed_where_the_project_is(hosts: Pair) -> None:
     """The other host has the same tasks in files of its own, which say something else."""
     owner, other = hosts.owner, hosts.host

@@ -39,6 +39,14 @@ create or replace function is_own_host(its_id text) returns boolean language sql
 create or replace function is_own_name(its_name text) returns boolean language sql stable
     set search_path = @schema@, pg_catalog, pg_temp as
     $$ select is_own_host(split_part(its_name, '@', 2)) $$;
+-- What is kept of a job names the executor that went on with it.
+create or replace function history_of_executor() returns trigger language plpgsql as $$
+begin
+    update job_history set executor = new.executor_name where job_id = new.id;
+    return null;
+end $$;
+create or replace trigger history_of_executor after update of executor_name on job for each row
+    when (new.executor_name <> old.executor_name) execute function history_of_executor();
 create or replace function host_is_heard() returns trigger language plpgsql as $$
 begin
     update host set heard_at = clock() where id = split_part(new.id, '@', 2);

@@ -54,18 +54,21 @@ create policy callers_add on job for insert to @callers@
 create policy callers_change on job for update to @callers@ using (owner = session_user);
 create policy hosts_see on job for select to @hosts@ using (exists (
     select 1 from served where served.host = session_user and served.owner in ('', job.owner)
-        and (served.executor in ('', job.executor_name) or job.executor_name = '')));
+        and (served.executor in ('', job.executor_name) or job.executor_name = ''))
+    or exists (select 1 from attempt where attempt.job_id = job.id and attempt.host = session_user));
 create policy hosts_change on job for update to @hosts@ using (not exists (
     select 1 from lease where lease.job_id = job.id and lease.host <> session_user
         and lease.deadline >= clock()));
 grant insert on job to @callers@;
 -- What a caller says anew of its own: where the job stands that was not begun, or is to end.
 grant update (state, cause, reason, prior_status, outcome_status, retry_at, waits_since, held_for,
-    budgets, cancel_requested_at, queued_at, started_at, ended_at, queue_row, owes_task)
+    budgets, cancel_requested_at, queued_at, started_at, ended_at, queue_row, owes_task,
+    batch, batch_step, batch_deed)
     on job to @callers@;
 grant update (state, cause, reason, prior_status, outcome_status, retry_at, retries, worker_deaths,
     settled, corrections, warnings, denied_tools, cost_usd, queued_at, started_at, ended_at,
-    queue_row, owes_task, postponements, excused_deaths, waits_since, held_for, reached)
+    queue_row, owes_task, postponements, excused_deaths, waits_since, held_for, reached,
+    executor, executor_name, terms, budgets, max_parallel)
     on job to @hosts@;
 -- A record says what is to be done, and nothing of the machine that it was written on: a host goes
 -- by its own program, arguments, PATH and settings. Nor does it begin with what is found out later.
@@ -133,6 +136,11 @@ begin
     if new.id <> old.id or new.owner <> old.owner then
         raise insufficient_privilege using message = 'a job keeps its number and its owner';
     end if;
+    if new.batch is distinct from old.batch and not exists (
+        select 1 from batch where batch.id = coalesce(new.batch, old.batch) and owner = session_user)
+    then
+        raise insufficient_privilege using message = 'the batch of somebody else';
+    end if;
     -- But how a task stands that a job was owing something, its owner sees.
     if not pg_has_role(session_user, '@hosts@', 'member')
         and not (old.owes_task and not new.owes_task) and (
@@ -161,6 +169,62 @@ begin
         message = format('%s may not change a job from %s to %s', session_user, old.state, new.state);
 end $$;
 create or replace trigger guard before update on job for each row execute function guard_job();
+-- The terms of a job that runs change where another executor of its own takes over, and where a
+-- review's session is made: a host chooses among what its caller has named, and nothing else.
+create or replace function guard_terms() returns trigger language plpgsql
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+declare
+    was constant jsonb := coalesce(old.terms::jsonb, '{}');
+    is_now constant jsonb := coalesce(new.terms::jsonb, '{}');
+    named constant jsonb := coalesce(was #> '{fallback,next}', '[]');
+    taken jsonb;
+    fault text;
+begin
+    if not row_security_active('job') or (
+        new.terms is not distinct from old.terms and new.executor = old.executor
+        and new.executor_name = old.executor_name and new.budgets is not distinct from old.budgets
+        and new.max_parallel is not distinct from old.max_parallel)
+    then
+        return new;
+    end if;
+    if pg_has_role(session_user, '@callers@', 'member') and old.owner = session_user
+        and new.terms is not distinct from old.terms and new.executor = old.executor
+        and new.executor_name = old.executor_name and new.max_parallel is null
+    then
+        return new;  -- a caller's own budgets
+    end if;
+    select each into taken from jsonb_array_elements(named) as each
+        where each -> 'executor' = new.executor::jsonb
+            and each #>> '{executor,name}' = new.executor_name
+            and new.executor_name <> old.executor_name;
+    fault := case
+        when old.state <> 'running' or not pg_has_role(session_user, '@hosts@', 'member')
+            then 'of a job that it does not run'
+        when new.max_parallel is not null then 'by facts of a machine'
+        when was - '{fallback,dialect}'::text[] <> is_now - '{fallback,dialect}'::text[]
+            then 'of what is asked for'
+        when exists (
+            select 1 from jsonb_array_elements(coalesce(is_now #> '{fallback,next}', '[]')) as each
+            where not named @> jsonb_build_array(each)
+                and (each -> 'executor' <> old.executor::jsonb
+                    or each -> 'limits' is distinct from old.budgets::jsonb -> 'executor'))
+            then 'of who may go on'
+        when taken is null and (new.executor_name <> old.executor_name
+            or new.executor::jsonb <> old.executor::jsonb) then 'of the executor'
+        when coalesce(new.budgets::jsonb, '{}') - 'executor'
+                <> coalesce(old.budgets::jsonb, '{}') - 'executor'
+            or new.budgets::jsonb -> 'executor' is distinct from case when taken is null
+                then old.budgets::jsonb -> 'executor' else taken -> 'limits' end
+            then 'of budgets'
+    end;
+    if fault is not null then
+        raise insufficient_privilege using
+            message = format('%s may not change the terms %s', session_user, fault);
+    end if;
+    return new;
+end $$;
+create or replace trigger guard_terms before update on job
+    for each row execute function guard_terms();
 create policy callers_add on occupied for insert to @callers@ with check (
     exists (select 1 from job where job.id = occupied.job_id and job.owner = session_user));
 grant insert on occupied to @callers@;
