@@ -21,7 +21,8 @@ def test_batches_are_driven_after_a_start_but_not_after_each_of_many(
     clock: SimpleNamespace,
 ) -> None:
     driven: list[float] = []
-    anything: Any = SimpleNamespace(workspace=None, database=None)
+    alone = SimpleNamespace(is_shared=False)
+    anything: Any = SimpleNamespace(workspace=None, database=alone)
     keeping = Housekeeping(
         anything, anything, anything, anything, anything, anything, idle_exit_seconds=None
     )
