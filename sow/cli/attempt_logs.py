@@ -226,6 +226,13 @@ class AttemptLogs:
             self._print_events(number, paths, live=live)
         sys.stdout.flush()
 
+    def name_host(self, number: int, host: str) -> None:
+        """Say once, on standard error, that an attempt's files are on another host."""
+        if number not in self._begun:
+            self._begun.add(number)
+            words = f"attempt {number} of job {self.job.id} is on {host}, and so is its output"
+            click.echo(f"Note: {words}", err=True)
+
     def print_rest(self) -> None:
         """Print what a line tells that nobody has ended: no more is to come."""
         self.steps.print_rest()

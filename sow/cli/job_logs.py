@@ -160,7 +160,15 @@ def _print_all(
     for each in logs:
         wanted = each.options.attempt
         for attempt in jobs.attempts(database, each.job.id):
-            if wanted in (None, attempt.number):
+            if wanted not in (None, attempt.number):
+                continue
+            if database.is_shared and database.is_elsewhere(attempt.worker_id):
+                # Few queues are shared.
+                from sow.jobs.hosts import name_of
+
+                host = name_of(database, attempt.worker_id) or "another host"
+                each.name_host(attempt.number, host)
+            else:
                 paths = workspace.attempt(each.job.id, attempt.number)
                 each.print_new(attempt.number, paths, heading=not wanted or live, live=live)
 

@@ -115,11 +115,6 @@ def may_run_jobs(database: Database) -> bool:
     return bool(database.value("select has_table_privilege('lease', 'insert')"))
 
 
-def owner_of(database: Database, job_id: JobId) -> str:
-    """Return the role that has queued a job of a shared queue."""
-    return str(database.value("select owner from job where id = ?", (job_id,)) or "")
-
-
 def unserved(database: Database, some: Iterable[Job]) -> dict[str, list[JobId]]:
     """Return for what some jobs wait that no host offers which is heard, in words, and which do."""
     hosts = hosts_of(database)
@@ -132,8 +127,19 @@ def unserved(database: Database, some: Iterable[Job]) -> dict[str, list[JobId]]:
 
 def lacking_for(database: Database, hosts: Iterable[Host], job: Job) -> str:
     """Return for what a job waits that no host offers which is heard; empty where one would do."""
-    requires, owner = required_by(job.terms), owner_of(database, job.id)
-    found = lacking(hosts, executor=job.executor_name, requires=requires, owner=owner)
+    row = database.row(
+        "select owner, host_id, exists (select 1 from travel where job_id = job.id) as travels"
+        " from job where id = ?",
+        (job.id,),
+    )
+    if row is None:
+        return ""
+    if row["host_id"] and not row["travels"]:
+        hosts = [host for host in hosts if host.id == row["host_id"]]
+        if not any(host.is_heard for host in hosts):
+            return "no worker of its own host is heard, and it runs on no other"
+    requires = required_by(job.terms)
+    found = lacking(hosts, executor=job.executor_name, requires=requires, owner=row["owner"])
     return found or ""
 
 

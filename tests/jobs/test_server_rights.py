@@ -22,6 +22,7 @@ from sow.ids import AttemptId, JobId, TaskId, WorkerId
 from sow.jobs import changes, jobs, leases, records, spending, statuses, waiters, workers
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.hosts import put_on_record, unserved
 from sow.jobs.pruning import Limits, prune
 from sow.jobs.server_checkout import become_host
 from sow.jobs.server_deadlines import LEASE_SECONDS, seconds_left
@@ -391,6 +392,18 @@ def test_a_host_changes_nothing_else_of_what_its_caller_asked_for(
     with pytest.raises(QueueError, match="may not change the terms"):
         records.update(builder, "job", {"id": job.id}, changes)
     records.update(builder, "job", {"id": job.id}, {"reason": "x"})
+
+
+def test_a_job_that_does_not_travel_waits_for_its_own_host(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    register(builder)
+    put_on_record(builder, Serves('{"claude-code": null}', None, '["linux"]'), version="1")
+    job = insert(alice, terms=AuthorTerms(clone=True))
+    leases.enqueue(alice, job.id, now=NOW)
+    queued(alice, "020")
+    reasons = unserved(alice, jobs.active_jobs(alice))
+    assert reasons == {"no worker of its own host is heard, and it runs on no other": [job.id]}
 
 
 def test_the_queue_s_owner_removes_records_and_a_host_its_own_output(

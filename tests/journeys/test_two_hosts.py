@@ -113,6 +113,10 @@ def test_a_job_waits_for_a_host_with_its_labels_and_says_so(hosts: Pair) -> None
     assert shown["standing"] == f"runs on {node}"
     story = owner.sow("job", "explain", "1").out
     assert f"Host: {node}:{other.root} (role sow), last heard at" in story
+    output = owner.sow("job", "logs", "1")
+    where = f"{node}:{other.root}"
+    assert output.err == f"Note: attempt 1 of job 1 is on {where}, and so is its output\n"
+    assert output.out == ""
     lines = {line["id"]: line for line in owner.sow("hosts", "list", "--json").json_lines}
     assert len(lines) == 2
     its = lines[there.name.rpartition("@")[2]]
