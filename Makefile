@@ -41,13 +41,16 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-of test-real test-versions test-browser test-groups check format executor bench proof dist system-packages clean
+.PHONY: help run run-hosts test test-quick test-of test-real test-versions test-browser test-groups check format executor bench proof dist system-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(FOR_USE) ## Run the main job once, end to end, with an agent of sow's own.
 	$(BIN)/sow demo
+
+run-hosts: $(FOR_WORK) ## Run a batch on three hosts, which share a queue on a server, on this machine; as root.
+	PYTHONPATH=tests $(BIN)/python -m hosts.page_story
 
 # Most of what a test waits for is the disk: in memory nothing is synced.
 MEMORY := $(shell test -w /dev/shm && ! grep -q ' /dev/shm .*noexec' /proc/mounts && \

@@ -29,6 +29,8 @@ TESTS = (
     "tests/journeys/test_cancel_kills.py",
     "tests/journeys/test_from_breakdown_kills.py",
     "tests/journeys/test_worker_kills.py",
+    "tests/hosts/test_hosts_storm.py",
+    "tests/hosts/test_several_hosts_page.py",
     "tests/jobs/test_queue_storm.py",
     "tests/clones/test_inventory.py",
     "tests/clones/test_make_killed.py",

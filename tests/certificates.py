@@ -9,15 +9,19 @@ import postgres
 DAY = datetime.timedelta(days=1)
 
 
-def certificate(address: str, begins: datetime.datetime) -> tuple[bytes, bytes]:
-    """Return a certificate, valid for a day, which has signed itself, and its key."""
+def certificate(address: str, begins: datetime.datetime, *names: str) -> tuple[bytes, bytes]:
+    """Return a certificate, valid for a day, which has signed itself, and its key.
+
+    It is one of an address, and of `names`.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "the queue's server")])
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+    known = [x509.IPAddress(ipaddress.ip_address(address)), *map(x509.DNSName, names)]
+    alternative = x509.SubjectAlternativeName(known)
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

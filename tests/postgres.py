@@ -55,7 +55,8 @@ class Server:
         if self._enter:  # only root enters: who runs it is changed there
             names = {"user": "--reuid", "group": "--regid"}
             change = [f"{option}={as_user[name]}" for name, option in names.items()]
-            argv = [*self._enter, "setpriv", *change, "--clear-groups", "--", *argv]
+            ends_with_us = ("--pdeathsig", "INT")
+            argv = [*self._enter, "setpriv", *change, "--clear-groups", *ends_with_us, "--", *argv]
             as_user = {}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """Hosts that share a queue: the server, the remote, the owner's checkout and workers' machines.
 
-The server is PostgreSQL with TLS at an address of the network; beside it git's daemon serves the
-project's remote. `owner` is a machine on which the project was begun; each host has a clone of it,
+The server is PostgreSQL with TLS at an address of the network; beside it the project's remote is
+served over HTTPS. `owner` is a machine on which the project was begun; each host has a clone of it,
 a home, and a role on the server. All of them see their home and checkout at the same paths.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import postgres
 import yaml
 from certificates import DAY, certificate, show
-from hosts.machines import SERVER_ADDRESS, Machine, Network, open_network
+from hosts.machines import NAMES, SERVER_ADDRESS, Machine, Network, open_network
 from journeys.site import SOW, Result
 
 from sow.paths import Workspace
@@ -28,13 +28,19 @@ OWNER = "owner"
 CALLER = "alice"
 """The role of the calls on the owner's machine."""
 RULES = f"hostssl all all {SERVER_ADDRESS}/24 trust\n"
-REMOTE = f"git://{SERVER_ADDRESS}/shop.git"
+GIT_PORT = 443
+REMOTE = f"https://{SERVER_ADDRESS}/shop.git"
+ANSWERS = ("bash", "-c", f"true >/dev/tcp/{SERVER_ADDRESS}/{GIT_PORT}")
+"""Fails while nobody serves there."""
+GIT_SERVER = Path(__file__).with_name("git_server.py")
 GIT_SETTINGS = """\
 [user]
     name = A Tester
     email = tester@example.invalid
 [init]
     defaultBranch = main
+[http]
+    sslCAInfo = {authority}
 """
 
 
@@ -50,13 +56,14 @@ class Fleet:
         self.shared.mkdir()
         self.machines: dict[str, Machine] = {}
         self.schema = ""
+        self.database = "postgres"
 
     def add_machine(self, name: str) -> Machine:
         """Make and boot a machine that has a home and no checkout yet."""
         machine = Machine(self.network, len(self.machines), name, self.base)
         home = machine.disk / "home"
         home.mkdir()
-        (home / ".gitconfig").write_text(GIT_SETTINGS)
+        (home / ".gitconfig").write_text(GIT_SETTINGS.format(authority=self.base / "authority.pem"))
         self.machines[name] = machine
         machine.boot()
         return machine
@@ -73,7 +80,8 @@ class Fleet:
         path.write_text(yaml.safe_dump(dict(content)))
 
     def environment(self, name: str) -> dict[str, str]:
-        path = os.pathsep.join([str(SOW.parent), "/usr/bin", "/bin"])
+        folders = (self.base / "bin", SOW.parent, "/usr/bin", "/bin")
+        path = os.pathsep.join(map(str, folders))
         home = self.machines[name].place / "home"
         return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "SHARED": str(self.shared)}
 
@@ -118,7 +126,8 @@ class Fleet:
         """Ask the queue itself, as the server's superuser, whatever is cut."""
         import psycopg
 
-        with psycopg.connect(self.server.url, autocommit=True) as connection:
+        url = self.server.url.replace("/postgres?", f"/{self.database}?")
+        with psycopg.connect(url, autocommit=True) as connection:
             if self.schema:
                 connection.execute(f'set search_path = "{self.schema}", pg_catalog')
             cursor = connection.execute(sql)  # type: ignore[call-overload]
@@ -143,18 +152,23 @@ class Fleet:
         self.schema = str(name)
         return ids
 
-    def publish(self) -> None:
-        """Commit all that the owner has, and give it to the remote, which is made for it."""
-        self.run(OWNER, "git", "add", "--all")
-        self.run(OWNER, "git", "commit", "--quiet", "--message", "Begin")
+    def serve_git(self) -> Path:
+        """Serve an empty repository, `shop`, to all machines; return where it lies."""
         folder = self.base / "remotes/shop.git"
         subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", folder], check=True)
-        daemon = ("git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack")
-        where = (f"--listen={SERVER_ADDRESS}", f"--base-path={folder.parent}", str(folder.parent))
+        where = (SERVER_ADDRESS, str(GIT_PORT), str(folder.parent))
+        proof = (str(self.base / "authority.pem"), str(self.base / "authority.key"))
         self.network.serve(
-            (*daemon, *where),
-            lambda: self.run(OWNER, "git", "ls-remote", REMOTE, expect=None).code == 0,
+            (sys.executable, str(GIT_SERVER), *where, *proof),
+            lambda: self.network.hub.run(ANSWERS, timeout=60).returncode == 0,
         )
+        return folder
+
+    def publish(self) -> None:
+        """Commit all that the owner has, and give it to the remote, which is made for it."""
+        self.serve_git()
+        self.run(OWNER, "git", "add", "--all")
+        self.run(OWNER, "git", "commit", "--quiet", "--message", "Begin")
         self.run(OWNER, "git", "remote", "add", "origin", REMOTE)
         self.run(OWNER, "git", "push", "--quiet", "--set-upstream", "origin", "main")
 
@@ -186,16 +200,17 @@ def add_tasks(root: Path, ids: Sequence[str]) -> None:
 
 
 @contextmanager
-def open_fleet(base: Path, *settings: str) -> Iterator[Fleet]:
-    """Open a fleet without machines; `settings` are its server's."""
+def open_fleet(base: Path, *settings: str, rules: str = RULES) -> Iterator[Fleet]:
+    """Open a fleet without machines; `settings` are its server's, `rules` say who may log in."""
     with open_network() as network:
         where = (f"listen_addresses={SERVER_ADDRESS}", *postgres.UNSAFE, *settings)
         with postgres.running(*where, enter=network.hub.enter) as server:
-            with (server.folder / "data/pg_hba.conf").open("a") as rules:
-                rules.write(RULES)
+            with (server.folder / "data/pg_hba.conf").open("a") as file:
+                file.write(rules)
             now = datetime.datetime.now(datetime.UTC)
-            shown, key = certificate(SERVER_ADDRESS, now - DAY / 2)
+            shown, key = certificate(SERVER_ADDRESS, now - DAY / 2, *NAMES)
             (base / "authority.pem").write_bytes(shown)
+            (base / "authority.key").write_bytes(key)
             show(server, shown, key)
             fleet = Fleet(base, network, server)
             try:

@@ -2,9 +2,9 @@
 
     python machine_init.py NAME IDS DISK PLACE
 
-IDS is a folder with the files `boot_id` and `machine-id`, which the machine shows as its own; DISK
-is its folder, seen at PLACE, as every machine sees its own there. Ends with its standard input, and
-the machine with it: the kernel kills whatever else runs in its namespace of processes.
+IDS is a folder with the files `boot_id`, `machine-id` and `hosts`, which the machine shows as its
+own; DISK is its folder, seen at PLACE, as every machine sees its own there. Ends with its standard
+input, and the machine with it: the kernel kills whatever else runs in its namespace of processes.
 """
 
 import ctypes
@@ -25,6 +25,7 @@ def main(name: str, ids: str, disk: str, place: str) -> None:
     mount("proc", "/proc", b"proc", 0)
     mount(f"{ids}/boot_id", "/proc/sys/kernel/random/boot_id", None, MS_BIND)
     mount(f"{ids}/machine-id", "/etc/machine-id", None, MS_BIND)
+    mount(f"{ids}/hosts", "/etc/hosts", None, MS_BIND)
     mount(disk, place, None, MS_BIND)
     socket.sethostname(name)
     bring_up("lo")

@@ -26,6 +26,8 @@ INIT = Path(__file__).with_name("machine_init.py")
 SUBNET = "10.77.0"
 SERVER_ADDRESS = f"{SUBNET}.1"
 """Where what runs in the network itself, beside the machines, is found by all of them."""
+NAMES = ("db.example.org", "git.example.org")
+"""How they may call it."""
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEATH_SECONDS = 60.0
 COMMAND_SECONDS = 300.0
@@ -54,7 +56,8 @@ class Network:
     def serve(self, argv: Sequence[str], is_ready: Callable[[], bool]) -> None:
         """Start what serves all machines, and wait until it does."""
         quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        self._served.append(self.hub.start(argv, **quiet))
+        ends_with_us = ("setpriv", "--pdeathsig", "KILL", "--")
+        self._served.append(self.hub.start((*ends_with_us, *argv), **quiet))
         wait_for(is_ready, f"{argv[0]} serves")
 
     def close(self) -> None:
@@ -109,6 +112,8 @@ class Machine:
         for folder in (self.disk, self.place, self._ids):
             folder.mkdir(exist_ok=True)
         (self._ids / "machine-id").write_text(f"{uuid.uuid4().hex}\n")
+        known = f"127.0.0.1 localhost {name}\n{SERVER_ADDRESS} {' '.join(NAMES)}\n"
+        (self._ids / "hosts").write_text(known)
 
     @property
     def is_up(self) -> bool:
@@ -266,7 +271,9 @@ def is_alive(pid: int) -> bool:
 @contextmanager
 def open_network() -> Iterator[Network]:
     """Open a network without machines; the test is left out where this machine grants none."""
-    missing = [name for name in ("unshare", "nsenter", "ip", "tc", "ss") if not which(name)]
+    missing = [
+        name for name in ("unshare", "nsenter", "setpriv", "ip", "tc", "ss") if not which(name)
+    ]
     if missing or os.geteuid() != 0:
         assert not os.environ.get("CI"), f"CI lacks {missing or 'root'}"
         pytest.skip(f"left out: namespaces need root, unshare, nsenter and ip ({missing})")

@@ -146,16 +146,18 @@ with open_network() as network:
     machine = Machine(network, 0, "lonely", Path({str(tmp_path)!r}))
     machine.boot()
     machine.start(["sleep", "600"], folder=machine.place, env={ENV}, log=machine.disk / "log")
-    print(network.hub.holder, machine.pid, flush=True)
+    network.serve(["sleep", "600"], lambda: True)
+    server = network._served[0].pid
+    print(network.hub.holder, server, machine.pid, flush=True)
     time.sleep(600)
 """
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
     ) as test:
         assert test.stdout is not None
-        holder, first = map(int, test.stdout.readline().split())
-        inside = [*sharing_namespace(first, "pid"), holder]
-        assert len(inside) == 3
+        *others, first = map(int, test.stdout.readline().split())
+        inside = [*sharing_namespace(first, "pid"), *others]
+        assert len(inside) == 4
         os.kill(test.pid, signal.SIGKILL)
     deadline = time.monotonic() + 60
     while any(map(is_alive, inside)):
