@@ -72,6 +72,8 @@ class Workspace:
         self.phases = self.project / PHASES
         self.run = self.sow / "run"
         self.queue_db = self.run / "queue.db"
+        self.host_here = self.run / "host"
+        """In a guest's folder: the root of the checkout whose worker runs its jobs there."""
         self.queue_name_here = self.run / "queue.name"
         """The same, as this checkout has begun to use it: no other branch takes it away."""
         self.status_notes = self.run / "statuses.jsonl"

@@ -107,10 +107,13 @@ class Remote(Struct, frozen=True):
         only_new = f"--force-with-lease={ref}:"
         try:
             self._talk("pushing to", *words, only_new, "--", self.url, f"{commit}:{ref}")
-        except RemoteRefused:
-            there = self.commit_of(ref)
+        except RemoteRefused as error:
+            try:
+                there = self.commit_of(ref)
+            except RemoteRefused:
+                there = None
             if there is None:
-                raise
+                raise error from None
             if there != commit:
                 raise RefIsTaken(self, ref, there) from None
 

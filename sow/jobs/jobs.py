@@ -85,6 +85,7 @@ def insert_job(database: Database, job: Job) -> Job:
     try:
         with database.transaction(), database.savepoint():
             if database.is_shared:
+                _refuse_from_guest(database)
                 fields |= _without_machine(fields)
             fields["id"] = _next_id(database)
             _refuse_unwanted(database, job)
@@ -100,6 +101,21 @@ def insert_job(database: Database, job: Job) -> Job:
         if _step_is_taken(database, job):
             raise StepIsTaken from error
         raise TaskIsTaken from error
+
+
+class FromGuest(StateError):
+    """An agent that runs on another host than its task's wants to queue a job."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no job was queued: on another host than its task's an agent cannot queue jobs",
+            hint="Say in the task's log what else is to be done, and set your task's status.",
+        )
+
+
+def _refuse_from_guest(database: Database) -> None:
+    if os.path.lexists(database.run_folder / "host"):
+        raise FromGuest
 
 
 def _without_machine(fields: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,9 @@ rules, and what a checkout's id is made of.
 """
 
 import os
+from pathlib import Path
 
+from sow.files import read_if_there
 from sow.jobs.queue_server import CHECKOUT, QueueServer
 from sow.jobs.server_deadlines import silent_seconds
 from sow.jobs.server_faults import OtherCheckout, ServerFault
@@ -22,6 +24,7 @@ from sow.processes.procfs import machine_id
 SHOWN = "checkout for people"
 """The row of `control` that says which checkout that is."""
 DIGITS = 32
+PATH_LIMIT = 1 << 14
 HOST_DIGITS = 12
 """Of a host's id, which stands in the names of its workers."""
 GOES_ON = f"""
@@ -67,9 +70,11 @@ def become_host(database: QueueServer, workspace: Workspace, noted: str | None) 
     restarted, and a container that was made anew over the same folder, is the host that it was
     where it has kept its id (machine-id(5)) and the user's secret: there locks tell more than
     deadlines. Where it has not, it is another host, and what the old one had waits for its
-    deadline.
+    deadline. A guest's folder belongs to the host whose worker runs jobs there.
     """
     role = database.connection.info.user
+    if (named := read_if_there(workspace.host_here, PATH_LIMIT)) is not None:
+        workspace = Workspace(Path(os.fsdecode(named)))  # an agent's command, in a guest's folder
     database.host_id = code_of("host", _code(workspace), role)[:HOST_DIGITS]
     database.has_unmarked = noted in (None, database.checkout)
     if not database.is_shared:

@@ -92,11 +92,6 @@ def guest_at(host: Workspace, home: str, project_id: str, task_id: str) -> Guest
     return GuestWorkspace(top / inside_of(host.root, repository.top), host.root)
 
 
-def guest_in(root: Path) -> bool:
-    """Whether a folder is a guest's, whoever asks: an agent's command, say."""
-    return any((folder / ".git" / TAKEN_UP).is_file() for folder in (root, *root.parents))
-
-
 def take_up(
     guest: GuestWorkspace, travel: Travel, remote_name: str, project_id: str, task_id: str
 ) -> None:
@@ -287,6 +282,9 @@ def _drop_outdated_clone(guest: GuestWorkspace, travel: Travel, task_id: str) ->
 def _take_settings(guest: GuestWorkspace) -> None:
     """Have the settings of the worker's own checkout, as they are now."""
     assert guest.host is not None  # noqa: S101 - it is a guest
+    here = os.fsencode(guest.host)
+    if read_if_there(guest.host_here, FILE_LIMIT) != here:
+        write_atomically(guest.host_here, here)
     for name in FROM_CHECKOUT:
         data = read_if_there(guest.host / SOW_FOLDER / name, FILE_LIMIT)
         place = guest.sow / name

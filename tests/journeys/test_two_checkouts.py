@@ -1,13 +1,15 @@
 """A job that another checkout runs: its work goes there and comes home by refs of the remote."""
 
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import postgres
 import pytest
-from journeys.callers import good
-from journeys.gitsite import git
+from journeys.callers import good, report
+from journeys.gitsite import commit, git
+from journeys.site import wait_until
 from journeys.staff import start_worker
 from journeys.two_checkouts import Pair, pair_at
 
@@ -37,6 +39,9 @@ def test_a_spawn_at_home_runs_elsewhere_and_its_work_comes_home(pair: Pair) -> N
     assert not (pair.owner.root / "made.txt").exists()
     log = (pair.owner.task_folder("010") / "log.md").read_text()
     assert log.count("Made it") == 1
+    names = sorted(name.partition(":")[2] for (name,) in pair.ask("select name from host"))
+    roots = sorted({str(pair.owner.root), str(pair.host.root)})
+    assert sorted(set(names)) == roots, "an agent's commands are its host's"
 
 
 BOTH = """
@@ -111,3 +116,42 @@ def test_anywhere_is_where_the_session_does_not_lie_as_well(pair: Pair) -> None:
     pair.owner.sow("agent", "resume", "010", "Go on.", "--anywhere")
     (run,) = pair.runs(pair.owner)
     assert "You take this task over from another agent" in run.prompt
+
+
+def test_what_an_agent_has_made_comes_home_however_its_job_ends(pair: Pair) -> None:
+    """One is cancelled while it runs, one asks and is answered; neither has committed anything."""
+    paused = [{"write": ["asked.txt", "half\n"]}, report("paused")]
+    runs = [{"write": ["{task}.txt", "half\n"]}, pair.gate("{task}")]
+    pair.begin("010", "020", script=[runs])
+    pair.owner.script([paused, good({"write": ["asked.txt", "whole\n"]})], task="020")
+    commit(pair.owner)
+    start_worker(pair.host)
+    pair.owner.sow("agent", "spawn", "implementer", "010", "--detach")
+    pair.await_runs(pair.host, 1)
+    clones = pair.host.base / "home/.local/state/sow/clones"
+    wait_until(lambda: [*clones.glob("*/*/010/010.txt")], "it has written its file")
+    pair.owner.sow("agent", "cancel", "010")
+    wait_until(lambda: pair.job(1)["ended_at"], "it is cancelled")
+    assert pair.owner.sow("agent", "wait", "010", expect=None).code == 7
+    assert pair.owner.task("010")["status"] == "paused"
+    assert git(pair.owner, "show", f"{pair.branch_of('010')}:010.txt") == "half\n"
+
+    asks = pair.owner.sow("agent", "spawn", "implementer", "020", expect=None)
+    assert asks.out.startswith("020 paused"), asks
+    assert git(pair.owner, "show", f"{pair.branch_of('020')}:asked.txt") == "half\n"
+    pair.owner.sow("agent", "answer", "020", "It is blue.")
+    first, second = (run for run in pair.runs(pair.host) if run.task == "020")
+    assert second.session_id == first.session_id
+    assert "It is blue." in second.prompt
+    assert git(pair.owner, "show", f"{pair.branch_of('020')}:asked.txt") == "whole\n"
+
+
+def test_a_push_that_fails_queues_nothing(pair: Pair) -> None:
+    pair.begin("010")
+    shutil.rmtree(pair.remote)
+    refused = pair.owner.sow("agent", "spawn", "implementer", "010", expect=4)
+    assert "pushing to the remote origin" in refused.err
+    assert pair.owner.task("010")["status"] == "pending"
+    assert pair.job(1)["state"] == "cancelled"
+    near = pair.owner.sow("agent", "spawn", "implementer", "010", "--no-clone", "--detach")
+    assert near.code == 0

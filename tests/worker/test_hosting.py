@@ -13,6 +13,7 @@ from watch_cases import ME, WatchSite
 from sow.errors import ConfigurationError
 from sow.ids import BatchId
 from sow.jobs import batches, jobs, leases, records
+from sow.jobs.jobs import FromGuest
 from sow.schema.batch import Batch, BatchState, Selection
 from sow.schema.batch_policy import BatchPolicy
 from sow.schema.causes import Cause
@@ -266,3 +267,10 @@ def test_a_broken_file_of_settings_keeps_no_record_from_being_read(shared: Watch
     shared.context.configuration.path.write_text("agents: [")
     job = record(shared, executor=PROGRAM)
     assert job.agents_executor == ExecutorConfig(name="claude-code", type=ExecutorType.CLAUDE)
+
+
+def test_an_agent_in_a_guest_s_folder_queues_nothing(shared: WatchSite) -> None:
+    shared.database.is_shared = True
+    (shared.database.run_folder / "host").write_text("/srv/shop")
+    with pytest.raises(FromGuest, match="an agent cannot queue jobs"):
+        shared.job()
