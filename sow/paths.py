@@ -23,6 +23,8 @@ TASKS = "tasks"
 """The folder of a phase's tasks."""
 QUEUE = b"queue"
 """The word in the user's configuration that says where queues are."""
+CONFIG_LIMIT = 1 << 20
+"""The largest configuration that is read, in bytes: a person writes it."""
 
 
 @lru_cache(maxsize=256)
@@ -312,10 +314,7 @@ def may_name_server(environ: Mapping[str, str]) -> bool:
     Most name none, and are not parsed for it. A comment names none. Nor does a file that cannot be
     read; whoever needs what it says tells why.
     """
-    try:
-        text = user_config_path(environ).read_bytes()
-    except OSError:
-        return False
+    text = _beginning_of(user_config_path(environ))
     at = text.find(QUEUE)
     while at >= 0:
         line = text[text.rfind(b"\n", 0, at) + 1 : at]
@@ -323,6 +322,23 @@ def may_name_server(environ: Mapping[str, str]) -> bool:
             return True
         at = text.find(QUEUE, at + 1)
     return False
+
+
+def _beginning_of(path: Path) -> bytes:
+    """Return as much of a file as a configuration may have; nothing where it cannot be read.
+
+    A device or a pipe in its place holds nobody up.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, CONFIG_LIMIT)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def way_to_server(environ: Mapping[str, str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from sow.config.config_errors import InvalidConfiguration
 from sow.config.units import parse_duration_or_never, parse_size
 from sow.files import NotAFile, read_regular, refuse_link_out
+from sow.paths import CONFIG_LIMIT
 from sow.schema.config import AgentsSection, AllowSection, ExecutorSection, SettingsSection
 from sow.schema.executor_type import NetworkUse
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from sow.yamlfile import YamlProblem
 
 T = TypeVar("T")
-
-CONFIG_LIMIT = 1 << 20
-"""The largest configuration that is read, in bytes: a person writes it."""
 
 
 class Source(msgspec.Struct, Generic[T], frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from itertools import chain, count
 from pathlib import Path
 
 from sow.config.config_errors import CannotChange
-from sow.config.source import CONFIG_LIMIT
 from sow.config.template import template
 from sow.files import NotAFile, NotWritten, read_regular, sync_folder, write_atomically, write_new
+from sow.paths import CONFIG_LIMIT
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 """Nobody else's business: `env` may hold keys."""

@@ -1,5 +1,7 @@
 """Where the queue is: the user's file alone says it, and nobody is shown a password."""
 
+import os
+
 import pytest
 
 from sow.config.config_errors import InvalidConfiguration
@@ -134,4 +136,12 @@ def test_a_look_at_its_text_tells_whether_it_may_say_it(config_path, text, may):
 
 
 def test_no_file_says_nothing(config_path):
+    assert not may_name_server({"SOW_CONFIG": str(config_path)})
+
+
+def test_neither_a_device_nor_a_pipe_in_its_place_holds_anybody_up(config_path):
+    config_path.symlink_to("/dev/zero")
+    assert not may_name_server({"SOW_CONFIG": str(config_path)})
+    config_path.unlink()
+    os.mkfifo(config_path)
     assert not may_name_server({"SOW_CONFIG": str(config_path)})
