@@ -396,7 +396,7 @@ def test_a_role_that_may_not_see_the_queue_is_not_shown_an_empty_one(
     try:
         config = poisoned_home / ".config/sow/config.yaml"
         config.write_text(config.read_text().replace("//sow@", "//stranger@"))
-        with pytest.raises(QueueError, match="may not be seen there"):
+        with pytest.raises(QueueError, match="role stranger may not use this queue"):
             open_existing_queue(workspace)
     finally:
         database.connection.execute("drop role stranger")

@@ -68,6 +68,7 @@ def test_a_claim_sets_a_deadline_by_the_server_s_clock(database: Database) -> No
 
 def test_a_beat_moves_the_deadlines_of_its_own_worker_alone(database: Database) -> None:
     mine, others = leased(database, "010"), leased(database, "020", OTHER_WORKER)
+    register(database)
     age(database, 500)
     with closing(database.beats(WORKER)) as beats:
         assert beats.beat() == Beat(frozenset({mine}), None)
@@ -110,6 +111,7 @@ def share(database: Database, seconds: int = 120) -> None:
 
 def test_a_beat_is_told_whether_others_may_take_over(database: Database) -> None:
     share(database)
+    register(database)
     with closing(database.beats(WORKER)) as beats:
         assert beats.beat() == Beat(frozenset(), 120.0)
 

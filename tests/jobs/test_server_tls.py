@@ -16,8 +16,9 @@ from certificates import DAY, certificate
 
 from sow.errors import QueueError
 from sow.jobs.database import open_queue
-from sow.jobs.server_deadlines import LEASE_SECONDS
+from sow.jobs.queue_server import QueueServer
 from sow.jobs.server_faults import ServerFault
+from sow.jobs.server_rights import Joining, share
 from sow.paths import Workspace
 
 pytestmark = [
@@ -95,7 +96,8 @@ def test_only_a_server_that_proves_who_it_is_has_a_shared_queue(
     for parameters in ("sslmode=disable", "sslmode=require", verified):
         ask(parameters)
     with closing(open_queue(workspace)) as database:
-        database.note(LEASE_SECONDS, 120)
+        assert isinstance(database, QueueServer)
+        share(database, Joining(), lease_seconds=120)
     ask(verified)
     for parameters in ("sslmode=disable", "sslmode=require", verified.replace("full", "ca")):
         with pytest.raises(QueueError, match="does not verify the server") as caught:
