@@ -79,14 +79,14 @@ def many_claims(worker: str) -> Plan:
     """Short jobs, of which two may run at the same time on all hosts together."""
     return Plan(
         1,
-        jobs=10,
+        jobs=24,
         limit=2,
         shortest=0.4,
         longest=0.8,
         strikes=0,
         server_strikes=0,
         worker=worker,
-        longest_seconds=120.0 if worker == WHOLE else 20.0,
+        longest_seconds=120.0 if worker == WHOLE else 60.0,
     )
 
 
