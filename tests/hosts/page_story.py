@@ -181,7 +181,7 @@ def main() -> None:
         ):
             Story(fleet, lambda text: print(text, flush=True)).run()
             print(f"\nThe batch ran on: {', '.join(ran_on(fleet))}")
-    except pytest.skip.Exception as error:
+    except (pytest.skip.Exception, pytest.fail.Exception) as error:
         sys.exit(f"{error}")
 
 
