@@ -323,7 +323,7 @@ class _Look:
         if facts.live is not None or facts.status is not TaskStatus.NEEDS_REVIEW:
             return facts
         untaken = self._branches.is_untaken(task, tip, was_prevented=bool(facts.missing))
-        is_whole = not untaken and tip is not None and not self._branches.clone_is_gone(task)
+        is_whole = not untaken and tip is not None and not self._clone_is_gone(task)
         missing = "" if is_whole else facts.missing
         return msgspec.structs.replace(facts, is_untaken=untaken, missing=missing)
 
@@ -339,13 +339,20 @@ class _Look:
         return msgspec.structs.replace(
             facts,
             verdict_stands=stands,
-            clone_is_gone=self._branches.clone_is_gone(task),
+            clone_is_gone=self._clone_is_gone(task),
             taken_back=self._taken_back(task, tip) if accepted and not stands else (),
             is_merged=merged,
             merge_is_gone=known and not merged,
             check_stands=(checked or was_checked) and not self._is_outdated(task),
             is_behind=on_its_way and facts.live is None and self._branches.is_behind(tip),
         )
+
+    def _clone_is_gone(self, task: Task) -> bool:
+        """Whether a task lacks its clone, and only its next agent makes it again.
+
+        In a shared queue whoever needs it does: other hosts' agents have none here.
+        """
+        return not self._database.is_shared and self._branches.clone_is_gone(task)
 
     @cached_property
     def _lost(self) -> Collection[str]:

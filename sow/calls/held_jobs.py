@@ -240,7 +240,8 @@ def release_accepted(
 
     def may_go_on(job: Job) -> bool:
         try:
-            keys = needed_keys(job, source, path)
+            makes_clone = database.is_shared and _lacks_clone(workspace, job)
+            keys = needed_keys(job, source, path, makes_clone=makes_clone)
             refuse_untrusted(workspace, source.content, environ, keys=keys)
         except NotTrusted:
             return False
@@ -249,6 +250,18 @@ def release_accepted(
         return True
 
     return leases.release_held(database, [job.id for job in held if may_go_on(job)], now=now)
+
+
+def _lacks_clone(workspace: Workspace, job: Job) -> bool:
+    """Whether a job's task has no whole clone here, so that a check makes one first."""
+    # Few queues are shared.
+    from sow.clones.main_checkout import known_settings, main_checkout
+    from sow.travel.clones_at_home import lacks_clone
+
+    with suppress(StateError):  # it is of another checkout's project
+        main = main_checkout(workspace, known_settings(workspace))
+        return bool(job.task_id) and lacks_clone(main, read_task(workspace, job.task_id))
+    return False
 
 
 class HeldLook:

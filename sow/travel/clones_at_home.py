@@ -4,18 +4,22 @@ Checks, updates and merges look at a task's clone. Owns when it is made anew her
 lies here is behind its branch and goes: only where nothing would be lost with it.
 """
 
+from msgspec import UNSET
+
 from sow.clones.deleting import delete_clone
 from sow.clones.listing import removal_risks_of
 from sow.clones.locks import locked_place
 from sow.clones.made_by_setup import ready_clone
 from sow.clones.main_checkout import MainCheckout
 from sow.clones.make import CloneOrder, finish_clone, make_clone
-from sow.clones.mark import own_mark
+from sow.clones.mark import CloneState, own_mark, state_of
 from sow.clones.place import Place
 from sow.clones.record import note_clone
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
+from sow.git.repository import branch_commit
+from sow.schema.task import Task
 
 
 class CloneIsBehind(StateError):
@@ -43,10 +47,18 @@ def drop_outdated(main: MainCheckout, place: Place, commit: str | None) -> None:
     delete_clone(place.path)
 
 
+def lacks_clone(main: MainCheckout, task: Task) -> bool:
+    """Whether a task's branch is here, and no clone of it that is whole."""
+    place = main.place(task)
+    if task.clone is UNSET or branch_commit(main.repository, place.branch) is None:
+        return False
+    return state_of(place) in (CloneState.MISSING, CloneState.UNFINISHED)
+
+
 def have_clone(main: MainCheckout, place: Place, commit: str) -> None:
     """Have the clone of a task as its branch is, ready for checks, updates and merges.
 
-    One that `clones.setup` makes ready is left to the task's next agent: that may take minutes.
+    One that `clones.setup` makes ready is left to the job that needs it: that may take minutes.
     Raises StateError.
     """
     with locked_place(place):

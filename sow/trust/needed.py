@@ -18,14 +18,18 @@ from sow.schema.kinds import kind_of
 from sow.trust.accepted import unaccepted
 
 
-def needed_keys(job: Job, source: Source[RepositoryConfigFile], path: Path) -> tuple[str, ...]:
+def needed_keys(
+    job: Job, source: Source[RepositoryConfigFile], path: Path, *, makes_clone: bool = False
+) -> tuple[str, ...]:
     """Return the settings whose command lines a job runs, such as `checks.unit`.
 
     `source` is what stands in `path`. Of an agent's job it is what makes its clone
-    ready. Raises UnknownCheck, NoChecks, InvalidConfiguration.
+    ready; `makes_clone` is whether a check does that first. Raises UnknownCheck, NoChecks,
+    InvalidConfiguration.
     """
     if kind_of(job).checks:
-        return tuple(f"checks.{name}" for name in chosen(checks_of(source), job.check_names, path))
+        meant = chosen(checks_of(source), job.check_names, path)
+        return (*(f"checks.{name}" for name in meant), *((SETUP,) if makes_clone else ()))
     if kind_of(job).merges:
         commands = merge_commands(source, clone_settings(source)[0], path)
         names = (command.name for command in commands)

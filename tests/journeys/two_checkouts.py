@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import postgres
+import yaml
 from journeys.gitsite import commit, git, log_of, make_repository
 from journeys.site import Site, end_agents, make_site, wait_until
 from journeys.staff import QUICK
@@ -20,6 +21,7 @@ IGNORED = """\
 .sow/project/
 .standin/*
 !.standin/*.json
+.env
 """
 """The project itself is in no commit, nor is what stand-ins note."""
 
@@ -83,8 +85,13 @@ class Pair:
         with psycopg.connect(self.url, autocommit=True) as connection:
             yield connection
 
-    def begin(self, *tasks: str, script: Any = None, **configuration: Any) -> None:
-        """Begin a project at the owner's, share its queue, clone the repository for the host."""
+    def begin(
+        self, *tasks: str, script: Any = None, settings: Any = None, **configuration: Any
+    ) -> None:
+        """Begin a project at the owner's, share its queue, clone the repository for the host.
+
+        `settings` are those of the repository.
+        """
         owner, host = self.owner, self.host
         owner_role, host_role = self.roles or ("sow", "sow")
         self.configure(owner, "sow", **configuration)
@@ -93,6 +100,8 @@ class Pair:
         owner.project(*tasks)
         if script is not None:
             owner.script(script)
+        if settings is not None:
+            (owner.root / ".sow/config.yaml").write_text(yaml.safe_dump(settings))
         (owner.root / ".gitignore").write_text(IGNORED)
         joining = ("--caller", owner_role, "--host", host_role) if self.roles else ()
         owner.sow("hosts", "init", *joining)

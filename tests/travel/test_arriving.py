@@ -13,7 +13,11 @@ from journeys.gitsite import git, log_of
 from journeys.site import Site
 from travel.travelling import travelling
 
+from sow.clones.locks import locked_place
+from sow.clones.made_by_setup import ready_clone
 from sow.clones.main_checkout import known_settings, main_checkout
+from sow.clones.make import CloneOrder, finish_clone, make_clone
+from sow.clones.record import note_clone
 from sow.errors import SowError
 from sow.git.repository import branch_commit
 from sow.ids import ProjectId
@@ -24,6 +28,7 @@ from sow.schema.travel import Event, EventKind, Travel
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from sow.travel.arriving import carry_out
+from sow.travel.clones_at_home import lacks_clone
 from sow.travel.names import attempt_ref
 
 pytestmark = pytest.mark.slow
@@ -120,6 +125,30 @@ def test_a_clone_here_with_work_of_its_own_is_kept(home: Home) -> None:
     assert "is behind its branch and was kept: uncommitted: own.txt" in refusal
     assert home.branch() == more
     assert (Path(clone.path) / "own.txt").exists()
+
+
+SETUP = "clones:\n  setup: echo made >made-here.txt\n"
+
+
+def test_with_a_setup_the_clone_is_left_to_whoever_needs_it(home: Home) -> None:
+    (home.workspace.sow / "config.yaml").write_text(SETUP)
+    main = main_checkout(home.workspace, known_settings(home.workspace))
+    assert not lacks_clone(main, read_task(home.workspace, "010")), "it has no branch"
+    made = home.made("echo x >made.txt")
+    assert home.happen(EventKind.WORK, **work(made)) == ""
+    task = read_task(home.workspace, "010")
+    assert task.clone
+    assert not Path(task.clone.path).exists()
+    assert lacks_clone(main, task)
+    place = main.place(task)
+    with locked_place(place):
+        made_clone = make_clone(CloneOrder(place=place, repository=main.repository, base=made))
+        assert lacks_clone(main, task), "it is not ready yet"
+        note_clone(main.repository, made_clone.mark, ready_clone(place, main.repository))
+        finish_clone(place)
+    assert not lacks_clone(main, task)
+    (place.path / ".git/sow/clone.json").write_text("{}")
+    assert not lacks_clone(main, task), "what lies there is not sow's to replace"
 
 
 def test_other_commits_than_those_of_its_attempt_are_refused(home: Home) -> None:

@@ -9,6 +9,7 @@ import random
 import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,10 +78,12 @@ def prepare_step(
     )
 
 
-def place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
+def place_of(
+    context: WorkerContext, job: Job, task: Task | None, *, is_missing: bool = False
+) -> Place:
     """Return where a step works: in its task's clone, else in the user's checkout.
 
-    Raises StateError, NoRepository.
+    `is_missing`: the clone is made before. Raises StateError, NoRepository.
     """
     root = context.workspace.root
     if task is None or task.clone is UNSET:
@@ -88,7 +91,8 @@ def place_of(context: WorkerContext, job: Job, task: Task | None) -> Place:
     main = main_checkout(context.workspace, known_settings(context.workspace))
     place = main.place(task)
     mark = own_mark(place)
-    if mark is None or mark.stage != Stage.WHOLE or not place.root.is_dir():
+    is_whole = mark is not None and mark.stage == Stage.WHOLE and place.root.is_dir()
+    if not is_whole and not is_missing:
         raise StateError(
             f"there is no complete clone of task {task.id} at {place.path}",
             hint="sow makes it again from its branch when an agent of the task runs.",
@@ -199,8 +203,22 @@ class StepKind(WorkerKind):
     ) -> Prepared:
         """Return its program with its orders."""
         task = read_task(context.workspace, TaskId(job.task_id)) if job.task_id else None
-        place = place_of(context, job, task if self.works_in_clone else None)
-        return prepare_step(context, job, task, place, self.orders(context, job, place, paths))
+        missing = None
+        needs_clone = kind_of(job).checks or kind_of(job).updates_clone
+        if task is not None and needs_clone and context.database.is_shared:
+            # Few queues are shared.
+            from worker.kinds.missing_clone import missing_clone
+
+            missing = missing_clone(context, job, task, paths)
+        in_clone = task if self.works_in_clone else None
+        place = place_of(context, job, in_clone, is_missing=missing is not None)
+        orders = self.orders(context, job, place, paths)
+        if missing is None:
+            return prepare_step(context, job, task, place, orders)
+        orders = msgspec.structs.replace(orders, missing=missing)
+        # It goes by itself where it works: that is not there yet.
+        prepared = prepare_step(context, job, task, place, orders)
+        return replace(prepared, cwd=context.workspace.root)
 
     def judge(
         self, context: WorkerContext, running: Running, job: Job, exit_facts: Exit | None

@@ -11,35 +11,6 @@ ORDERS_LIMIT = 1 << 24
 """The largest orders that are read from a file, in bytes: they name files."""
 
 
-class BaseOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """The commit that a check is run on instead of a task's work, in a checkout of its own."""
-
-    root: str
-    """The root of the workspace that the task belongs to."""
-    task: str
-    commit: str
-    settings: CloneSettings
-
-
-class CheckOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """What to check, and where."""
-
-    folder: str
-    """The attempt's folder: logs and the result go there."""
-    cwd: str
-    """Where the command lines run, and what they judge."""
-    clone: ClonePlace | None = None
-    """The task's clone, where they run in it."""
-    commands: tuple[CheckCommand, ...]
-    base: BaseOrders | None = None
-    root: str = ""
-    """The root of the workspace."""
-    whole: str = ""
-    """The workspace, where the check is one of the project as a whole."""
-    packages: str | None = None
-    """Where the portable back end's packages lie; None where it is not used."""
-
-
 class DependencyOrder(msgspec.Struct, frozen=True, kw_only=True):
     """A completed task whose work a new clone begins with."""
 
@@ -67,6 +38,42 @@ class CloneOrders(msgspec.Struct, frozen=True, kw_only=True):
     is_begun: bool = False
     """Whether a session has begun in it: what is there is kept then."""
     packages: str | None = None
+
+
+class StepOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """What the orders of all steps have."""
+
+    folder: str
+    """The attempt's folder: logs and the result go there."""
+    missing: CloneOrders | None = None
+    """The task's clone, where that is made first."""
+
+
+class BaseOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """The commit that a check is run on instead of a task's work, in a checkout of its own."""
+
+    root: str
+    """The root of the workspace that the task belongs to."""
+    task: str
+    commit: str
+    settings: CloneSettings
+
+
+class CheckOrders(StepOrders, frozen=True, kw_only=True):
+    """What to check, and where."""
+
+    cwd: str
+    """Where the command lines run, and what they judge."""
+    clone: ClonePlace | None = None
+    """The task's clone, where they run in it."""
+    commands: tuple[CheckCommand, ...]
+    base: BaseOrders | None = None
+    root: str = ""
+    """The root of the workspace."""
+    whole: str = ""
+    """The workspace, where the check is one of the project as a whole."""
+    packages: str | None = None
+    """Where the portable back end's packages lie; None where it is not used."""
 
 
 class ReviewOrders(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,22 +111,18 @@ class ScanOrders(msgspec.Struct, frozen=True, kw_only=True):
     the task's branch began."""
 
 
-class UpdateOrders(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateOrders(StepOrders, frozen=True, kw_only=True):
     """The clone that the project's branch is to be brought into."""
 
-    folder: str
-    """The attempt's folder: the result goes there."""
     root: str
     """The root of the workspace that the task belongs to."""
     task: str
     settings: CloneSettings
 
 
-class MergeOrders(msgspec.Struct, frozen=True, kw_only=True):
+class MergeOrders(StepOrders, frozen=True, kw_only=True):
     """What to merge, and what has to pass before."""
 
-    folder: str
-    """The attempt's folder: logs and the result go there."""
     root: str
     """The root of the workspace that the tasks belong to."""
     tasks: tuple[str, ...]

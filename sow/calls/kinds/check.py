@@ -24,13 +24,13 @@ class CheckKind(StepKind):
     """Jobs that check."""
 
     def admit(
-        self, caller: Caller, _database: Database | None, _config: Configuration, request: Request
+        self, caller: Caller, database: Database | None, _config: Configuration, request: Request
     ) -> None:
         """Raise StateError where the project's branch lies elsewhere, or a task's clone is gone.
 
-        A batch sees to its clones itself.
+        A batch sees to its clones itself. In a shared queue a check makes it again.
         """
-        if request.part is None:
+        if request.part is None and not (database is not None and database.is_shared):
             for task_id in request.tasks:
                 _refuse_gone_clone(read_task(caller.workspace, task_id))
         branch = None if request.tasks else read_project(caller.workspace).branch

@@ -44,6 +44,8 @@ def run(data: bytes) -> tuple[str, StepResult]:
     orders = msgspec.json.decode(data, type=CheckOrders)
     if orders.base is not None:
         return orders.folder, _on_base(orders, orders.base)
+    if orders.missing is not None:
+        orders = _with_made(orders)
     paths = AttemptPaths(Path(orders.folder))
     before = judged(Path(orders.cwd), orders.clone)
     work = _work_of(orders.whole)
@@ -66,6 +68,23 @@ def run(data: bytes) -> tuple[str, StepResult]:
     if _work_of(orders.whole) != work:
         work = CHANGED_MEANWHILE
     return orders.folder, StepResult(cause=cause, reason=words_of(results), check=record, work=work)
+
+
+def _with_made(orders: CheckOrders) -> CheckOrders:
+    """Return the orders with what sow has just put into the task's clone, which was missing."""
+    # Few checks find no clone.
+    from sow.clones.main_checkout import main_checkout
+    from sow.clones.withheld import copied_to
+    from sow.paths import Workspace
+    from sow.state.tasks import read_task
+
+    clone, missing = orders.clone, orders.missing
+    if clone is None or missing is None:
+        return orders
+    main = main_checkout(Workspace(Path(clone.workspace)), missing.settings)
+    made = copied_to(main, main.place(read_task(main.workspace, missing.task)))
+    clone = msgspec.structs.replace(clone, copied=(*clone.copied, *made))
+    return msgspec.structs.replace(orders, clone=clone)
 
 
 def _work_of(whole: str) -> str:

@@ -1,0 +1,129 @@
+"""Authors work on another host; their work is checked, reviewed and merged at the owner's."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+import yaml
+from journeys.gitsite import commit, git
+from journeys.staff import WorkerRun, shell_executor, start_worker
+from journeys.two_checkouts import Pair, pair_at
+
+AUTHOR = """
+echo "by $SOW_TASK_ID" >"$SOW_TASK_ID.txt"
+sow task set status needs_review
+"""
+REVIEWER = """
+test -f "$SOW_TASK_ID.txt" && test -f made && sow review accept "$SOW_TASK_ID" --summary Good.
+"""
+SECRET = "a secret of this machine\n"
+SETTINGS = {
+    "clones": {"setup": "cat .env >made || true", "copy": [".env"]},
+    "checks": {"unit": "grep -q secret made && ls | grep -q 0.txt", "default": ["unit"]},
+}
+
+
+@pytest.fixture
+def pair(tmp_path: Path, postgres_server: postgres.Server) -> Iterator[Pair]:
+    with pair_at(tmp_path, postgres_server) as made:
+        begin(made, SETTINGS, "010", "020")
+        yield made
+
+
+def begin(pair: Pair, settings: Any, *tasks: str) -> None:
+    """Begin a project whose authors work at the host and whose reviewers work at the owner's."""
+    made = (pair.owner, "author", AUTHOR), (pair.owner, "judge", REVIEWER)
+    executors = {name: shell_executor(site, name, script) for site, name, script in made}
+    bindings = {"implementer": "author", "reviewer": "judge"}
+    agents = {"agents": {"executors": executors, "bindings": bindings}}
+    pair.owner.root.joinpath(".sow").mkdir(exist_ok=True)
+    pair.begin(*tasks, settings=settings, **agents)
+    pair.configure(pair.owner, "sow", executors=["judge"], **agents)
+    pair.configure(pair.host, "sow", executors=["author"], **agents)
+    for site in (pair.owner, pair.host):
+        (site.root / ".env").write_text(SECRET)
+
+
+def runs_of(pair: Pair) -> set[tuple[str, str]]:
+    """Return the verbs of all attempts with the host of each."""
+    where = "split_part(attempt.worker_id, '@', 2)"
+    found = pair.ask(f"select job.verb, {where} from attempt join job on job.id = job_id")
+    return {(verb, host) for verb, host in found}
+
+
+def host_of(worker: WorkerRun) -> str:
+    return worker.name.rpartition("@")[2]
+
+
+def work_came_home(pair: Pair, task: str = "010") -> None:
+    """Have the host's author do a task, whose work is at the owner's then."""
+    pair.owner.sow("agent", "spawn", task, "--detach")
+    start_worker(pair.host, "--drain").wait()
+    assert "needs_review" in pair.owner.sow("agent", "wait", task).out
+    assert not clone_of(pair, task).exists(), "its setup is left to whoever needs it"
+
+
+def clone_of(pair: Pair, task: str) -> Path:
+    return Path(pair.owner.task(task)["clone"]["path"])
+
+
+def test_a_batch_ends_by_itself_whose_authors_work_on_another_host(pair: Pair) -> None:
+    for site in (pair.owner, pair.host):
+        site.sow("trust", "--yes")
+    there, here = start_worker(pair.host), start_worker(pair.owner)
+    done = pair.owner.sow("batch", "run", "010", "020", "--check", "--review", "--merge")
+    assert "2 done" in done.out, (done, here.log_text)
+    for task in ("010", "020"):
+        assert git(pair.owner, "show", f"main:{task}.txt") == f"by {task}\n"
+        found = pair.owner.task(task)
+        assert (found["status"], found["check"]["passed"]) == ("completed", True)
+    at_home = {("check", host_of(here)), ("review", host_of(here)), ("merge", host_of(here))}
+    assert {("spawn", host_of(there)), *at_home} <= runs_of(pair)
+
+
+def test_a_check_makes_the_clone_that_is_missing_and_is_held_until_its_setup_is_accepted(
+    pair: Pair,
+) -> None:
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    start_worker(pair.owner)
+    held = pair.owner.sow("task", "check", "010", expect=75)
+    assert "sow trust" in held.out + held.err
+    assert not clone_of(pair, "010").exists()
+    pair.owner.sow("trust", "--yes")
+    assert pair.owner.sow("agent", "wait", "010").out.startswith("010 passed")
+    found = pair.owner.task("010")["check"]
+    assert (found["passed"], found.get("dirty", False)) == (True, False)
+    assert found["commit"] == git(pair.owner, "rev-parse", pair.branch_of("010")).strip()
+    assert (clone_of(pair, "010") / "made").read_text() == SECRET
+
+
+def test_a_setup_that_fails_at_home_is_the_checks_reason_and_is_run_again(pair: Pair) -> None:
+    for site in (pair.owner, pair.host):
+        site.sow("trust", "--yes")
+    work_came_home(pair)
+    start_worker(pair.owner)
+    fails = {**SETTINGS, "clones": {"setup": "false"}}
+    (pair.owner.root / ".sow/config.yaml").write_text(yaml.safe_dump(fails))
+    pair.owner.sow("trust", "--yes")
+    failed = pair.owner.sow("task", "check", "010", expect=None)
+    assert failed.code != 0
+    assert "clones.setup failed (false): exit code 1" in failed.out + failed.err
+    (pair.owner.root / ".sow/config.yaml").write_text(yaml.safe_dump(SETTINGS))
+    pair.owner.sow("trust", "--yes")
+    assert pair.owner.sow("task", "check", "010").out.startswith("010 passed")
+
+
+def test_an_update_makes_the_clone_that_is_missing(pair: Pair) -> None:
+    for site in (pair.owner, pair.host):
+        site.sow("trust", "--yes")
+    work_came_home(pair)
+    (pair.owner.root / "more.txt").write_text("more\n")
+    commit(pair.owner)
+    start_worker(pair.owner)
+    done = pair.owner.sow("batch", "run", "010", "--no-check", "--review", "--merge")
+    assert "1 done" in done.out, done
+    assert git(pair.owner, "show", "main:010.txt") == "by 010\n"
+    assert "update" in {verb for verb, _ in runs_of(pair)}
