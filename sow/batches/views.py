@@ -21,6 +21,7 @@ from sow.paths import Workspace
 from sow.reports.agents_words import words_of_task
 from sow.schema.batch import AT_REST, Batch, BatchState, ItemState
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
+from sow.schema.output.hosts import SilentHost
 from sow.schema.task import Task, TaskStatus
 from sow.state.verdicts import last_findings
 
@@ -99,6 +100,7 @@ def detail_of(
     standings = standings_of(database, batch, plan)
     short = view_of(batch, [found.state for found in standings], rests=rests, waits=waits)
     totals = _totals(database, batch, now=now)
+    over_hosts = _over_hosts(database, batch, now) if database.is_shared else _OverHosts()
     items = tuple(
         _item(
             workspace,
@@ -107,12 +109,42 @@ def detail_of(
             _with_command(found, first),
             seen,
             totals.get(TaskId(found.task), NOTHING),
+            over_hosts.by_task.get(found.task),
         )
         for found in standings
     )
     policy = msgspec.to_builtins(batch.policy)
     return BatchDetail(
-        **msgspec.structs.asdict(short), policy=policy, items=items, has_worker=has_worker
+        **msgspec.structs.asdict(short),
+        policy=policy,
+        items=items,
+        has_worker=has_worker,
+        unserved=over_hosts.unserved,
+        silent_hosts=over_hosts.silent,
+    )
+
+
+class _OverHosts(msgspec.Struct, frozen=True):
+    """What the hosts of a shared queue have to do with a batch."""
+
+    by_task: Mapping[str, str] = {}
+    """The host that had the newest attempt of a task, as people call it."""
+    unserved: dict[str, tuple[str, ...]] = {}
+    silent: tuple[SilentHost, ...] = ()
+
+
+def _over_hosts(database: Database, batch: Batch, now: float) -> _OverHosts:
+    # Few queues are shared.
+    from sow.jobs.hosts import hosts_of_batch, silent_hosts, unserved
+    from sow.reports.live_job_words import silent_view
+
+    live = [job for job in jobs.active_jobs(database) if job.batch == batch.id]
+    task_of = {job.id: job.task_id for job in live}
+    waiting = unserved(database, live) if live else {}
+    return _OverHosts(
+        hosts_of_batch(database, batch.id),
+        {why: tuple(str(task_of[job_id]) for job_id in some) for why, some in waiting.items()},
+        tuple(silent_view(host, now) for host in silent_hosts(database)),
     )
 
 
@@ -192,6 +224,7 @@ def _item(
     found: Standing,
     seen: Seen,
     total: Total,
+    host: str | None,
 ) -> BatchItemView:
     task = _read(seen, found.task)
     asks = found.state is ItemState.NEEDS_PERSON and task is not None
@@ -215,6 +248,7 @@ def _item(
         question=_question(workspace, database, batch, task) if paused and task else "",
         newest_feedback=_findings(workspace, found, task),
         command=command,
+        host=host,
         steers=tuple(task.review.steers) if task is not None and task.review is not UNSET else (),
     )
 

@@ -4,7 +4,7 @@ Owns these lines. How a command waits for a batch is `batch_waiting`.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,13 +16,14 @@ from sow.calls.caller import Caller
 from sow.cli import late_click as click
 from sow.cli.call_options import WaitOptions
 from sow.cli.output import echo_json, echo_table, shown_state
-from sow.clock import format_duration
+from sow.clock import format_duration, utc_now
 from sow.errors import ExitCode
 from sow.jobs import batches, workers
 from sow.jobs.database import Database
 from sow.lifecycle.refusal_steps import after
 from sow.schema.batch import Batch, BatchState, label_of
 from sow.schema.output.batches import BatchDetail, BatchItemView, BatchView
+from sow.schema.output.hosts import SilentHost
 from sow.terminal_text import printable, printable_lines
 
 HEADER = ("TASK", "ROLE", "STATE", "STATUS", "ITERATION", "ATTEMPTS", "TIME", "TOKENS", "COST")
@@ -111,9 +112,13 @@ def print_batch(detail: BatchDetail) -> None:
     why = f" ({printable(detail.reason.partition(chr(10))[0])})" if detail.reason else ""
     click.echo(f"Batch {detail.batch}{name} is {shown_state(detail.state)}{why}: {counts}")
     if detail.items:
-        echo_table(HEADER, map(_row, detail.items), ["STATE", "STATUS"], SPARE)
+        _print_table(detail.items)
     for item in detail.items:
         _print_wish(item)
+    for why, tasks in detail.unserved.items():
+        click.echo(f"{', '.join(tasks)} waits for a host: {printable(why)}")
+    if detail.silent_hosts:
+        _print_silent(detail.silent_hosts)
     if detail.state == "paused":
         click.echo(f"To continue it: sow batch resume {_label(detail)}")
     elif detail.state in ("over", "cancelled") and detail.exit_code:
@@ -122,6 +127,24 @@ def print_batch(detail: BatchDetail) -> None:
         click.echo("No worker is alive to drive it. To start one: sow worker --background")
     elif detail.state == "running" and not detail.items:
         click.echo(f"To end it: sow batch cancel {_label(detail)}")
+
+
+def _print_table(items: Sequence[BatchItemView]) -> None:
+    """Print a row for each task; with its host, where hosts share the queue."""
+    if not any(item.host for item in items):
+        echo_table(HEADER, map(_row, items), ["STATE", "STATUS"], SPARE)
+        return
+    from sow.jobs.hosts import node_of  # few queues are shared
+
+    rows = [(*_row(item), node_of(item.host or "-")) for item in items]
+    echo_table((*HEADER, "HOST"), rows, ["STATE", "STATUS"], SPARE)
+
+
+def _print_silent(hosts: Sequence[SilentHost]) -> None:
+    from sow.reports.live_job_words import silence_of  # of shared queues
+
+    for host in hosts:
+        click.echo(printable(silence_of(host, utc_now())))
 
 
 def _label(detail: BatchDetail) -> str:

@@ -141,7 +141,7 @@ def _host(host: Host, served: "Sequence[Served]") -> dict[str, Any]:
         "worker_count": host.workers,
         "job_count": host.jobs,
         "silent_seconds": round(host.silent_seconds, 3),
-        "is_silent": bool(host.workers) and not host.is_heard,
+        "is_silent": host.is_silent,
     }
 
 

@@ -41,7 +41,12 @@ def show(job_id: str, as_json: bool) -> None:
     attempts = jobs.attempts(database, job.id)
     used = spending.used_by_job(database, job.id, now=now)
     by_attempt = spending.used_by_attempts(database, job.id, now=now)
-    view = job_detail(workspace, job, attempts, seen, used, by_attempt)
+    ran = {}
+    if database.is_shared:
+        from sow.jobs.hosts import where_attempts_ran  # few queues are
+
+        ran = where_attempts_ran(database, job.id)
+    view = job_detail(workspace, job, attempts, seen, used, by_attempt, ran)
     if as_json:
         echo_json(view)
     else:
@@ -77,6 +82,7 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
             [
                 ("  verb", attempt.verb),
                 ("  command", shlex.join(attempt.argv)),
+                ("  host", attempt.host),
                 ("  session", attempt.session_id),
                 ("  supervisor", attempt.pid),
                 ("  cause", attempt.cause),
@@ -86,7 +92,7 @@ def _print(job: Job, view: JobDetail, *, note: str, now: float) -> None:
                 ("  cost", cost_words(attempt.used) if attempt.used else None),
                 ("  tokens", token_words(attempt.used) if attempt.used else None),
                 ("  cpu", f"{attempt.cpu_seconds} s" if attempt.cpu_seconds is not None else None),
-                ("  files", attempt.folder),
+                ("  files", attempt.folder or f"on {attempt.host}"),
             ]
         )
 

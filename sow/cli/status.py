@@ -19,6 +19,7 @@ from sow.clock import ago, format_duration, parse_time, utc_now
 from sow.errors import StateError
 from sow.schema.job import Verb
 from sow.schema.kinds import KINDS, SessionUse
+from sow.schema.output.hosts import SilentHost
 from sow.schema.output.situation import BatchRun, RunningJob, Status, StepView, Wait
 from sow.situation.looking import look
 from sow.situation.next_steps import next_steps
@@ -103,7 +104,7 @@ class Part(Struct, frozen=True):
 def screen(status: Status, room: Room, *, at: float, paint: Paint) -> Iterator[str]:
     """Yield the lines of the screen. `at` is the time, in seconds since the epoch."""
     head = [_cut(line, room.columns) for line in _head(status, at, paint)]
-    parts = [part for part in _parts(status, room) if part.rows]
+    parts = [part for part in _parts(status, room, at) if part.rows]
     yield from head
     shares = _shares([len(part.rows) for part in parts], _left(room, head, parts))
     for part, share in zip(parts, shares, strict=True):
@@ -234,9 +235,10 @@ def _event(status: Status) -> Iterator[str]:
         yield f"{label}{unmet.sentence}"
 
 
-def _parts(status: Status, room: Room) -> Sequence[Part]:
+def _parts(status: Status, room: Room, at: float) -> Sequence[Part]:
     rows = [*map(_batch, status.batches), *map(run_row, status.runs)]
     return (
+        Part("Silent hosts", _silent(status.silent_hosts, at), "sow hosts list"),
         Part("Runs", rows, "sow job list --active"),
         Part("Waits for", _waits(status.waits), "sow status --json"),
         Part("Next", [_step(step, room.columns) for step in status.next], "sow next"),
@@ -248,6 +250,15 @@ def _batch(batch: BatchRun) -> str:
     name = f" {printable(batch.name)}" if batch.name else ""
     why = f" ({printable(batch.reason)})" if batch.reason else ""
     return f"  batch {batch.batch}{name}: {batch.state}{why}: {counts}"
+
+
+def _silent(hosts: Sequence[SilentHost], at: float) -> Sequence[str]:
+    """Return the rows of hosts that are not heard any more."""
+    if not hosts:
+        return ()
+    from sow.reports.live_job_words import silence_of  # of queues that several share
+
+    return [f"  {printable(silence_of(host, at))}" for host in hosts]
 
 
 def run_row(run: RunningJob) -> str:

@@ -20,6 +20,9 @@ from sow.jobs.store import HOST_MARK, MOST_AGENTS, Database, Serves
 from sow.schema.job import WAITING_STATES, Job
 from sow.schema.job_terms import required_by
 
+MOST_NAMED = 3
+"""How many hosts that are not heard are named to whoever asks why a job waits."""
+
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """What a host's user has it run, and what it offers, as it says itself."""
@@ -49,7 +52,26 @@ class Host(NamedTuple):
     @property
     def node(self) -> str:
         """The machine's name."""
-        return self.name.partition(":")[0]
+        return node_of(self.name)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has a worker on record, and none was heard within the length of a lease."""
+        return bool(self.workers) and not self.is_heard
+
+
+def node_of(name: str) -> str:
+    """Return the machine's name of a host's name."""
+    return name.partition(":")[0]
+
+
+class Ran(NamedTuple):
+    """Where an attempt ran."""
+
+    host: str
+    """As people call it."""
+    is_elsewhere: bool
+    """Whether that is another host than this one: its files are there."""
 
 
 def put_on_record(database: Database, serves: Serves, *, version: str) -> None:
@@ -104,6 +126,11 @@ def _offer(text: str) -> Offer:
         return Offer()
 
 
+def silent_hosts(database: Database) -> list[Host]:
+    """Return the hosts of a shared queue whose workers are on record and not heard any more."""
+    return [host for host in hosts_of(database) if host.is_silent]
+
+
 def most_agents(database: Database) -> dict[str, int]:
     """Return how many agents run at once on all hosts together, by executor; `""` for all."""
     rows = database.rows("select name, value from control where name like ?", (f"{MOST_AGENTS}%",))
@@ -125,8 +152,11 @@ def unserved(database: Database, some: Iterable[Job]) -> dict[str, list[JobId]]:
     return reasons
 
 
-def lacking_for(database: Database, hosts: Iterable[Host], job: Job) -> str:
-    """Return for what a job waits that no host offers which is heard; empty where one would do."""
+def lacking_for(database: Database, hosts: Sequence[Host], job: Job) -> str:
+    """Return for what a job waits that no host offers which is heard; empty where one would do.
+
+    Hosts that would do, if they were heard, are named.
+    """
     row = database.row(
         "select owner, host_id, exists (select 1 from travel where job_id = job.id) as travels"
         " from job where id = ?",
@@ -138,9 +168,22 @@ def lacking_for(database: Database, hosts: Iterable[Host], job: Job) -> str:
         hosts = [host for host in hosts if host.id == row["host_id"]]
         if not any(host.is_heard for host in hosts):
             return "no worker of its own host is heard, and it runs on no other"
-    requires = required_by(job.terms)
-    found = lacking(hosts, executor=job.executor_name, requires=requires, owner=row["owner"])
-    return found or ""
+    executor, owner, requires = job.executor_name, row["owner"], required_by(job.terms)
+    found = lacking(hosts, executor=executor, requires=requires, owner=owner)
+    if found is None:
+        return ""
+    able = [host for host in hosts if _is_able(host, executor, owner, requires)]
+    named = ", ".join(sorted({host.node for host in able})[:MOST_NAMED])
+    return f"{found}; not heard: {named}" if named else found
+
+
+def _is_able(host: Host, executor: str, owner: str, requires: Sequence[str]) -> bool:
+    """Whether a host would do for a job, if it were heard."""
+    return (
+        (not executor or executor in host.offer.executors)
+        and (host.offer.owners is None or owner in host.offer.owners)
+        and set(requires) <= set(host.offer.labels)
+    )
 
 
 def lacking(
@@ -179,6 +222,46 @@ def name_of(database: Database, worker_id: str) -> str:
     """Return what people call the host of a worker; empty for one that is on no record."""
     sql = "select name from host where id = ?"
     return database.value(sql, (host_of(worker_id),)) or ""
+
+
+def names_of(database: Database) -> dict[str, str]:
+    """Return what people call each host of a shared queue, by its id."""
+    return {row["id"]: row["name"] for row in database.rows("select id, name from host")}
+
+
+def where_attempts_ran(database: Database, job_id: JobId) -> dict[int, Ran]:
+    """Return where each attempt of a job ran, by its number, as far as its host is on record."""
+    rows = database.rows(
+        """
+        select attempt.number, attempt.worker_id, host.name
+        from attempt join host on host.id = split_part(attempt.worker_id, '@', 2)
+        where attempt.job_id = ? order by attempt.number
+        """,
+        (job_id,),
+    )
+    return {
+        row["number"]: Ran(row["name"], database.is_elsewhere(row["worker_id"])) for row in rows
+    }
+
+
+def last_host(database: Database, job_id: JobId) -> str | None:
+    """Return what people call the host of a job's last attempt; None where none is on record."""
+    ran = [*where_attempts_ran(database, job_id).values()]
+    return ran[-1].host if ran else None
+
+
+def hosts_of_batch(database: Database, batch_id: BatchId) -> dict[str, str]:
+    """Return what people call the host of the newest attempt of each task of a batch."""
+    rows = database.rows(
+        """
+        select job.task_id, host.name
+        from job join attempt on attempt.job_id = job.id
+        join host on host.id = split_part(attempt.worker_id, '@', 2)
+        where job.batch = ? order by job.id, attempt.number
+        """,
+        (batch_id,),
+    )
+    return {row["task_id"]: row["name"] for row in rows}
 
 
 def is_queued_elsewhere(database: Database, job_id: JobId) -> bool:

@@ -45,8 +45,18 @@ class JobRecords(Struct, frozen=True):
     costs: Mapping[tuple[int, int], float]
     """What each attempt cost, by its job's number and its own, as far as it is known."""
     total: Used | None
+    hosts: Mapping[str, str]
+    """What people call the hosts of a shared queue, by their ids; empty for any other queue."""
     left_out: int
     """How many older jobs are on record besides."""
+
+
+def _hosts(database: Database) -> Mapping[str, str]:
+    if not database.is_shared:
+        return {}
+    from sow.jobs.hosts import names_of  # few queues are shared
+
+    return names_of(database)
 
 
 def read_records(
@@ -88,5 +98,6 @@ def read_records(
         used=by_task,
         costs=costs,
         total=total,
+        hosts=_hosts(database),
         left_out=count - len(rows),
     )

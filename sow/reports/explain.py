@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sow.clock import Times, format_duration
 from sow.executors.endings import SILENT
-from sow.jobs.hosts import Host
+from sow.jobs.hosts import Host, node_of
 from sow.reports.advice import advice
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.reports.wording import asked_of
@@ -27,7 +27,7 @@ def explain(job: Job, attempts: Sequence[Attempt], around: Surroundings, times: 
     """Return the story of a job, a sentence or two a line; `times` tells its times."""
     lines = [
         _beginning(job, times),
-        *(line for attempt in attempts for line in _attempt(attempt, times)),
+        *(line for each in attempts for line in _attempt(each, around, times)),
         *_ending_without_attempt(job, attempts),
         *_accounts(job),
         *(_doubt(job) if around.in_doubt else _now(job, attempts, around, times)),
@@ -52,10 +52,12 @@ def _beginning(job: Job, times: Times) -> str:
     return f"Job {job.id}: {asked}, asked for at {times.when(job.created_at)}{by}."
 
 
-def _attempt(attempt: Attempt, times: Times) -> list[str]:
+def _attempt(attempt: Attempt, around: Surroundings, times: Times) -> list[str]:
     did = "began" if attempt.cause in NO_AGENT_YET else kind_of(attempt).did
     begun = attempt.started_at or attempt.created_at
-    which = f"Attempt {attempt.number} {did} at"
+    ran = around.ran.get(attempt.number)
+    where = f" on {node_of(ran.host)}" if ran is not None else ""
+    which = f"Attempt {attempt.number} {did}{where} at"
     if attempt.cause is None:
         if attempt.ended_at:
             return [f"{which} {times.at(begun)} and has ended; it is not judged yet."]

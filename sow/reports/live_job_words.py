@@ -4,11 +4,12 @@ Owns those words. `explain` tells the same at length, by the same rules
 (`prospects`, `activity`), and with what can be done about it.
 """
 
-from sow.clock import format_duration
+from sow.clock import Times, format_duration, format_time
 from sow.jobs.hosts import Host
 from sow.reports.prospects import Obstacle, Surroundings, obstacle_of
 from sow.schema.job import HeldFor, Job, JobState
 from sow.schema.kinds import kind_of
+from sow.schema.output.hosts import SilentHost
 
 
 def words_of(job: Job, around: Surroundings, now: float) -> str:
@@ -63,6 +64,19 @@ def where_it_runs(host: Host) -> str:
     if host.is_heard:
         return f"runs on {host.node}"
     return f"on {host.node}, which has been silent for {format_duration(host.silent_seconds)}"
+
+
+def silent_view(host: Host, now: float) -> SilentHost:
+    """Return a host that is not heard any more, as every command shows it."""
+    since = format_time(now - host.silent_seconds)
+    return SilentHost(host=host.name, silent_since=since, job_count=host.jobs)
+
+
+def silence_of(host: SilentHost, now: float) -> str:
+    """Return since when a host is not heard any more, and how many jobs it has."""
+    jobs = host.job_count
+    has = f", and has {jobs} job{'s' * (jobs != 1)}" if jobs else ""
+    return f"{host.host} is not heard since {Times(now).of_record(host.silent_since)}{has}"
 
 
 def _held(job: Job) -> str:

@@ -14,12 +14,14 @@ from sow.jobs import control, leases, workers
 from sow.jobs.database import Database
 from sow.jobs.hosts import (
     Host,
+    Ran,
     host_of,
     hosts_of,
     is_queued_elsewhere,
     lacking_for,
     most_agents,
     runs_elsewhere,
+    where_attempts_ran,
 )
 from sow.jobs.server_deadlines import is_heard
 from sow.jobs.unverifiable import is_in_doubt
@@ -62,12 +64,21 @@ class Surroundings(Struct, frozen=True):
     """Whether nobody here can tell if it still runs."""
     host: Host | None = None
     """The host that runs it, of a queue that several share; None where none does."""
+    ran: Mapping[int, Ran] = {}
+    """Where each of its attempts ran, by number, as far as hosts of such a queue are on record."""
     lacks: str = ""
     """For what it waits that no host offers which is heard; empty where one may take it."""
     task: TaskNow = NOT_LOOKED_AT
     """How the job's task stands, where the job has ended."""
     activity: Activity | None = None
     """What its agent does; None where it does not run, or has printed nothing."""
+
+    @property
+    def ran_on(self) -> str | None:
+        """The host that runs it, or else had its last attempt, as people call it."""
+        if self.host is not None:
+            return self.host.name
+        return self.ran[max(self.ran)].host if self.ran else None
 
 
 class Obstacle(Enum):
@@ -188,6 +199,7 @@ def look_around(
         or (database.is_shared and is_queued_elsewhere(database, job.id)),
         in_doubt=is_in_doubt(workspace, database, job),
         host=_host_of(staff, lease),
+        ran=where_attempts_ran(database, job.id) if database.is_shared else {},
         lacks=_lacks(database, staff, job),
         task=look_at_task(workspace, job, database) if job.state.is_final else NOT_LOOKED_AT,
         activity=None if _is_elsewhere(database, job) else activity_of(workspace, job, now),

@@ -25,7 +25,7 @@ class Seen(PlainRecord):
     in_doubt: bool = False
     """Whether nobody here can tell if its agent runs."""
     host: str | None = None
-    """The host that runs it, of a queue that several share."""
+    """The host that runs it, or had its last attempt, of a queue that several share."""
 
 
 NOT_LOOKED = Seen()
@@ -37,7 +37,7 @@ def see_jobs(
     """Look at what lies beside the records of some jobs. Raises QueueError."""
     live = any(not job.state.is_final for job in found)
     if not live:
-        return [NOT_LOOKED for _ in found]
+        return [_of_ended(database, job) for job in found]
     # What ended jobs need nothing of.
     from sow.reports.prospects import look_at_staff
 
@@ -54,7 +54,7 @@ def see_job(
 ) -> Seen:
     """Look at what lies beside one job's records. Raises QueueError."""
     if job.state.is_final:
-        return NOT_LOOKED
+        return _of_ended(database, job)
     # As above.
     from sow.reports.prospects import look_around
 
@@ -67,5 +67,14 @@ def seen_in(job: "Job", around: "Surroundings", now: float) -> Seen:
     from sow.reports.live_job_words import words_of
 
     quiet = around.activity.quiet_seconds if around.activity else None
-    host = around.host.name if around.host is not None else None
-    return Seen(quiet, words_of(job, around, now), around.in_doubt, host)
+    return Seen(quiet, words_of(job, around, now), around.in_doubt, around.ran_on)
+
+
+def _of_ended(database: "Database", job: "Job") -> Seen:
+    """Return where a job ran that has ended."""
+    if not database.is_shared:
+        return NOT_LOOKED
+    # Few queues are shared.
+    from sow.jobs.hosts import last_host
+
+    return Seen(host=last_host(database, job.id))

@@ -23,9 +23,14 @@ from sow.schema.output.outcome import JobView, Outcome
 from sow.schema.task import TaskStatus
 
 if TYPE_CHECKING:
+    from sow.jobs.hosts import Ran
     from sow.schema.output.costs import CostSum
     from sow.schema.output.jobs import AttemptView, Cancelled, JobDetail, JobStory
     from sow.schema.spending import Used
+
+
+NOWHERE: "Mapping[int, Ran]" = {}
+"""Where the attempts of a job ran in a queue that nobody shares: here, and nobody asks."""
 
 
 def read_views(
@@ -51,8 +56,12 @@ def job_detail(
     seen: Seen,
     used: "Used",
     by_attempt: "Mapping[int, Used]",
+    ran: "Mapping[int, Ran]" = NOWHERE,
 ) -> "JobDetail":
-    """Return a job with what was asked for, each of its attempts, and what they have used."""
+    """Return a job with what was asked for, each of its attempts, and what they have used.
+
+    `ran` says where each attempt ran, by number, of a queue that hosts share.
+    """
     # A call that waits for a job tells its outcome alone.
     from sow.reports.costs import cost_sum
     from sow.schema.output.jobs import JobDetail
@@ -63,7 +72,8 @@ def job_detail(
         used=cost_sum(used),
         prompt=job.prompt,
         attempts=tuple(
-            attempt_view(workspace, attempt, by_number.get(attempt.number)) for attempt in attempts
+            attempt_view(workspace, attempt, by_number.get(attempt.number), ran.get(attempt.number))
+            for attempt in attempts
         ),
     )
 
@@ -135,10 +145,14 @@ def cancelled_view(
     )
 
 
-def attempt_view(workspace: Workspace, attempt: Attempt, used: "CostSum | None") -> "AttemptView":
-    """Return one attempt."""
+def attempt_view(
+    workspace: Workspace, attempt: Attempt, used: "CostSum | None", ran: "Ran | None"
+) -> "AttemptView":
+    """Return one attempt; what is only on another host has no folder here."""
     from sow.schema.output.jobs import AttemptView  # as above
 
+    is_here = ran is None or not ran.is_elsewhere
+    folder = workspace.attempt(attempt.job_id, attempt.number).folder
     return AttemptView(
         attempt=attempt.number,
         id=attempt.id,
@@ -157,7 +171,8 @@ def attempt_view(workspace: Workspace, attempt: Attempt, used: "CostSum | None")
         max_rss_kb=attempt.max_rss_kb,
         started_at=_time(attempt.started_at),
         ended_at=_time(attempt.ended_at),
-        folder=str(workspace.attempt(attempt.job_id, attempt.number).folder),
+        host=ran.host if ran is not None else None,
+        folder=str(folder) if is_here else None,
     )
 
 

@@ -39,7 +39,7 @@ def _doing(job: Job, around: Surroundings, now: float) -> Doing:
     if activity is not None and job.state is JobState.RUNNING:
         words = str(activity) if activity.stalled else activity.words
     quiet = activity.quiet_seconds if activity is not None else None
-    return Doing(words, quiet, _waits_on(job, around, now))
+    return Doing(words, quiet, _waits_on(job, around, now), around.ran_on)
 
 
 def _waits_on(job: Job, around: Surroundings, now: float) -> str:

@@ -5,7 +5,7 @@ for that. Changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -27,6 +27,9 @@ from sow.situation.branches import Branches
 from sow.situation.job_steps import MOST_NAMED
 from sow.situation.situation import BatchNow, Doing, Queue
 from sow.situation.task_facts import is_left
+
+if TYPE_CHECKING:  # of queues that several share
+    from sow.jobs.hosts import Host
 
 MOST_SEEN = 100
 """How many live jobs are looked at closely: more agents at once is no machine's."""
@@ -105,6 +108,7 @@ class QueueLook:
             is_manned=is_manned,
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
             unserved=self._unserved(live) if self._database.is_shared else {},
+            silent=self._silent() if closely and self._database.is_shared else (),
             features=self._features(),
             cursor=self._cursor() if len(live) > MOST_NAMED else "0",
             doing=self._doing(live) if closely else {},
@@ -210,6 +214,12 @@ class QueueLook:
         from sow.jobs.hosts import unserved  # few queues are shared
 
         return unserved(self._database, live)
+
+    def _silent(self) -> "Sequence[Host]":
+        """Return the hosts of a shared queue that are not heard any more."""
+        from sow.jobs.hosts import silent_hosts  # few queues are
+
+        return silent_hosts(self._database)
 
     def _cursor(self) -> str:
         from sow.jobs import changes  # only where many run

@@ -19,6 +19,7 @@ from sow.state.waiting import Among
 
 if TYPE_CHECKING:  # of projects that have a queue
     from sow.batches.planning import Plan
+    from sow.jobs.hosts import Host
     from sow.schema.batch import Batch
     from sow.schema.job import Job
 
@@ -56,6 +57,8 @@ class Doing(Struct, frozen=True):
     quiet_seconds: float | None = None
     waits_on: str = ""
     """What it waits for, as a word of `Wait.on`; empty while it is at work."""
+    host: str | None = None
+    """The host that runs it or had its last attempt, of a queue that several share."""
 
 
 class Queue(Struct, frozen=True):
@@ -65,6 +68,8 @@ class Queue(Struct, frozen=True):
     """The jobs that have not ended, oldest first; the reader's own are left out."""
     unserved: "Mapping[str, Sequence[JobId]]" = {}
     """For what jobs wait that no host of a shared queue offers, in words, and which do."""
+    silent: "Sequence[Host]" = ()
+    """The hosts of a shared queue that are not heard any more."""
     above_reader: frozenset[TaskId] = frozenset()
     """The tasks of the reader's own job, and of those whose agents wait for it."""
     last: "Mapping[TaskId, Job]" = {}

@@ -10,6 +10,7 @@ from sow.lifecycle import guards, task_ways
 from sow.lifecycle.lifecycle_facts import Facts
 from sow.lifecycle.stages import COMPLETED, PEOPLES_PHASES, ProjectType
 from sow.lifecycle.types import LIFECYCLES, awaited_event, refusals
+from sow.schema.output.hosts import SilentHost
 from sow.schema.output.situation import (
     ApprovalNow,
     BatchRun,
@@ -58,6 +59,7 @@ def status_of(now: Situation, steps: Sequence[Step], *, at: float) -> Status:
         runs=tuple(_runs(now, at)),
         batches=tuple(map(_batch, now.queue.batches)),
         waits=tuple(waits_of(now)),
+        silent_hosts=tuple(_silent(now, at)),
         next=tuple(step_view(step) for step in steps),
         faults=tuple(FaultNow(message=each.message, hint=each.hint or "") for each in now.errors),
         last_project=_ended(now),
@@ -156,6 +158,7 @@ def _runs(now: Situation, at: float) -> Iterator[RunningJob]:
             doing=doing.words if doing is not None else "",
             seconds=round(max(0.0, at - (job.started_at or at)), 1),
             quiet_seconds=doing.quiet_seconds if doing is not None else None,
+            host=doing.host if doing is not None else None,
         )
 
 
@@ -169,6 +172,13 @@ def _batch(now: BatchNow) -> BatchRun:
         rests=now.rests,
         counts=dict(Counter(found.state.value for found in standings)),
     )
+
+
+def _silent(now: Situation, at: float) -> Iterator[SilentHost]:
+    if now.queue.silent:
+        from sow.reports.live_job_words import silent_view  # few queues are shared
+
+        yield from (silent_view(host, at) for host in now.queue.silent)
 
 
 def _ended(now: Situation) -> EndedProject | None:

@@ -149,7 +149,7 @@ def _runs(facts: Facts, zero: float) -> tuple[tuple[Run, ...], tuple[Lane, ...]]
     placed, workers = lanes_of(bars)
     times = {bar.key: (bar.begin, bar.end) for bar in bars}
     runs = [
-        _run(job, attempt, placed[key], times[key], zero, facts.records.costs.get(key))
+        _run(facts, job, attempt, placed[key], times[key], zero)
         for job, attempt in _attempts(facts)
         if (key := (int(job.id), attempt.number)) in placed
     ]
@@ -176,12 +176,7 @@ def _when(attempt: Attempt, now: float) -> tuple[float, float]:
 
 
 def _run(
-    job: Job,
-    attempt: Attempt,
-    lane: int,
-    when: tuple[float, float],
-    zero: float,
-    cost: float | None,
+    facts: Facts, job: Job, attempt: Attempt, lane: int, when: tuple[float, float], zero: float
 ) -> Run:
     return Run(
         task=job.task_id or None,
@@ -191,13 +186,14 @@ def _run(
         agent=job.agent or None,
         executor=job.executor_name or None,
         worker=attempt.worker_id,
+        host=facts.host_of(attempt),
         lane=lane,
         begin=round(when[0] - zero, 3),
         end=round(when[1] - zero, 3),
         outcome=outcome_of(job, attempt),
         cause=attempt.cause,
         reason=attempt.reason,
-        cost_usd=dollars(cost),
+        cost_usd=dollars(facts.records.costs.get((int(job.id), attempt.number))),
     )
 
 
@@ -226,6 +222,7 @@ def _totals(
         attempt_count=len(runs),
         failed_attempts=sum(run.outcome == "failed" for run in runs),
         retries_by_cause=dict(retries.most_common()),
+        attempts_by_host=dict(Counter(run.host for run in runs if run.host).most_common()),
         lane_count=len(lanes),
         seconds=round(last, 3),
         working_seconds=round(sum(run.end - run.begin for run in runs), 3),

@@ -37,7 +37,9 @@ LONGEST_TEXT = 2000
 """Of a longer text, in characters, the beginning is told."""
 MOST_TEXT = 2_000_000
 """When so many characters of logs were told, the other tasks' entries are told without text."""
-NOTHING = JobRecords(jobs=(), attempts={}, changes=(), used={}, costs={}, total=None, left_out=0)
+NOTHING = JobRecords(
+    jobs=(), attempts={}, changes=(), used={}, costs={}, total=None, hosts={}, left_out=0
+)
 
 
 def stats_of(workspace: Workspace, project: Project, tasks: Sequence[Task]) -> Mapping[str, str]:

@@ -73,6 +73,8 @@ def _facts(task: TaskStory) -> Iterator[str]:
     if task.depends_on:
         yield f"after {', '.join(task.depends_on)}"
     yield f"{plural(task.job_count, 'job')}, {plural(task.attempt_count, 'attempt')}"
+    if task.hosts:
+        yield f"ran on {', '.join(task.hosts)}"
     if task.retries_by_cause:
         causes = ", ".join(f"{count} × {cause}" for cause, count in task.retries_by_cause.items())
         yield f"tried again: {causes}"

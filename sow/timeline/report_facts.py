@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from sow.ids import ProjectId
 from sow.jobs.report_queries import JobRecords
+from sow.jobs.store import HOST_MARK
 from sow.schema.batch import Batch
+from sow.schema.job import Attempt
 from sow.schema.output.report import LogNote
 from sow.schema.task import Task
 
@@ -36,3 +38,7 @@ class Facts(Struct, frozen=True):
     """What each task has changed, a line for each file, as far as that is known."""
     notes: tuple[str, ...]
     now: float
+
+    def host_of(self, attempt: Attempt) -> str | None:
+        """Return what people call the host of an attempt; None where nobody shares the queue."""
+        return self.records.hosts.get(attempt.worker_id.partition(HOST_MARK)[2])

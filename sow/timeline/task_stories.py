@@ -172,6 +172,7 @@ def _story(known: _Known, task_id: str, zero: float) -> TaskStory:
         waiting_for=_waits_now(task, jobs),
         job_count=len(jobs),
         attempt_count=len(attempts),
+        hosts=tuple(dict.fromkeys(host for each in attempts if (host := facts.host_of(each)))),
         retries_by_cause=dict(retries.most_common()),
         begin=spans[0].begin if spans else 0.0,
         end=spans[-1].end if spans else 0.0,

@@ -89,6 +89,8 @@ def _figures(report: Report) -> Iterator[str]:
     yield f"Tasks     {totals.task_count}: {stand}" if stand else "Tasks     none"
     failed = f", {totals.failed_attempts} failed" if totals.failed_attempts else ""
     yield f"Attempts  {totals.attempt_count}{failed}; {plural(totals.lane_count, 'lane')}"
+    if totals.attempts_by_host:
+        yield f"Hosts     {_counts(totals.attempts_by_host)}"
     if totals.retries_by_cause:
         yield f"Retries   {_counts(totals.retries_by_cause)}"
     if totals.used is not None:
@@ -186,6 +188,8 @@ def _task(task: TaskStory, scale: Scale, width: int, room: int, paint: Paint) ->
     left = width - len(head) - 12 - 1 - room - len(figures) - 1
     name = f" {clipped(printable(task.name), left)}" if left > 4 else ""
     yield f"{head}{paint(status, f'{status:<12}')} {strip}{figures}{name}".rstrip()
+    if task.hosts:
+        yield _cut(f"     ran on {', '.join(map(printable, task.hosts))}", width)
     if task.waiting_for:
         yield _cut(f"     waits for {printable(task.waiting_for)}", width)
     for fault in task.faults[-1:] if task.status == "failed" else ():

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from rich.style import Style
 from rich.text import Text
 
+from sow.clock import local_time, parse_time
+from sow.jobs.hosts import node_of
+from sow.terminal_text import printable
 from sow.watching.drawing import BAD, BOLD, NOTE
 from sow.watching.keys import commands_for, queue_argv
 from sow.watching.lines import count_words, money_words
@@ -35,6 +38,7 @@ def crew_text(found: Snapshot) -> Text:
 def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
     if crew.workers:
         workers = "1 worker" if crew.workers == 1 else f"{crew.workers} workers"
+        workers += f" on {crew.hosts} host{'s' * (crew.hosts != 1)}" if crew.hosts else ""
         checks = f", {crew.checks} checks" if crew.checks else ""
         yield f"{workers}, {crew.taken} of {crew.slots} slots taken{checks}", ""
     else:
@@ -43,6 +47,9 @@ def _crew_parts(crew: Crew) -> Iterator[tuple[str, Style | str]]:
         yield "the queue is paused", NOTE
     if crew.short_of:
         yield f"sow starts no jobs now: {crew.short_of}", BAD
+    for host in crew.silent:
+        since = local_time(parse_time(host.silent_since))
+        yield f"{printable(node_of(host.host))} is not heard since {since}", BAD
 
 
 def keys_text(row: Row | None, crew: Crew) -> Text:

@@ -20,9 +20,11 @@ from sow.jobs import batches, changes, jobs, spending
 from sow.jobs.changes import Cursor
 from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.faults import QueueChanged
+from sow.jobs.hosts import where_attempts_ran
 from sow.jobs.workers import shortage_of
 from sow.paths import Workspace
 from sow.reports.agents_words import questions_of
+from sow.reports.live_job_words import silent_view
 from sow.reports.prospects import Staff, look_at_staff
 from sow.schema.job import Job
 from sow.schema.project import Project
@@ -122,7 +124,7 @@ class Signs(NamedTuple):
     newest: Cursor
     notes: int
     """How many bytes of notes on statuses there are."""
-    staff: Staff
+    crew: Crew
 
 
 class Looks:
@@ -190,6 +192,17 @@ class Looks:
             except SowError:
                 return None
 
+    def elsewhere(self, job: Job) -> str | None:
+        """Return the host that had a job's last attempt, and so its output; None if it is here."""
+        with self._lock:
+            if self._database is None or not self._database.is_shared:
+                return None
+            try:
+                ran = [*where_attempts_ran(self._database, job.id).values()]
+            except SowError:
+                return None
+            return ran[-1].host if ran and ran[-1].is_elsewhere else None
+
     def close(self) -> None:
         """Close the queue's file."""
         with self._lock:
@@ -229,7 +242,7 @@ class Looks:
         return Signs(
             changes.newest(database),
             size_of_notes(self._workspace),
-            look_at_staff(self._workspace, database),
+            _crew(look_at_staff(self._workspace, database), self._clock()),
         )
 
     def _of_records(self, signs: Signs | None) -> Snapshot:
@@ -259,12 +272,12 @@ class Looks:
             batches=[(batch, batches.items_of(database, batch.id)) for batch in going_on],
             words=questions_of(self._workspace, files.tasks, records.last),
         )
-        return self._snapshot(found, total, signs.staff)
+        return self._snapshot(found, total, signs.crew)
 
-    def _snapshot(self, found: Found, total: Used | None, staff: Staff | None) -> Snapshot:
+    def _snapshot(self, found: Found, total: Used | None, crew: Crew | None) -> Snapshot:
         return Snapshot(
             title=self._title(self._files.project),
-            crew=_crew(staff) if staff is not None else Crew(),
+            crew=crew or Crew(),
             tokens=(total.tokens or None) if total else None,
             usd=total.usd if total else None,
             is_estimate=bool(total and total.estimated_usd),
@@ -280,7 +293,7 @@ class Looks:
         return f"{printable(project.name)}: {project.kind.value}, {project.standing}{on}"
 
 
-def _crew(staff: Staff) -> Crew:
+def _crew(staff: Staff, now: float) -> Crew:
     return Crew(
         workers=staff.workers,
         taken=sum(count for name, count in staff.taken.items() if name),
@@ -288,4 +301,6 @@ def _crew(staff: Staff) -> Crew:
         checks=staff.taken.get("", 0),
         paused_since=staff.paused_since or "",
         short_of=printable(shortage_of(staff.alive)),
+        hosts=sum(host.is_heard for host in staff.hosts),
+        silent=[silent_view(host, now) for host in staff.hosts if host.is_silent],
     )

@@ -60,6 +60,12 @@ NO_TASK = Piece(Look.NOTE, "It has no task.")
 NOTHING_YET = Piece(Look.NOTE, "Nothing is there to read yet.")
 
 
+def away(host: str) -> Piece:
+    """Return what is shown of an agent whose output is on another host."""
+    words = f"Its output is on {printable(host)}. Its log and its status come home when it ends."
+    return Piece(Look.NOTE, words)
+
+
 class Following:
     """Reads on in a job's output, from its end, attempt after attempt."""
 
@@ -192,6 +198,7 @@ class Pane(Vertical):
             self._show([NO_AGENT if row.job is None else NO_RECORD], from_end=True)
             return
         following, is_empty = Following(self._caller.workspace, job), True
+        place: str | None = None
         self._show([NOTHING_YET], from_end=True)
         while True:
             pieces = await asyncio.to_thread(following.read, self._caller.now())
@@ -200,6 +207,10 @@ class Pane(Vertical):
                 is_empty = False
             else:
                 self._add(pieces)
+            if is_empty:
+                before, place = place, await asyncio.to_thread(self._looks.elsewhere, job)
+                if place is not None and place != before:
+                    self._show([away(place)], from_end=True)
             await asyncio.sleep(FOLLOW_SECONDS)
 
     async def _read_files(self, task: str, tab: Tab) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from sow.schema.job import JobState
+from sow.schema.output.hosts import SilentHost
 from sow.schema.task import TaskStatus
 
 
@@ -69,6 +70,9 @@ class Crew(Struct, frozen=True):
     paused_since: str = ""
     """Since when the queue is paused, as ISO 8601; empty while it is not."""
     short_of: str = ""
+    hosts: int = 0
+    """How many hosts of a shared queue are heard; 0 where nobody shares it."""
+    silent: Sequence[SilentHost] = ()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

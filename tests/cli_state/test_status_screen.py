@@ -33,7 +33,7 @@ def test_a_line_is_cut_between_words():
 def test_a_run_of_which_nothing_is_seen_but_that_it_is_quiet_says_that_alone():
     run = RunningJob(
         job=1, tasks=("010",), verb="spawn", agent="implementer", executor="mine", state="running",
-        doing="", seconds=21.0, quiet_seconds=20.0,
+        doing="", seconds=21.0, quiet_seconds=20.0, host=None,
     )  # fmt: skip
     assert run_row(run) == "  010  implementer       21s  quiet 20s"
     assert run_row(replace(run, doing="Bash")).endswith("21s  Bash, quiet 20s")

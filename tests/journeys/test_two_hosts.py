@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
+from unittest.mock import patch
 
 import postgres
 import psutil
@@ -13,6 +15,11 @@ from journeys.callers import good
 from journeys.site import Site, wait_until
 from journeys.staff import WorkerRun, start_worker
 from journeys.two_checkouts import Pair, pair_at
+from textual.pilot import Pilot
+from watching.driving import drive, shows
+
+from sow.cli.arguments import this_caller
+from sow.watching.app import WatchApp
 
 SPAWN = ("agent", "spawn", "implementer")
 LEASE = 6.0
@@ -59,6 +66,26 @@ def test_a_host_that_dies_is_followed_by_another_after_its_deadline_once(hosts: 
     ((began,),) = hosts.ask("select started_at from attempt where number = 2")
     assert began > deadline
     assert (len(hosts.runs(owner)), len(hosts.runs(other))) == (1, 1)
+    assert [Path(attempt["host"].partition(":")[2]) for attempt in attempts] == [
+        other.root,
+        owner.root,
+    ]
+    assert attempts[0]["folder"] is None, "its files are not here"
+    assert Path(attempts[1]["folder"]).is_dir()
+    shown = owner.sow("job", "show", "1").out
+    assert f"on {attempts[0]['host']}\n" in shown
+    story = owner.sow("job", "explain", "1").out
+    node = os.uname().nodename
+    assert f"Attempt 1 started the agent on {node} at" in story
+    assert f"Attempt 2 started the agent on {node} at" in story
+    assert owner.job(1)["host"] == attempts[1]["host"]
+    report = owner.sow("report", "--json").json
+    ran_on = [attempt["host"] for attempt in attempts]
+    assert [run["host"] for run in report["runs"]] == ran_on
+    (story_of_task,) = [task for task in report["tasks"] if task["task"] == "010"]
+    assert story_of_task["hosts"] == ran_on
+    assert report["totals"]["attempts_by_host"] == dict.fromkeys(ran_on, 1)
+    assert f"ran on {', '.join(ran_on)}"[:60] in owner.sow("report").out
     assert not Path(owner.root / ".sow/run/jobs/1/1").exists(), "what it left is its own"
 
 
@@ -179,6 +206,65 @@ def test_a_batch_needs_a_worker_of_its_own_host_and_role(hosts: Pair) -> None:
     assert "policy" not in log, log
     assert "permission denied" not in log, log
     owner.sow("worker", "stop")
+
+
+def follow(site: Site, *words: str) -> None:
+    """Follow the first row of the live view of a site, until these words are on the screen."""
+
+    async def steps(_: WatchApp, pilot: Pilot[None]) -> None:
+        await pilot.press("enter")
+        await shows(pilot, *words)
+
+    with patch.dict(os.environ, site.environment(), clear=True), chdir(site.root):
+        drive(this_caller(), steps)
+
+
+def test_people_see_where_a_batch_runs_and_which_host_is_silent(hosts: Pair) -> None:
+    owner, other = hosts.owner, hosts.host
+    lease_of(hosts, LEASE)
+    hosts.configure(other, "sow", labels=["gpu"])
+    owner.sow("task", "set", "020", "requires", "gpu")
+    lost = start_worker(other, "--concurrency", "1")
+    drives = owner.base / "drives.yaml"
+    drives.write_text(json.dumps({"queue": {"url": hosts.url, "executors": []}}))
+    start_worker(owner, "--config", str(drives))
+    owner.sow("batch", "run", "010", "020", "--detach")
+    hosts.await_runs(other, 1)
+    wait_until(lambda: len(hosts.ask("select 1 from job where state <> 'preparing'")) == 2, "two")
+    where = f"{os.uname().nodename}:{other.root}"
+    shown = owner.sow("batch", "show", "--json", expect=None).json
+    assert {item["task"]: item["host"] for item in shown["items"]} == {"010": where, "020": None}
+    assert (shown["unserved"], shown["silent_hosts"]) == ({}, [])
+    assert owner.sow("status", "--json").json["runs"][0]["host"] == where
+    watched = owner.sow("watch", "--json").json
+    assert (watched["live_hosts"], watched["silent_hosts"]) == (2, [])
+    rows = {row["task"]: row for group in watched["groups"] for row in group["rows"]}
+    assert {task: row["host"] for task, row in rows.items()} == {"010": where, "020": None}
+    assert rows["010"]["now"] == f"runs on {os.uname().nodename}"
+    follow(owner, f"{os.uname().nodename}:", "2 workers on 2 hosts", "Its output is on")
+    owner.sow("worker", "stop")
+    kill_host(hosts, other, lost)
+
+    def silent() -> list[dict[str, object]]:
+        return list(owner.sow("status", "--json").json["silent_hosts"])
+
+    wait_until(silent, "its silence is seen")
+    (found,) = silent()
+    assert (found["host"], found["job_count"]) == (where, 1)
+    words = f"{where} is not heard since"
+    status = owner.sow("status").out
+    assert f"Silent hosts\n  {words}" in status
+    assert "and has 1 job" in status
+    shown = owner.sow("batch", "show", "--json", expect=None).json
+    lacks = f"no host is heard; not heard: {os.uname().nodename}"
+    assert shown["unserved"] == {lacks: ["020"]}
+    assert [each["host"] for each in shown["silent_hosts"]] == [where]
+    text = owner.sow("batch", "show", expect=None).out
+    assert text.splitlines()[1].split()[-1] == "HOST"
+    assert f"020 waits for a host: {lacks}" in text
+    assert words in text
+    watched = owner.sow("watch", "--json").json
+    assert (watched["live_hosts"], watched["silent_hosts"]) == (0, shown["silent_hosts"])
 
 
 def test_the_state_of_tasks_and_batches_is_followed_where_the_project_is(hosts: Pair) -> None:

@@ -92,6 +92,7 @@ def story(draw: st.DrawFn, name: str, ids: list[str]) -> TaskStory:
         waiting_for="",
         job_count=1,
         attempt_count=1,
+        hosts=(),
         retries_by_cause={},
         begin=spans[0].begin,
         end=spans[-1].end,

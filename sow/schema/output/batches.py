@@ -6,6 +6,7 @@ import msgspec
 
 from sow.schema.output import fields
 from sow.schema.output.fields import about
+from sow.schema.output.hosts import SilentHost
 
 
 class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +37,13 @@ class BatchItemView(msgspec.Struct, frozen=True, kw_only=True):
     command: Annotated[
         str, about("the command that a person can run to continue it; empty if there is none")
     ]
+    host: Annotated[
+        str | None,
+        about(
+            "the host that runs its job or had its last attempt, if hosts share the queue;"
+            " null before its first attempt, and without hosts"
+        ),
+    ] = None
     steers: Annotated[
         tuple[str, ...], about("the files of the judged change that control agents or machines")
     ] = ()
@@ -75,6 +83,17 @@ class BatchDetail(BatchView, frozen=True, kw_only=True):
     ]
     items: Annotated[tuple[BatchItemView, ...], about("its tasks, in the order of their ids")]
     has_worker: Annotated[bool, about("whether a worker is alive that can continue it")] = True
+    unserved: Annotated[
+        dict[str, tuple[str, ...]],
+        about(
+            "for what its tasks wait that no host offers which is heard, in words, and which"
+            " tasks; empty unless hosts share the queue"
+        ),
+    ] = {}
+    silent_hosts: Annotated[
+        tuple[SilentHost, ...],
+        about("the hosts that are not heard any more; empty unless hosts share the queue"),
+    ] = ()
 
 
 class NoBatch(msgspec.Struct, frozen=True, kw_only=True):

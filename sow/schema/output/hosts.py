@@ -31,6 +31,14 @@ class SharedQueue(msgspec.Struct, frozen=True, kw_only=True):
     max_parallel: Annotated[dict[str, int], about("the same, by executor; empty for no limits")]
 
 
+class SilentHost(msgspec.Struct, frozen=True, kw_only=True):
+    """A host whose workers the server has not heard for longer than a lease."""
+
+    host: Annotated[str, about("the machine's name and the checkout's folder")]
+    silent_since: Annotated[str, about("when it was heard last: UTC, ISO 8601")]
+    job_count: Annotated[int, about("how many jobs it has, which others may take over")]
+
+
 class HostView(msgspec.Struct, frozen=True, kw_only=True):
     """A host of a shared queue: a checkout on one machine, used as one role of the server."""
 

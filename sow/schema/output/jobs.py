@@ -40,7 +40,13 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     ]
     started_at: fields.StartedAt
     ended_at: fields.EndedAt
-    folder: Annotated[str, about("the folder with its prompt and output")]
+    host: Annotated[
+        str | None, about("the host that ran it, if hosts share the queue; null without hosts")
+    ]
+    folder: Annotated[
+        str | None,
+        about("the folder with its prompt and output; null if that is on another host"),
+    ]
 
 
 class JobDetail(JobView, frozen=True, kw_only=True):

@@ -68,7 +68,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     ]
     host: Annotated[
         str | None,
-        about("the host that runs it, of a queue that hosts share; null for any other job"),
+        about(
+            "the host that runs it or had its last attempt, if hosts share the queue; null"
+            " before its first attempt, and without hosts"
+        ),
     ]
     standing: Annotated[
         str,

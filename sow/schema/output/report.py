@@ -76,6 +76,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     agent: fields.JobsAgent
     executor: fields.JobsExecutor
     worker: fields.WorkerKey
+    host: Annotated[
+        str | None, about("the host that ran it, if hosts share the queue; null without hosts")
+    ]
     lane: Annotated[
         int, about("its row in the timeline, from 0; attempts in one row do not overlap")
     ]
@@ -119,6 +122,10 @@ class TaskStory(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: Annotated[str, about("what it waits for now, in words; empty if for nothing")]
     job_count: Annotated[int, about("how many jobs it had")]
     attempt_count: Annotated[int, about("how many attempts these jobs had")]
+    hosts: Annotated[
+        tuple[str, ...],
+        about("the hosts that ran them, in that order; empty unless hosts share the queue"),
+    ]
     retries_by_cause: Annotated[
         dict[str, int], about("how often its jobs were tried again, by cause")
     ]
@@ -158,6 +165,10 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     attempt_count: Annotated[int, about("how many attempts the report has")]
     failed_attempts: Annotated[int, about("how many of them failed")]
     retries_by_cause: Annotated[dict[str, int], about("how often a job was tried again, by cause")]
+    attempts_by_host: Annotated[
+        dict[str, int],
+        about("how many attempts ran on each host; empty unless hosts share the queue"),
+    ]
     lane_count: Annotated[int, about("the largest number of attempts that ran at once")]
     seconds: Annotated[float, about("the time from the first moment to the last")]
     working_seconds: Annotated[float, about("how long attempts ran, added up")]

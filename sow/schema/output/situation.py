@@ -6,6 +6,7 @@ import msgspec
 
 from sow.schema.output import fields
 from sow.schema.output.fields import about
+from sow.schema.output.hosts import SilentHost
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,9 @@ class RunningJob(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Annotated[float, about("seconds since its first start; 0 before that")]
     quiet_seconds: Annotated[
         float | None, about("seconds since its agent printed anything; null if it has not yet")
+    ]
+    host: Annotated[
+        str | None, about("the host that runs it, if hosts share the queue; null without hosts")
     ]
 
 
@@ -140,6 +144,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     runs: Annotated[tuple[RunningJob, ...], about("the jobs that run")]
     batches: Annotated[tuple[BatchRun, ...], about("the batches that have not ended")]
     waits: Annotated[tuple[Wait, ...], about("what waits; first what waits for people")]
+    silent_hosts: Annotated[
+        tuple[SilentHost, ...],
+        about("the hosts that are not heard any more; empty unless hosts share the queue"),
+    ]
     next: Annotated[
         tuple[StepView, ...],
         about("the same commands as `sow next`"),

@@ -6,6 +6,7 @@ import msgspec
 
 from sow.schema.output import fields
 from sow.schema.output.fields import about
+from sow.schema.output.hosts import SilentHost
 
 
 class WatchedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,13 @@ class WatchedRow(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Annotated[
         float | None,
         about("how long the newest job has taken since its first start; null before that"),
+    ]
+    host: Annotated[
+        str | None,
+        about(
+            "the host that runs its job or had its last attempt, if hosts share the queue;"
+            " null if the job has ended, and without hosts"
+        ),
     ]
     attempt_count: Annotated[int, about("how many attempts the newest job has had")]
     token_count: Annotated[
@@ -62,6 +70,11 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     ]
     shortage: Annotated[
         str, about("what all workers have too little of, so that they start no job; else empty")
+    ]
+    live_hosts: Annotated[int, about("how many hosts are heard; 0 unless hosts share the queue")]
+    silent_hosts: Annotated[
+        tuple[SilentHost, ...],
+        about("the hosts that are not heard any more; empty unless hosts share the queue"),
     ]
     token_count: Annotated[
         int | None, about("the tokens that all jobs of the project have used; null if unknown")
