@@ -23,7 +23,14 @@ from sow.clones.work_tree import absent_paths, hide_absent, links_and_missing, w
 from sow.errors import StateError
 from sow.git.identity import identity_of
 from sow.git.inert_refs import read_head, read_text, remove_file, write_branch, write_file
-from sow.git.merge_tree import Change, MergedTree, changes_between, merge_trees, side_of
+from sow.git.merge_tree import (
+    Change,
+    MergedTree,
+    changes_between,
+    merge_trees,
+    scratch_commit,
+    side_of,
+)
 from sow.git.private_view import index_of, name_commit, private_view, real_git_dir
 from sow.git.promised import fetch_promised, is_partial
 from sow.git.repository import Repository, branch_commit
@@ -173,6 +180,24 @@ def refuse_unfinished(facts: CloneFacts) -> None:
     """
     _refuse_unfinished(facts)
     _checked_out(facts)
+
+
+def is_as_left(facts: CloneFacts, main: Repository, project: str, withheld: Sequence[str]) -> bool:
+    """Whether an update has left a conflict in a clone, and nothing was changed there since.
+
+    Raises UnsafeClone, GitRefused.
+    """
+    git_dir = real_git_dir(facts.path)
+    wanted = (read_text(git_dir, "MERGE_HEAD", TEXT_LIMIT) or "").strip()
+    head = read_head(git_dir)
+    if not wanted or head.commit is None or head.branch != facts.branch:
+        return False
+    with private_view(facts.path, main) as view:
+        if view.commit_of(wanted) != wanted:
+            return False
+        note = _merge(view, facts, main, project, head.commit, wanted, None).note
+        left = work_tree(view, facts, scratch_commit(view, note.tree), withheld)
+    return bool(note.conflicts) and not left.paths
 
 
 def _refuse_dirty(view: View, facts: CloneFacts, here: str, withheld: Sequence[str]) -> None:

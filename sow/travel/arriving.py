@@ -27,7 +27,7 @@ from sow.files import make_folder, read_if_there, refuse_leading_out, write_atom
 from sow.git.remote import remote_of
 from sow.git.repository import branch_commit
 from sow.git.run import LONG_SECONDS
-from sow.git.view import view_of
+from sow.git.view import View, view_of
 from sow.jobs import jobs, statuses, travels
 from sow.jobs.database import Database
 from sow.jobs.hosts import is_queued_elsewhere
@@ -156,7 +156,7 @@ def _take_work(
         )
     base = place.base or travel.base
     facts = place.since(base)
-    _refuse_work(main, facts, commit, base, ref)
+    _refuse_work(main, facts, commit, base, ref, travel)
     brought = take_in(facts, main.repository, commit)
     mark = mark_for(place, base)
     if main.noted(task) is None:
@@ -167,20 +167,33 @@ def _take_work(
         raise EventRefused(f"its agent has rewritten {place.branch}")  # taken all the same: told
 
 
-def _refuse_work(main: MainCheckout, facts: Place, commit: str, base: str, ref: str) -> None:
-    """Raise EventRefused for commits that are none of the task's work, or too large."""
+def _refuse_work(
+    main: MainCheckout, facts: Place, commit: str, base: str, ref: str, travel: Travel
+) -> None:
+    """Raise EventRefused for commits that are none of the task's work, or too large.
+
+    What the project's branch brings was sent along: an agent that has solved a conflict has it.
+    """
     view = view_of(main.repository.top)
     if not view.is_ancestor(base, commit):
         raise EventRefused(f"{ref} does not build on what was sent")
-    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, commit)
-    held = [path for path in view.records(*words, seconds=LONG_SECONDS) if facts.holds_state(path)]
-    if held:
-        raise EventRefused(f"{ref} changes the state of the project: {', '.join(held[:3])}")
-    size = view.text(
-        *("rev-list", "--objects", "--disk-usage", commit, "--not", base), seconds=LONG_SECONDS
+    tip = travel.tip
+    begun = tip if tip is not None and view.is_ancestor(tip, commit) else base
+    held = _state_changed(view, facts, begun, commit) & _state_changed(
+        view, facts, travel.base, commit
     )
+    if held:
+        raise EventRefused(f"{ref} changes the state of the project: {', '.join(sorted(held)[:3])}")
+    words = ("rev-list", "--objects", "--disk-usage", commit, "--not", begun, travel.base)
+    size = view.text(*words, seconds=LONG_SECONDS)
     if int(size) > MOST_WORK:
         raise EventRefused(f"{ref} has more than {MOST_WORK >> 20} MB")
+
+
+def _state_changed(view: View, facts: Place, since: str, commit: str) -> set[str]:
+    """Return the files of the project's state that differ between two commits."""
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", since, commit)
+    return {path for path in view.records(*words, seconds=LONG_SECONDS) if facts.holds_state(path)}
 
 
 def _take_entry(workspace: Workspace, job: Job, event: Event, entry: EntryWritten) -> None:

@@ -5,6 +5,7 @@ lies here is behind its branch and goes: only where nothing would be lost with i
 """
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.clones.deleting import delete_clone
 from sow.clones.listing import removal_risks_of
@@ -15,6 +16,8 @@ from sow.clones.make import CloneOrder, finish_clone, make_clone
 from sow.clones.mark import CloneState, own_mark, state_of
 from sow.clones.place import Place
 from sow.clones.record import note_clone
+from sow.clones.update import is_as_left
+from sow.clones.withheld import copied_to
 from sow.errors import StateError
 from sow.git.inert_refs import read_ref
 from sow.git.private_view import real_git_dir
@@ -42,9 +45,28 @@ def drop_outdated(main: MainCheckout, place: Place, commit: str | None) -> None:
     ref = f"refs/heads/{place.branch}"
     if read_ref(real_git_dir(place.path), ref) == commit:
         return
-    if losses := removal_risks_of(main, place).losses:
-        raise CloneIsBehind(place, losses)
+    risks = removal_risks_of(main, place)
+    if risks.uncommitted and _is_conflict_alone(main, place):
+        risks = replace(risks, inventory=replace(risks.inventory, uncommitted=()))
+    if risks.losses:
+        raise CloneIsBehind(place, risks.losses)
     delete_clone(place.path)
+
+
+def _is_conflict_alone(main: MainCheckout, place: Place) -> bool:
+    """Whether what is not committed in a clone is the conflict that an update has left there."""
+    branch = main.project_branch
+    return branch is not None and is_as_left(place, main.repository, branch, copied_to(main, place))
+
+
+def is_being_solved(main: MainCheckout, place: Place) -> bool:
+    """Whether a merge is under way in a task's clone, and somebody has begun to solve it.
+
+    Raises UnsafeClone, GitRefused.
+    """
+    if own_mark(place) is None or not (place.path / ".git" / "MERGE_HEAD").exists():
+        return False
+    return not _is_conflict_alone(main, place)
 
 
 def lacks_clone(main: MainCheckout, task: Task) -> bool:

@@ -25,6 +25,7 @@ from sow.schema.task import Task, TaskStatus
 from sow.schema.travel import Travel
 from sow.state.tasks import read_task
 from sow.state.version import VERSION_FILE
+from sow.travel.clones_at_home import is_being_solved
 from sow.travel.names import outward_ref
 
 MOST_BYTES = 64 << 20
@@ -54,17 +55,20 @@ def send_out(
 ) -> Travel | None:
     """Push what an agent begins with to a new ref of the remote, and return what goes on record.
 
-    None for a task that begins with the work of others that is not merged: it stays here. The task
-    is marked by now. `host` is the id of the host on which its session lies, if it goes on with
-    one. Raises StateError.
+    None for a task that stays here: it begins with the work of others that is not merged, or
+    somebody has begun to solve a conflict in its clone. The task is marked by now. `host` is the id
+    of the host on which its session lies, if it goes on with one. Raises StateError.
     """
     main = main_checkout(workspace, settings)
     task = read_task(workspace, task_id)
     base = main.project_commit
     if main.project_branch is None or _builds_on_unmerged(main, workspace, task, base):
         return None
+    place = main.place(task)
+    if is_being_solved(main, place):
+        return None
     remote = remote_of(main.repository, remote_name)
-    branch = main.place(task).branch
+    branch = place.branch
     tip = branch_commit(main.repository, branch)
     packed = _packed(main, base, tip)
     ref = outward_ref(main.project.id, task.id, packed)

@@ -1,11 +1,13 @@
 """The project's branch is brought into a task's clone; a conflict is left there to be solved."""
 
+import subprocess
+
 import pytest
 from clones.clone_site import make_hostile, make_site, plain, traces
 from clones.killed import killed_at, steps_of
 
 from sow.clones.leftovers import commit_leftovers
-from sow.clones.update import CannotUpdate, update_clone
+from sow.clones.update import CannotUpdate, is_as_left, update_clone
 
 pytestmark = pytest.mark.slow  # process after process
 
@@ -60,6 +62,35 @@ def test_the_projects_state_is_never_in_conflict(site):
     done = update(site)
     assert done.conflicts == ()
     assert plain(site.clone, "show", f"{site.tip}:.sow/project/state.yaml") == "theirs: {}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "printf 'one\nboth\nthree\n' >file",
+        "git add file",
+        "echo x >>file",
+        "echo y >clean",
+        "rm clean",
+        "echo z >new",
+        "git checkout -q -f HEAD && git merge --abort || true",
+    ],
+)
+def test_a_conflict_that_somebody_has_touched_is_not_as_it_was_left(site, words):
+    site.commit("file", "one\nmine\nthree\n")
+    site.commit("clean", "x\n", where=site.main)
+    site.commit("file", "one\ntheirs\nthree\n", where=site.main)
+    (site.clone / "copied").write_text("by sow\n")
+    assert not is_as_left(site.facts, site.repository, "main", ["copied"])
+    update(site, withheld=["copied"])
+    assert is_as_left(site.facts, site.repository, "main", ["copied"])
+    site.commit("later", "x\n", where=site.main)
+    assert is_as_left(site.facts, site.repository, "main", ["copied"]), "the branch went on"
+    subprocess.run(["sh", "-c", words], cwd=site.clone, check=True)
+    if words == "git add file":  # nothing was changed in any file
+        assert is_as_left(site.facts, site.repository, "main", ["copied"])
+    else:
+        assert not is_as_left(site.facts, site.repository, "main", ["copied"])
 
 
 def test_a_conflict_is_left_in_the_clone_with_its_marks(site):

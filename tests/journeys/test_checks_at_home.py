@@ -12,6 +12,12 @@ from journeys.staff import WorkerRun, shell_executor, start_worker
 from journeys.two_checkouts import Pair, pair_at
 
 AUTHOR = """
+if [ -e .git/MERGE_HEAD ]; then
+    cat shared.txt >conflict.txt
+    printf 'by 010\\nby 020\\n' >shared.txt
+    git add -A && git -c user.name=A -c user.email=a@b.example commit -qm Solve
+fi
+[ -e shared.txt ] || echo "by $SOW_TASK_ID" >shared.txt
 echo "by $SOW_TASK_ID" >"$SOW_TASK_ID.txt"
 sow task set status needs_review
 """
@@ -79,8 +85,10 @@ def test_a_batch_ends_by_itself_whose_authors_work_on_another_host(pair: Pair) -
         assert git(pair.owner, "show", f"main:{task}.txt") == f"by {task}\n"
         found = pair.owner.task(task)
         assert (found["status"], found["check"]["passed"]) == ("completed", True)
-    at_home = {("check", host_of(here)), ("review", host_of(here)), ("merge", host_of(here))}
-    assert {("spawn", host_of(there)), *at_home} <= runs_of(pair)
+    assert git(pair.owner, "show", "main:shared.txt") == "by 010\nby 020\n", "its agent solved it"
+    assert "<<<<<<< " in git(pair.owner, "show", "main:conflict.txt"), "it lay in its clone there"
+    at_home = {(verb, host_of(here)) for verb in ("check", "review", "update", "merge")}
+    assert runs_of(pair) == {("spawn", host_of(there)), *at_home}
 
 
 def test_a_check_makes_the_clone_that_is_missing_and_is_held_until_its_setup_is_accepted(

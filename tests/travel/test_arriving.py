@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from attempts.job_values import NOW, make_job
-from journeys.gitsite import git, log_of
+from journeys.gitsite import commit, git, log_of
 from journeys.site import Site
 from travel.travelling import travelling
 
+from sow.clones.conflicts import update_of_clone
 from sow.clones.locks import locked_place
 from sow.clones.made_by_setup import ready_clone
 from sow.clones.main_checkout import known_settings, main_checkout
@@ -29,6 +30,7 @@ from sow.state.projects import read_project
 from sow.state.tasks import read_task
 from sow.travel.arriving import carry_out
 from sow.travel.clones_at_home import lacks_clone
+from sow.travel.leaving import send_out
 from sow.travel.names import attempt_ref
 
 pytestmark = pytest.mark.slow
@@ -172,6 +174,58 @@ def test_other_commits_than_those_of_its_attempt_are_refused(home: Home) -> None
     ):
         assert reason in home.happen(EventKind.WORK, **work(home.made(words))), words
     assert home.branch() is None
+
+
+def test_state_that_the_project_s_branch_brings_is_no_change_of_the_task_s(home: Home) -> None:
+    first = home.made("echo x >made.txt")
+    assert home.happen(EventKind.WORK, **work(first)) == ""
+    git(home.site, "add", "--force", ".sow/project")
+    git(home.site, "commit", "-qm", "The project's state")
+    git(home.site, "push", "-q", "origin", "main")
+    settings = known_settings(home.workspace)
+    travel = send_out(home.workspace, settings, "origin", home.job.id, "010")
+    assert travel is not None
+    home.travel = travel
+    by = "-c user.name=A -c user.email=a@example.invalid"
+    merge = f"git fetch -q origin main && git {by} merge -q -m Merge FETCH_HEAD"
+    evil = home.made(f"{merge} && echo evil >>.sow/project/state.yaml", base=first)
+    assert "changes the state of the project" in home.happen(EventKind.WORK, **work(evil))
+    merged = home.made(merge, base=first)
+    assert home.happen(EventKind.WORK, **work(merged)) == ""
+    assert home.branch() == merged
+
+
+def in_conflict(home: Home) -> Path:
+    """Have an update leave a conflict in the clone of the task; return that."""
+    made = home.made("echo mine >code.txt")
+    assert home.happen(EventKind.WORK, **work(made)) == ""
+    (home.site.root / "code.txt").write_text("theirs\n")
+    commit(home.site)
+    main = main_checkout(home.workspace, known_settings(home.workspace))
+    place = main.place(read_task(home.workspace, "010"))
+    assert update_of_clone(main, place).conflicts == ("code.txt",)
+    return place.path
+
+
+def test_a_conflict_that_was_solved_elsewhere_is_dropped_here(home: Home) -> None:
+    clone = in_conflict(home)
+    git(home.site, "push", "-q", "origin", "main")
+    first = str(home.branch())
+    by = "-c user.name=A -c user.email=a@example.invalid"
+    merge = f"git fetch -q origin main && git {by} merge -q -s ours -m Merge FETCH_HEAD"
+    solved = home.made(f"{merge} && echo both >code.txt", base=first)
+    assert home.happen(EventKind.WORK, **work(solved)) == ""
+    assert home.branch() == solved
+    assert (clone / "code.txt").read_text() == "both\n"
+    assert not (clone / ".git/MERGE_HEAD").exists()
+
+
+def test_a_task_whose_conflict_somebody_has_begun_to_solve_stays_here(home: Home) -> None:
+    clone = in_conflict(home)
+    settings = known_settings(home.workspace)
+    assert send_out(home.workspace, settings, "origin", home.job.id, "010") is not None
+    (clone / "code.txt").write_text("half of it\n")
+    assert send_out(home.workspace, settings, "origin", home.job.id, "010") is None
 
 
 def test_a_commit_that_somebody_has_put_on_the_branch_here_is_not_lost(home: Home) -> None:

@@ -67,7 +67,24 @@ def make_ready(orders: CloneOrders, paths: AttemptPaths) -> Path:
                 mark = keep_apart(place, main.repository) if orders.settings.setup else made.mark
                 note_clone(main.repository, mark, ready_clone(place, main.repository))
             finish_clone(place)
+    if orders.update:
+        _bring_conflict(main, place)
     return place.root
+
+
+def _bring_conflict(main: MainCheckout, place: Place) -> None:
+    """Have in a clone the conflict that an update has met at the task's home.
+
+    What an earlier attempt has begun to solve stays as it is.
+    """
+    # Few jobs solve a conflict that was met on another host.
+    from sow.clones.conflicts import update_of_clone
+    from sow.clones.update import CannotUpdate
+
+    try:
+        update_of_clone(main, place)
+    except CannotUpdate as error:
+        print(f"Note: {error.message}", file=sys.stderr, flush=True)
 
 
 def _without_leftover_record(main: MainCheckout, place: Place, task: Task) -> Place:

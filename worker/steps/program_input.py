@@ -37,6 +37,8 @@ class CloneOrders(msgspec.Struct, frozen=True, kw_only=True):
     dependencies: tuple[DependencyOrder, ...] = ()
     is_begun: bool = False
     """Whether a session has begun in it: what is there is kept then."""
+    update: bool = False
+    """Whether the project's branch is brought in, so that its conflicts lie there."""
     packages: str | None = None
 
 

@@ -49,7 +49,7 @@ from sow.git.view import view_of
 from sow.ids import AttemptId, TaskId
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
-from sow.prompts.compose import CloneBrief, HandOver
+from sow.prompts.compose import CONFLICT, CloneBrief, HandOver
 from sow.schema.job import Attempt, Job, Lease
 from sow.schema.kinds import kind_of
 from sow.schema.task import Task, TaskStatus
@@ -110,7 +110,9 @@ def clone_of_attempt(
     main = main_checkout(context.workspace, known_settings(context.workspace))
     place = main.place(task)
     brief = brief_of_clone(place, main.settings)
-    if _is_ready(place, task):
+    # At home the clone has the conflict that its agent is to solve.
+    update = context.workspace.host is not None and job.prompt.startswith(CONFLICT)
+    if _is_ready(place, task) and not update:
         return CloneOfAttempt(
             place.path, place.root, brief, None
         )  # whatever the settings say by now
@@ -133,6 +135,7 @@ def clone_of_attempt(
         base=main.project_commit,
         dependencies=_dependencies(context, main, task),
         is_begun=task.session_started and task.clone is not UNSET,
+        update=update,
         packages=str(packages) if packages is not None else None,
     )
     return CloneOfAttempt(place.path, place.root, brief, orders)
