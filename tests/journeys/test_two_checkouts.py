@@ -44,6 +44,41 @@ def test_a_spawn_at_home_runs_elsewhere_and_its_work_comes_home(pair: Pair) -> N
     assert sorted(set(names)) == roots, "an agent's commands are its host's"
 
 
+def test_caller_and_host_are_roles_that_hear_the_queue_and_bring_their_own_path(
+    pair: Pair,
+) -> None:
+    evil = pair.owner.base / "evil/claude"
+    evil.parent.mkdir()
+    evil.write_text(f"#!/bin/sh\ntouch {pair.owner.base}/ran\nexit 1\n")
+    evil.chmod(0o755)
+    pair.give_roles()
+    pair.begin("010", "020", script=[good(pair.gate("{task}"))])
+    worker = start_worker(pair.host)
+    path = f"{evil.parent}:{pair.owner.environment()['PATH']}"
+    waiting = pair.owner.start("agent", "spawn", "implementer", "010", env={"PATH": path})
+    pair.await_runs(pair.host, 1)
+    with pair.connected() as connection:
+
+        def listeners() -> list[str]:
+            sql = """
+                select distinct usename from pg_stat_activity
+                 where query like 'listen %%' and usename = any(%s) order by 1
+            """
+            return [str(row[0]) for row in connection.execute(sql, (pair.roles,))]
+
+        wait_until(lambda: listeners() == pair.roles, "both hear the queue")
+    pair.open_gate("010")
+    out, errors = waiting.communicate(timeout=300)
+    assert out.startswith("010 needs_review"), errors
+    pair.host.sow("worker", "stop")
+    assert "error" not in worker.log_text.lower(), "nothing that a worker does is refused"
+    assert pair.owner.job(1)["state"] == "done"
+    assert not (pair.owner.base / "ran").exists()
+    pair.owner.sow("agent", "spawn", "implementer", "020", "--detach", expect=None)
+    pair.owner.sow("agent", "cancel", "020")
+    assert pair.owner.task("020")["status"] == "pending"
+
+
 BOTH = """
 if [ "$SOW_AGENT" = reviewer ]; then
     sow review accept {task} --summary Good.
