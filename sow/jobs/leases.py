@@ -11,6 +11,7 @@ The promises:
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NotRequired, TypedDict, Unpack
 
 from sow.ids import JobId, WorkerId
@@ -66,6 +67,7 @@ def _put(
     state: JobState,
 ) -> None:
     """Put a message and the job that it asks for into the queue, as `enqueue_message` does."""
+    joined: JobId | None = None
     with database.transaction():
         if job_id is not None:
             row = database.row("select state, queue_row, priority from job where id = ?", (job_id,))
@@ -73,16 +75,18 @@ def _put(
                 taken = row["queue_row"] is not None or lease_of(database, job_id) is not None
                 if taken or JobState(row["state"]).is_final:
                     return
-                priority = row["priority"] if priority is None else priority
+                if priority is not None:
+                    change_job(database, job_id, priority=priority)
+                joined, priority = job_id, row["priority"] if priority is None else priority
         number = database.insert(
-            "insert into task (queue, data, priority) values (?, ?, ?)",
-            (QUEUE, data, priority or 0),
+            "insert into task (queue, data, priority, job_id) values (?, ?, ?, ?)",
+            (QUEUE, data, priority or 0, joined),
         )
-        if job_id is not None:
+        if joined is not None:
             database.run(
                 "update job set queue_row = ?, state = ?, queued_at = coalesce(queued_at, ?)"
                 " where id = ?",
-                (number, state.value, now, job_id),
+                (number, state.value, now, joined),
             )
 
 
@@ -107,7 +111,7 @@ FREE_AGENT = f"(select count(*) from lease where {AGENTS}) < :total"  # noqa: S6
 """Whether the project's limits leave room; in a shared queue those of the host do."""
 
 MAY_RUN = f"""
-    task.queue = :queue
+    +task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
         job.retry_at <= :now and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
@@ -125,18 +129,23 @@ MAY_RUN = f"""
 """  # noqa: S608 - the only insertions are the constants above
 """What the limits allow of the messages with their jobs."""
 
-ANY_CLAIMABLE = (
-    f"select 1 from task left join job on job.queue_row = task.id where {MAY_RUN} limit 1"  # noqa: S608
-)
-"""Whether there is one: the first that is found ends the search, however long the queue is."""
+HEADS_MARK = "(heads)"
+"""Where the store's query of what may come first stands."""
+
+ANY_CLAIMABLE = f"""
+    with head (id) as ({HEADS_MARK})
+    select 1 from head join task on task.id = head.id left join job on job.queue_row = task.id
+    where {MAY_RUN} limit 1
+"""  # noqa: S608 - as above
+"""Whether there is one: the first that is found ends the search."""
 
 CLAIMABLE = f"""
-    with running as (
+    with head (id) as ({HEADS_MARK}), running as (
         select job.batch, count(*) filter (where lease.executor <> '') as agents,
             count(*) filter (where lease.executor = '') as steps
         from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
-    from task left join job on job.queue_row = task.id
+    from head join task on task.id = head.id left join job on job.queue_row = task.id
     left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)
     where {MAY_RUN}
     order by coalesce(case job.executor_name when '' then running.steps else running.agents end, 0),
@@ -247,15 +256,21 @@ def claim(
 def _look(database: Database, statement: str, parameters: dict[str, Any]) -> Row | None:
     """Return the first row of a look at what may run, within what this host serves."""
     if database.serves is None or not database.is_shared:
-        return database.row(statement, parameters)
+        return database.row(_with_heads(statement, database.heads), parameters)
     served = f"{SERVED}{HERE}" if database.host_id else SERVED
     statement = (
-        statement.replace(SERVED_MARK, served)
+        _with_heads(statement, database.heads)
+        .replace(SERVED_MARK, served)
         .replace(FREE_STEP, FREE_STEP_OF_HOST)
         .replace(FREE_AGENT, FREE_AGENT_OF_HOST)
     )
     here = {"host": database.host_id, "has_unmarked": not database.is_elsewhere("")}
     return database.row(statement, {**parameters, **database.serves._asdict(), **here})
+
+
+@cache
+def _with_heads(statement: str, heads: str) -> str:
+    return statement.replace(HEADS_MARK, heads)
 
 
 def _set_aside(database: Database, data: bytes, now: float) -> None:
@@ -270,9 +285,11 @@ def _set_aside(database: Database, data: bytes, now: float) -> None:
 def _lease(
     database: Database, job_id: JobId, executor: str, worker_id: WorkerId, now: float
 ) -> None:
+    database.run("update fence set token = token + 1")
     database.run(
-        "insert into lease (job_id, worker_id, token, executor, taken_at) values (?, ?, ?, ?, ?)",
-        (job_id, worker_id, _next_token(database), executor, now),
+        "insert into lease (job_id, worker_id, token, executor, taken_at)"
+        " select ?, ?, token, ?, ? from fence",
+        (job_id, worker_id, executor, now),
     )
     database.run(
         "update job set state = ?, queue_row = null, started_at = coalesce(started_at, ?)"

@@ -100,6 +100,7 @@ class QueueServer(Database):
     """
 
     expired = EXPIRED
+    heads = "select heads(:now)"
     is_apart = True
 
     def __init__(self, url: str, schema: str, run_folder: Path) -> None:

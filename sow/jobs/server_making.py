@@ -99,10 +99,18 @@ def _bring_up_to_date(database: QueueServer) -> None:
             hint = f"sow needs PostgreSQL {OLDEST} or newer."
             raise ServerFault(database.place, f"the server is PostgreSQL {major}", hint)
         version = _format_on(database)
+        if version and database.value("select row_security_active('job')"):
+            hint = "Whoever owns its tables runs a command of this sow first, which brings it up."
+            has = f"has format {version}; this sow {__version__} reads {FORMAT}"
+            raise ServerFault(database.place, f"it {has}", hint)
         if not version:
             refuse_encoding(database.place, encoding_of(connection))
             connection.execute(f'create schema if not exists "{database.schema}"')
         for number in range(max(version + 1, FIRST_FORM), FORMAT + 1):
             connection.execute((FORMS / f"{number}.sql").read_bytes())
+        if database.noted(LEASE_SECONDS) is not None:
+            from sow.jobs.server_rights import lay_down_rules  # once after an update of sow
+
+            lay_down_rules(database, connection)
         database.note(FORMAT_NAME, FORMAT)
         database.note("made_by", __version__)

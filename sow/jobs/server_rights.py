@@ -1,9 +1,9 @@
 """How a queue on a server is shared: the roles of callers and hosts, and what each of them may do.
 
 Owns the names of the two groups of roles, and the run of `server_forms/rights.sql`, which has the
-rules themselves, of `hosts.sql` (`hosts`), of `bells.sql` (`server_bells`) and of `travel.sql`
-(`travels`). The server enforces the rules, whatever sow a client has. The role that owns the tables
-may do everything.
+rules themselves, of `hosts.sql` (`hosts`), of `bells.sql` (`server_bells`), of `travel.sql`
+(`travels`) and of `lanes.sql` (`leases`). The server enforces the rules, whatever sow a client has.
+The role that owns the tables may do everything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from sow.jobs.server_safety import refuse_unverified
 from sow.jobs.store import MOST_AGENTS, USUAL_SECONDS
 
 FORMS = Path(__file__).with_name("server_forms")
-OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql", "travel.sql")
+OF_SHARED = ("hosts.sql", "rights.sql", "bells.sql", "travel.sql", "lanes.sql")
 """What the tables of a shared queue have besides."""
 
 
@@ -70,9 +70,7 @@ def share(database: QueueServer, joining: Joining, *, lease_seconds: float | Non
         with _may_lack_right(database.place, groups):
             for group in groups:
                 _make_group(connection, group)
-        names = {"schema": database.schema, "callers": callers, "hosts": hosts}
-        for name in OF_SHARED:
-            connection.execute(_with_names((FORMS / name).read_bytes(), names))
+        lay_down_rules(database, connection)
         with _may_lack_right(database.place, groups):
             for role in joining.callers:
                 _let_join(database, connection, callers, role)
@@ -86,6 +84,17 @@ def share(database: QueueServer, joining: Joining, *, lease_seconds: float | Non
             database.note(LEASE_SECONDS, lease_seconds or USUAL_SECONDS)
     database.is_shared = True
     return sharing_of(database)
+
+
+def lay_down_rules(database: QueueServer, connection: Connection[Any]) -> None:
+    """Give the tables what those of a shared queue have besides, in the transaction that is open.
+
+    Again whenever somebody joins, and whenever they were brought up to date.
+    """
+    callers, hosts = _groups(database)
+    names = {"schema": database.schema, "callers": callers, "hosts": hosts}
+    for name in OF_SHARED:
+        connection.execute(_with_names((FORMS / name).read_bytes(), names))
 
 
 def sharing_of(database: QueueServer) -> Sharing:

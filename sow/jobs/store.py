@@ -35,7 +35,7 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 Sign = tuple[object, object]
 """Differs from an earlier one where anything was written meanwhile."""
 FIRST_FORMAT = 1
-FORMAT = 5
+FORMAT = 6
 """The form of the tables as this sow writes them: the last file in `forms`."""
 SHOWN_NUL = "\N{SYMBOL FOR NULL}"
 """What stands in the place of NUL, which no text may hold in PostgreSQL."""
@@ -129,6 +129,9 @@ class Database:
 
     `expired` is the condition that the deadline of a lease has passed and others may take it over.
 
+    `heads` selects the messages that a claim at `:now` has to choose from: the first of each lane,
+    which is the jobs of which the limits allow either any or none, and of those without a job.
+
     `is_shared` tells whether several hosts share it: then no record has facts of a machine, and
     `host_id` is what this checkout is called there (`hosts`). Of a worker, `as_here` makes of a
     record that was read what counts on this machine, and `serves` bounds what is claimed in a
@@ -139,6 +142,22 @@ class Database:
     """
 
     expired = "false"
+    heads = """
+        with recursive lanes (lane) as (
+            select min(lane) from job where queue_row is not null
+            union all
+            select (select min(job.lane) from job
+                where queue_row is not null and job.lane > lanes.lane)
+            from lanes where lane is not null)
+        select (select queue_row from job
+            where queue_row is not null and job.lane = lanes.lane and retry_at <= :now
+                and exists (select 1 from task where task.id = queue_row)
+            order by priority desc, id limit 1)
+        from lanes where lane is not null
+        union all
+        select * from (
+            select id from task where job_id is null order by priority desc, id limit 1)
+    """
     is_apart = False
     """Whether the store may lose its last commits while the processes that made them live."""
     is_shared = False

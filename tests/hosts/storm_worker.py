@@ -16,6 +16,7 @@ from typing import Any
 
 from sow.attempts import retry
 from sow.jobs import leases
+from sow.jobs.queue_server import QueueServer
 from worker import hearing, heartbeat
 
 WHOLE, NO_SELF_FENCING, NO_LOCK = "whole", "no-self-fencing", "no-lock-at-the-claim"
@@ -54,6 +55,7 @@ def switch_lock_off() -> None:
         return row
 
     leases.claim, leases._look = claim_alone, look_slowly
+    QueueServer.heads = "select id from task"
     leases.CLAIMABLE = leases.CLAIMABLE.replace("order by", "order by random(),")
 
 

@@ -54,8 +54,8 @@ def fill(workspace: Workspace, file: sqlite3.Connection) -> None:
         columns = [row[1] for row in file.execute("pragma table_info(job)")]
         for row in made.rows(f"select {', '.join(columns)} from job"):
             file.execute(f"insert into job values ({', '.join('?' * len(columns))})", tuple(row))
-        for row in made.rows("select * from task"):
-            file.execute(f"insert into task values ({', '.join('?' * len(row))})", tuple(row))
+        for row in made.rows("select id, queue, data, priority from task"):
+            file.execute("insert into task values (?, ?, ?, ?)", tuple(row))
 
 
 def form(path: Path) -> int:

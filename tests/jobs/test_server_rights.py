@@ -608,6 +608,7 @@ HOSTILE: dict[str, list[object]] = {
     "reached": ['{"kind": "task"}'],
     "owner": ["bob", "sow"],
     "host_id": ["another", ""],
+    "lane": [],
 }
 """For each field of a job what a hostile caller may write there, all of which is refused. Nothing
 where any value only says what is to be done, or is no more than words, a time or a place in a line.

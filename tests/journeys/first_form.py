@@ -13,6 +13,8 @@ THIRD = "94da102fd3ac9505f198635a114d42587fb5a485"
 """One whose form was the third."""
 FOURTH = "19f7cfc93a05c850f41424b17e2e747b3f898099"
 """One whose form was the fourth."""
+FIFTH = "2e609e24434d4d710b6f5c24eb7ba0321a91de1a"
+"""One whose form was the fifth."""
 REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """\

@@ -83,6 +83,8 @@ COLUMNS = {
         "started_at": "When a worker first took it.",
         "ended_at": "When it ended.",
         "queue_row": "Its row in huey's table while it waits.",
+        "lane": "What the limits go by. Of the waiting jobs with the same words here they allow"
+        " either any or none.",
     },
     "job_history": {
         "job_id": "The job's number.",
@@ -392,14 +394,14 @@ def _docstrings(name: str) -> dict[str, str]:
 
 def _columns() -> Iterator[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute("create table task (id integer primary key)")  # huey's
+        connection.execute("create table task (id integer primary key, priority real)")  # huey's
         for number in range(FIRST_FORMAT, FORMAT + 1):
             take_step(connection, number)
         found = "select name from sqlite_master where type = 'table' order by rowid"
         for (table,) in connection.execute(found).fetchall():
             if table != "task" and not table.startswith("sqlite_"):
                 yield f"### {table}\n"
-                columns = connection.execute(f"pragma table_info({table})").fetchall()
+                columns = connection.execute(f"pragma table_xinfo({table})").fetchall()
                 yield _table(("column", "type", "meaning"), _rows(table, columns))
 
 
