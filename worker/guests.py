@@ -1,9 +1,10 @@
 """Jobs that are at home in another checkout, as a worker runs them: in a guest's folder.
 
 Owns the surroundings of such a job, which are the worker's own but for the workspace, and what is
-done for it besides: taking up what was sent, before its start; pushing what its agent has left, as
-its attempt ends; telling what befell its task, in the commit that settles it. All else is done by
-the very modules that run jobs of one's own. They come here only in a queue that is shared.
+done for it besides: taking up what was sent, and what earlier attempts did on other hosts, before
+its start; pushing what its agent has left, as its attempt ends; telling what befell its task, in
+the commit that settles it. All else is done by the very modules that run jobs of one's own. They
+come here only in a queue that is shared.
 """
 
 from dataclasses import replace as replace_context
@@ -12,14 +13,15 @@ from sow.clones.main_checkout import known_settings, main_checkout
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import repository_of
 from sow.ids import ProjectId
-from sow.jobs import travels
+from sow.jobs import jobs, travels
 from sow.jobs.hosts import home_of
 from sow.jobs.store import HOST_MARK
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.schema.travel import EventKind, Travel
 from sow.state.guarded_state import GuardedState
-from sow.travel.guest import GuestWorkspace, guest_at, take_up
+from sow.travel.arriving import bring_home, catch_up
+from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
 from sow.travel.telling import state_events
 from worker.clone_gathering import gather
@@ -45,23 +47,58 @@ def context_for(context: WorkerContext, job: Job) -> WorkerContext:
     made = replace_context(context, workspace=guest)
     for name in SHARED:
         vars(made)[name] = getattr(context, name)
-    vars(made)["state"] = GuestState(guest, travel, context.configuration.queue_remote)
+    vars(made)["state"] = GuestState(guest, made, job, travel)
     return made
 
 
-class GuestState(GuardedState):
-    """The state in a guest's folder: before an agent starts, what was sent is taken up there."""
+def take_home(context: WorkerContext, job: Job) -> None:
+    """Carry out at home what earlier attempts of a job did elsewhere, before it goes on here.
 
-    def __init__(self, guest: GuestWorkspace, travel: Travel, remote_name: str) -> None:
+    Raises StateError where something cannot be done now.
+    """
+    if context.workspace.host is None:
+        bring_home(context.workspace, context.database, job, now=context.now())
+
+
+class GuestState(GuardedState):
+    """The state in a guest's folder.
+
+    Before an agent starts, what was sent is taken up there, and what earlier attempts of its job
+    did on other hosts.
+    """
+
+    def __init__(
+        self, guest: GuestWorkspace, context: WorkerContext, job: Job, travel: Travel
+    ) -> None:
         super().__init__(guest)
         self._guest = guest
+        self._context = context
+        self._job = job
         self._travel = travel
-        self._remote_name = remote_name
 
     def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
         """Have there what its job begins with, and look at it. Raises SowError."""
-        take_up(self._guest, self._travel, self._remote_name, project_id, task_id)
+        name = self._context.configuration.queue_remote
+        take_up(self._guest, self._travel, name, project_id, task_id)
+        self._catch_up()
         return super().opens_before_start(project_id, task_id)
+
+    def _catch_up(self) -> None:
+        """Have there what attempts of other hosts have left. Done again, it changes nothing."""
+        context, job = self._context, self._job
+        events = travels.events_of(context.database, job.id)
+        if not events:
+            return
+        tried = jobs.attempts(context.database, job.id)
+        others = {each.number for each in tried if context.database.is_elsewhere(each.worker_id)}
+        begun = caught_up(self._guest)
+        new = [event for event in events if event.attempt in others and event.attempt > begun]
+        if not new:
+            return
+        remote = _remote_of(context)
+        catch_up(self._guest, context.database, job, self._travel, new, remote, now=context.now())
+        note_caught_up(self._guest, self._travel, new[-1].attempt)
+        tell(job, f"goes on from what attempt {new[-1].attempt} has left, on another host")
 
 
 def gather_and_push(context: WorkerContext, running: Running) -> Gathered:

@@ -159,7 +159,7 @@ def _try_to_start(
     Raises Fenced, QueueChanged, and what prevents a start just now.
     """
     try:
-        if not context.state.opens_before_start(job.project_id, job.task_id):
+        if not _opens(context, job, history):
             return Postponed(wait_for_project, "its project is not checked out")
         if history and history[-1].number > job.settled:
             return Started(adopt(context, lease))
@@ -188,6 +188,19 @@ def _try_to_start(
         raise
     except SowError as error:
         return _not_started(context, job, history, error)
+
+
+def _opens(context: WorkerContext, job: Job, history: Sequence[Attempt]) -> bool:
+    """Look at the state that a job begins with, with what its attempts have left elsewhere.
+
+    Whether its project is there. Raises SowError.
+    """
+    if history and context.database.is_shared:
+        # Few queues are shared.
+        from worker.guests import take_home
+
+        take_home(context, job)
+    return context.state.opens_before_start(job.project_id, job.task_id)
 
 
 def _not_started(

@@ -8,7 +8,7 @@ and that changes nothing.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from sow.digest import sha256
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import make_folder, read_if_there, refuse_leading_out, write_atomically
-from sow.git.remote import remote_of
+from sow.git.remote import Remote, remote_of
 from sow.git.repository import branch_commit
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
@@ -113,14 +113,46 @@ def _conclude(database: Database, job: Job, event: Event, refusal: str) -> None:
             jobs.change_job(database, job.id, warnings=tuple(dict.fromkeys(warnings)))
 
 
-def carry_out(
-    workspace: Workspace, database: Database, job: Job, travel: Travel, event: Event, now: float
+def catch_up(
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    travel: Travel,
+    events: Sequence[Event],
+    remote: Remote,
+    *,
+    now: float,
 ) -> None:
-    """Do what an event tells of. Raises StateError for what is refused."""
+    """Carry out in a guest's folder what befell a job on other hosts: it goes on from there.
+
+    What is refused is left out: home tells of it. Raises StateError where something cannot be done
+    now.
+    """
+    for event in events:
+        try:
+            carry_out(workspace, database, job, travel, event, now, remote)
+        except (StateError, OSError, ValueError) as error:
+            if passing_fault(error) is not None:
+                raise
+
+
+def carry_out(
+    workspace: Workspace,
+    database: Database,
+    job: Job,
+    travel: Travel,
+    event: Event,
+    now: float,
+    remote: Remote | None = None,
+) -> None:
+    """Do what an event tells of; `remote` is where its work is, if not at the workspace's own.
+
+    Raises StateError for what is refused.
+    """
     data = event.data
     match event.kind:
         case EventKind.WORK:
-            _take_work(workspace, job, travel, event, msgspec.convert(data, WorkDone), now)
+            _take_work(workspace, job, travel, event, msgspec.convert(data, WorkDone), now, remote)
         case EventKind.LOG:
             _take_entry(workspace, job, event, msgspec.convert(data, EntryWritten))
         case EventKind.FILE:
@@ -142,6 +174,7 @@ def _take_work(
     event: Event,
     work: WorkDone,
     now: float,
+    remote: Remote | None,
 ) -> None:
     """Fetch what an attempt has left, and have the task's branch name it."""
     ref, commit = attempt_ref(job.project_id, job.id, event.attempt), work.commit
@@ -151,9 +184,10 @@ def _take_work(
     task = read_task(workspace, job.task_id)
     place = main.place(task)
     if branch_commit(main.repository, place.branch) != commit:
-        remote_of(main.repository, read_queue_remote(user_config_path(os.environ))).fetch(
-            ref, commit
-        )
+        if remote is None:
+            name = read_queue_remote(user_config_path(os.environ))
+            remote = remote_of(main.repository, name)
+        remote.fetch(ref, commit)
     base = place.base or travel.base
     facts = place.since(base)
     _refuse_work(main, facts, commit, base, ref, travel)

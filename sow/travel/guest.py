@@ -73,6 +73,8 @@ class TakenUp(Struct, frozen=True):
 
     job: int
     packed: str
+    caught_up: int = 0
+    """The last attempt of another host whose doings are there too."""
 
 
 class GuestWorkspace(Workspace):
@@ -101,14 +103,11 @@ def take_up(
     NoRemote, RemoteRefused, NotWritten, GitRefused.
     """
     _refuse(travel, project_id, task_id)
-    assert guest.host is not None  # noqa: S101 - it is a guest
-    host = repository_of(guest.host)
-    inside = inside_of(guest.host, host.top)
-    top = guest.root.parents[len(Path(inside).parts) - 1] if inside else guest.root
+    host, inside, top = _places(guest)
     packed = travel.packed
-    mark = top / ".git" / TAKEN_UP
+    mark = _mark(top)
     before = read_json(mark, TakenUp)
-    if before == TakenUp(travel.job_id, packed):
+    if before is not None and (before.job, before.packed) == (travel.job_id, packed):
         _take_settings(guest)
         return
     if before is None:
@@ -122,6 +121,31 @@ def take_up(
     _take_settings(guest)
     _drop_outdated_clone(guest, travel, task_id)
     write_json(mark, TakenUp(travel.job_id, packed))
+
+
+def caught_up(guest: GuestWorkspace) -> int:
+    """Return up to which attempt of other hosts a guest's folder has what they did; 0 for none."""
+    taken = read_json(_mark(_places(guest)[2]), TakenUp)
+    return 0 if taken is None else taken.caught_up
+
+
+def note_caught_up(guest: GuestWorkspace, travel: Travel, attempt: int) -> None:
+    """Note that it has what attempts of other hosts did, up to this one. Raises OSError."""
+    mark = _mark(_places(guest)[2])
+    write_json(mark, TakenUp(travel.job_id, travel.packed, attempt))
+
+
+def _mark(top: Path) -> Path:
+    return top / ".git" / TAKEN_UP
+
+
+def _places(guest: GuestWorkspace) -> tuple[Repository, str, Path]:
+    """Return the checkout's repository, where in it the workspace is, and the guest's top."""
+    assert guest.host is not None  # noqa: S101 - it is a guest
+    host = repository_of(guest.host)
+    inside = inside_of(guest.host, host.top)
+    top = guest.root.parents[len(Path(inside).parts) - 1] if inside else guest.root
+    return host, inside, top
 
 
 def _refuse(travel: Travel, project_id: str, task_id: str) -> None:

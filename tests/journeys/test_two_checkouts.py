@@ -10,7 +10,7 @@ import pytest
 from journeys.callers import good, report
 from journeys.gitsite import commit, git
 from journeys.site import wait_until
-from journeys.staff import start_worker
+from journeys.staff import shell_executor, start_worker
 from journeys.two_checkouts import Pair, pair_at
 
 pytestmark = pytest.mark.slow
@@ -190,3 +190,37 @@ def test_a_push_that_fails_queues_nothing(pair: Pair) -> None:
     assert pair.job(1)["state"] == "cancelled"
     near = pair.owner.sow("agent", "spawn", "implementer", "010", "--no-clone", "--detach")
     assert near.code == 0
+
+
+HALVES = """
+if [ -e made.txt ]; then
+    echo more >>made.txt
+    sow task set status needs_review
+else
+    echo work >made.txt
+    sow agent log "First half"
+    exit 1
+fi
+"""
+
+
+@pytest.mark.parametrize("goes_on", ["at home", "on a third host"])
+def test_the_next_attempt_begins_with_what_the_last_one_left_on_a_host_that_is_gone(
+    pair: Pair, goes_on: str
+) -> None:
+    executors = {"halves": shell_executor(pair.owner, "halves", HALVES, retries=1)}
+    agents = {"executors": executors, "bindings": {"implementer": "halves"}}
+    pair.begin("010", agents=agents)
+    there = start_worker(pair.host)
+    pair.owner.sow("agent", "spawn", "implementer", "010", "--detach")
+    wait_until(lambda: pair.job(1)["retry_at"], "its first attempt has failed")
+    there.kill()
+    pair.ask("update host set heard_at = heard_at - 500")
+    pair.ask("update job set retry_at = 1")
+    next_one = pair.owner if goes_on == "at home" else pair.add_host("third", agents=agents)
+    worker = start_worker(next_one)
+    assert pair.owner.sow("agent", "wait", "010").out.startswith("010 needs_review"), worker.log
+    assert [each["cause"] for each in pair.job(1)["attempts"]] == ["crashed", "reported"]
+    assert git(pair.owner, "show", f"{pair.branch_of('010')}:made.txt") == "work\nmore\n"
+    assert pair.log_of("010").count("First half") == 1
+    assert pair.job(1)["warnings"] == []

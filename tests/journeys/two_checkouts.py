@@ -31,6 +31,8 @@ class Pair:
 
     def __init__(self, base: Path, url: str) -> None:
         self.owner, self.host = _site(base / "owner"), _site(base / "host")
+        self.more: list[Site] = []
+        """Further hosts (`add_host`)."""
         self.remote = base / "remote.git"
         self.url = url
         self.roles: list[str] = []
@@ -113,6 +115,15 @@ class Pair:
         shutil.rmtree(host.root)
         git(host, "clone", "-q", str(self.remote), str(host.root), cwd=host.base)
 
+    def add_host(self, name: str, **configuration: Any) -> Site:
+        """Clone the repository for one more host, at which nobody has worked yet."""
+        site = _site(self.owner.base.parent / name)
+        self.more.append(site)
+        self.configure(site, self.roles[1] if self.roles else "sow", **configuration)
+        shutil.rmtree(site.root)
+        git(site, "clone", "-q", str(self.remote), str(site.root), cwd=site.base)
+        return site
+
     def configure(
         self,
         site: Site,
@@ -149,7 +160,7 @@ class Pair:
         return log_of(self.owner, task)
 
     def close(self) -> None:
-        for site in (self.owner, self.host):
+        for site in (self.owner, self.host, *self.more):
             site.close()
             self.end_agents(site)
 
