@@ -210,6 +210,8 @@ def test_the_next_attempt_begins_with_what_the_last_one_left_on_a_host_that_is_g
 ) -> None:
     executors = {"halves": shell_executor(pair.owner, "halves", HALVES, retries=1)}
     agents = {"executors": executors, "bindings": {"implementer": "halves"}}
+    if goes_on != "at home":
+        pair.give_roles()
     pair.begin("010", agents=agents)
     there = start_worker(pair.host)
     pair.owner.sow("agent", "spawn", "implementer", "010", "--detach")
