@@ -17,13 +17,14 @@ from sow.jobs import jobs, travels
 from sow.jobs.hosts import home_of
 from sow.jobs.store import HOST_MARK
 from sow.schema.job import Job
+from sow.schema.kinds import kind_of
 from sow.schema.task import Task
 from sow.schema.travel import EventKind, Travel
 from sow.state.guarded_state import GuardedState
 from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
-from sow.travel.telling import state_events
+from sow.travel.telling import state_events, verdict_events
 from worker.clone_gathering import gather
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathered
@@ -79,7 +80,8 @@ class GuestState(GuardedState):
     def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
         """Have there what its job begins with, and look at it. Raises SowError."""
         name = self._context.configuration.queue_remote
-        take_up(self._guest, self._travel, name, project_id, task_id)
+        sent = (self._guest, self._travel, name, project_id, task_id)
+        take_up(*sent, in_clone=not kind_of(self._job).judges)
         self._catch_up()
         return super().opens_before_start(project_id, task_id)
 
@@ -146,4 +148,14 @@ def tell_state(context: WorkerContext, running: Running, task: Task) -> None:
     if travel is None:
         return
     for kind, data in state_events(context.workspace, travel, task, known):
+        travels.add_event(database, job.id, number, kind, data)
+
+
+def tell_verdict(context: WorkerContext, running: Running, task: Task) -> None:
+    """Tell what a reviewer has said; in the transaction that settles its attempt."""
+    database, job, number = context.database, running.job, running.attempt.number
+    travel, known = travels.travel_of(database, job.id), travels.events_of(database, job.id)
+    if travel is None:
+        return
+    for kind, data in verdict_events(context.workspace, travel, job, task, known):
         travels.add_event(database, job.id, number, kind, data)

@@ -5,6 +5,7 @@ one, for an agent may wait for this one. Says nothing where the task
 belongs to no batch.
 """
 
+import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ def touch_batch(caller: Caller, task: Task) -> None:
     A person's verdict on work that is not completed by it forgives what has kept that from going
     on. The change itself is made: what keeps a worker from starting is not its failure.
     """
+    if os.path.lexists(caller.workspace.host_here):
+        return  # the task's home does so, once it has heard of the change
     database = open_existing_queue(caller.workspace)
     if database is None:
         return

@@ -242,7 +242,7 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
         return _owed(database, job, task, now)
 
     def settle(task: Task) -> None:
-        left = {} if is_taken else {"outcome_status": task.status}
+        left = {} if is_taken or not kind_of(job).marks_task else {"outcome_status": task.status}
         _pay(database, job, **left)
 
     try:
@@ -273,6 +273,8 @@ def _pay(database: Database, job: Job, **left: Any) -> None:
 
 def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.FieldChanges:
     """Return what changes in a task that its ended job still has in progress."""
+    if not kind_of(job).marks_task:  # it was away, and owed what befell it there
+        return {}
     if task.status in transitions.TERMINAL:
         return transitions.clear_session(task)
     if task.status is not TaskStatus.IN_PROGRESS:

@@ -1,4 +1,4 @@
-"""A job between two checkouts: what its agent begins with elsewhere, and what befell it there.
+"""A job between two checkouts: what it begins with elsewhere, and what befell it there.
 
 Owns the form of both records. Knows nothing of how they are carried out.
 """
@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Meta
 
 from sow.ids import JobId
-from sow.schema.task import SessionFacts, TaskStatus
+from sow.schema.task import ReviewVerdict, SessionFacts, TaskStatus
 
 Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$")]
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent of a job begins with where it is not at home."""
+    """What a job begins with where it is not at home."""
 
     job_id: JobId
     ref: str
@@ -46,6 +46,8 @@ class EventKind(StrEnum):
     """A file of the task's folder, or a draft of the project."""
     TASK = "task"
     """Fields of the task's state."""
+    VERDICT = "verdict"
+    """What a reviewer says of the work."""
     UNTAKEN = "untaken"
     """What was changed there and does not come home."""
 
@@ -90,6 +92,15 @@ class FieldsChanged(msgspec.Struct, frozen=True, kw_only=True):
     session: SessionFacts | None = None
     files_modified: list[str] | None = None
     metadata: dict[Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,100}$")], str] = {}
+
+
+class VerdictGiven(msgspec.Struct, frozen=True, kw_only=True):
+    """The contents of an event `verdict`. It is on the commit that the job's record names."""
+
+    verdict: ReviewVerdict
+    summary: str = ""
+    findings: str = ""
+    """What is to be corrected; empty where the work is accepted."""
 
 
 class Untaken(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,14 +63,23 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 def accept(
-    workspace: Workspace, task_id: str, judgement: Judgement, *, complete: bool, now: float
+    workspace: Workspace,
+    task_id: str,
+    judgement: Judgement,
+    *,
+    complete: bool,
+    now: float,
+    once: Job | None = None,
 ) -> Task:
     """Put on record that the task's work is accepted; `complete` completes the task with it.
 
-    Raises StateError, and what `change_task` does.
+    `once` is the review that says so; where it has given its verdict, nothing changes. Raises
+    StateError, and what `change_task` does.
     """
 
     def change(task: Task) -> FieldChanges:
+        if once is not None and given_by(task, once) is not None:
+            return {}
         refuse_unjudged(task)
         changes = _verdict(task, ReviewVerdict.ACCEPTED, judgement, now)
         if complete:
@@ -81,17 +90,26 @@ def accept(
 
 
 def correct(
-    workspace: Workspace, task_id: str, judgement: Judgement, findings: bytes, *, now: float
+    workspace: Workspace,
+    task_id: str,
+    judgement: Judgement,
+    findings: bytes,
+    *,
+    now: float,
+    once: Job | None = None,
 ) -> tuple[Task, Path]:
     """Put the findings into the next feedback file; return the task and that file.
 
     The file comes first: a verdict on record has its words. One that a killed
     command has left without a verdict is taken up where it holds the same.
+    `once` is as for `accept`.
     Raises StateError, and what `change_task` does.
     """
     place = find_task(workspace, task_id)
 
     def change(task: Task) -> FieldChanges:
+        if once is not None and given_by(task, once) is not None:
+            return {}
         refuse_unjudged(task)
         written = _write(place, task, findings)
         changes = _verdict(task, ReviewVerdict.CORRECTIONS, judgement, now)

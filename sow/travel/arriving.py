@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from sow.clones.bring_back import take_in
+from sow.clones.judged import judged_change
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import mark_for
 from sow.clones.place import Place
@@ -35,7 +36,7 @@ from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import SessionFacts, Task, TaskStatus
+from sow.schema.task import ReviewVerdict, SessionFacts, Task, TaskStatus
 from sow.schema.travel import (
     EntryWritten,
     Event,
@@ -44,6 +45,7 @@ from sow.schema.travel import (
     FileWritten,
     Travel,
     Untaken,
+    VerdictGiven,
     WorkDone,
 )
 from sow.state import transitions
@@ -52,7 +54,7 @@ from sow.state.projects import read_project
 from sow.state.state_errors import NoProject
 from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
-from sow.state.verdicts import addressed
+from sow.state.verdicts import Judgement, accept, addressed, correct
 from sow.terminal_text import readable
 from sow.travel.clones_at_home import have_clone
 from sow.travel.names import attempt_ref
@@ -60,10 +62,14 @@ from sow.travel.telling import DRAFTS, LARGEST
 
 MOST_WORK = 1 << 30
 """How large the objects of an attempt's commits may be, in bytes; they stay in the repository."""
+LONGEST_SUMMARY = 20_000
+"""In characters."""
 LONGEST = 300
 """How many characters of a refusal become a warning."""
 OWN_FILES = ("state.yaml", "log.md")
 """The files of a task that no other may be put in the place of."""
+OF_AUTHORS = (EventKind.WORK, EventKind.FILE, EventKind.TASK)
+"""What no review brings home, whatever its host says."""
 REPORTS = frozenset(
     {TaskStatus.PAUSED, TaskStatus.NEEDS_REVIEW, TaskStatus.FAILED, TaskStatus.ABANDONED}
 )
@@ -150,6 +156,8 @@ def carry_out(
     Raises StateError for what is refused.
     """
     data = event.data
+    if event.kind in OF_AUTHORS and not kind_of(job).makes_work:
+        raise EventRefused(f"an event of the kind {event.kind!r}, which is an author's")
     match event.kind:
         case EventKind.WORK:
             _take_work(workspace, job, travel, event, msgspec.convert(data, WorkDone), now, remote)
@@ -160,6 +168,8 @@ def carry_out(
         case EventKind.TASK:
             changed = msgspec.convert(data, FieldsChanged)
             _take_fields(workspace, database, job, event, changed, now)
+        case EventKind.VERDICT:
+            _take_verdict(workspace, job, event, msgspec.convert(data, VerdictGiven), now)
         case EventKind.UNTAKEN:
             names = [name[:LONGEST] for name in msgspec.convert(data, Untaken).what]
             raise EventRefused(f"changes outside of the task: {', '.join(names)}")
@@ -307,6 +317,30 @@ def fields_for(job: Job, task: Task, changed: FieldsChanged, now: float) -> dict
         changes |= transitions.enter(task, status, now=now)
         changes |= addressed(task)
     return changes
+
+
+def _take_verdict(
+    workspace: Workspace, job: Job, event: Event, given: VerdictGiven, now: float
+) -> None:
+    """Put a reviewer's verdict on record, as that of its job on the commit that it was given."""
+    if not kind_of(job).judges:
+        raise EventRefused("a verdict, which is a reviewer's")
+    task, commit = read_task(workspace, job.task_id), job.judged_commit
+    change = judged_change(workspace, task, commit) if commit is not None else None
+    judgement = Judgement(
+        by=job.agent,
+        summary=readable(given.summary).strip()[:LONGEST_SUMMARY],
+        commit=commit,
+        steers=[readable(path) for path in change.steers] if change is not None else (),
+        job=job.id,
+        attempt=event.attempt,
+    )
+    if given.verdict is ReviewVerdict.ACCEPTED:
+        accept(workspace, job.task_id, judgement, complete=False, now=now, once=job)
+        return
+    if not given.findings.strip():
+        raise EventRefused("it asks for corrections, and names none")
+    correct(workspace, job.task_id, judgement, given.findings.encode(), now=now, once=job)
 
 
 def _session(job: Job, session_id: str, facts: SessionFacts | None) -> dict[str, Any]:

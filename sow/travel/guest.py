@@ -95,12 +95,19 @@ def guest_at(host: Workspace, home: str, project_id: str, task_id: str) -> Guest
 
 
 def take_up(
-    guest: GuestWorkspace, travel: Travel, remote_name: str, project_id: str, task_id: str
+    guest: GuestWorkspace,
+    travel: Travel,
+    remote_name: str,
+    project_id: str,
+    task_id: str,
+    *,
+    in_clone: bool = True,
 ) -> None:
     """Have in a guest's folder what a job begins with; what its attempts have made there stays.
 
-    Done again, it changes nothing. Killed anywhere, the next call begins anew. Raises GuestRefused,
-    NoRemote, RemoteRefused, NotWritten, GitRefused.
+    `in_clone` is whether the job works in the task's clone: one that is outdated goes then. Done
+    again, it changes nothing. Killed anywhere, the next call begins anew. Raises GuestRefused,
+    NoRemote, RemoteRefused, NotWritten, GitRefused, and CloneIsBehind where such a clone stays.
     """
     _refuse(travel, project_id, task_id)
     host, inside, top = _places(guest)
@@ -119,7 +126,8 @@ def take_up(
     _set_refs(view, repository, travel, packed)
     _put_state(guest, view, travel, inside)
     _take_settings(guest)
-    _drop_outdated_clone(guest, travel, task_id)
+    if in_clone:
+        _drop_outdated_clone(guest, travel, task_id)
     write_json(mark, TakenUp(travel.job_id, packed))
 
 

@@ -52,20 +52,22 @@ def send_out(
     task_id: str,
     *,
     host: str | None = None,
+    is_made: bool = False,
 ) -> Travel | None:
-    """Push what an agent begins with to a new ref of the remote, and return what goes on record.
+    """Push what a job begins with to a new ref of the remote, and return what goes on record.
 
     None for a task that stays here: it begins with the work of others that is not merged, or
     somebody has begun to solve a conflict in its clone. The task is marked by now. `host` is the id
-    of the host on which its session lies, if it goes on with one. Raises StateError.
+    of the host on which its session lies, if it goes on with one. `is_made` is of a job that judges
+    the work as it is on the task's branch. Raises StateError.
     """
     main = main_checkout(workspace, settings)
     task = read_task(workspace, task_id)
     base = main.project_commit
-    if main.project_branch is None or _builds_on_unmerged(main, workspace, task, base):
-        return None
     place = main.place(task)
-    if is_being_solved(main, place):
+    if main.project_branch is None or is_being_solved(main, place):
+        return None
+    if not is_made and _builds_on_unmerged(main, workspace, task, base):
         return None
     remote = remote_of(main.repository, remote_name)
     branch = place.branch

@@ -17,7 +17,8 @@ from sow.files import NotAFile, read_regular
 from sow.git.run import LONG_SECONDS
 from sow.git.view import View, view_of
 from sow.paths import Workspace
-from sow.schema.task import Task, TaskState
+from sow.schema.job import Job
+from sow.schema.task import ReviewVerdict, Task, TaskState
 from sow.schema.travel import Event, EventKind, Travel
 from sow.state.log_reading import entries_in
 from sow.state.log_writing import LOG_FILE, LogEntry
@@ -25,6 +26,7 @@ from sow.state.places import TaskPlace, find_task
 from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.task_folder import STATE
 from sow.state.task_log import read_entries
+from sow.state.verdicts import given_by, newest_feedback, words_of_feedback
 
 LARGEST = 1 << 20
 """How large a file is at most that is told as an event, in bytes."""
@@ -54,6 +56,34 @@ def state_events(
     before = parse_state(sent, TaskState, path=place.state).task if sent else None
     if fields := task_fields(before, task):
         yield Told(EventKind.TASK, fields)
+
+
+def verdict_events(
+    guest: Workspace, travel: Travel, job: Job, task: Task, known: Sequence[Event]
+) -> Iterator[Told]:
+    """Yield what a reviewer has said of a task, but for what is told already (`known`).
+
+    The task is only looked at: what else was changed there is named.
+    """
+    view, place = view_of(guest.root), find_task(guest, task.id)
+    inside = place.folder.relative_to(guest.sow)
+    yield from _entries(view, travel, place, inside, known)
+    own = f"{inside}/{place.feedback.name}/"
+    stays: list[str] = []
+    for kind, data in _files(guest, view, travel, inside):
+        named = data["what"] if kind is EventKind.UNTAKEN else [data["path"]]
+        stays += [path for path in named if not path.startswith(own)]
+    if stays:
+        yield Told(EventKind.UNTAKEN, {"what": stays[:MOST_NAMED]})
+    review = given_by(task, job)
+    if review is None:
+        return
+    name = newest_feedback(task)
+    findings = ""
+    if review.verdict is ReviewVerdict.CORRECTIONS and name is not None:
+        findings = words_of_feedback(guest, task, name)
+    data = {"verdict": review.verdict.value, "summary": review.summary, "findings": findings}
+    yield Told(EventKind.VERDICT, data)
 
 
 def _sent(view: View, travel: Travel, path: str) -> bytes:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import postgres
 import pytest
 import yaml
 from journeys.gitsite import commit, git
-from journeys.staff import WorkerRun, shell_executor, start_worker
-from journeys.two_checkouts import Pair, pair_at
+from journeys.staff import start_worker
+from journeys.two_checkouts import Pair, host_of, pair_at
 
 AUTHOR = """
 if [ -e .git/MERGE_HEAD ]; then
@@ -34,33 +33,17 @@ SETTINGS = {
 @pytest.fixture
 def pair(tmp_path: Path, postgres_server: postgres.Server) -> Iterator[Pair]:
     with pair_at(tmp_path, postgres_server) as made:
-        begin(made, SETTINGS, "010", "020")
+        made.begin_with_shell(
+            *("010", "020"),
+            author=AUTHOR,
+            reviewer=REVIEWER,
+            settings=SETTINGS,
+            owner=["judge"],
+            host=["author"],
+        )
+        for site in (made.owner, made.host):
+            (site.root / ".env").write_text(SECRET)
         yield made
-
-
-def begin(pair: Pair, settings: Any, *tasks: str) -> None:
-    """Begin a project whose authors work at the host and whose reviewers work at the owner's."""
-    made = (pair.owner, "author", AUTHOR), (pair.owner, "judge", REVIEWER)
-    executors = {name: shell_executor(site, name, script) for site, name, script in made}
-    bindings = {"implementer": "author", "reviewer": "judge"}
-    agents = {"agents": {"executors": executors, "bindings": bindings}}
-    pair.owner.root.joinpath(".sow").mkdir(exist_ok=True)
-    pair.begin(*tasks, settings=settings, **agents)
-    pair.configure(pair.owner, "sow", executors=["judge"], **agents)
-    pair.configure(pair.host, "sow", executors=["author"], **agents)
-    for site in (pair.owner, pair.host):
-        (site.root / ".env").write_text(SECRET)
-
-
-def runs_of(pair: Pair) -> set[tuple[str, str]]:
-    """Return the verbs of all attempts with the host of each."""
-    where = "split_part(attempt.worker_id, '@', 2)"
-    found = pair.ask(f"select job.verb, {where} from attempt join job on job.id = job_id")
-    return {(verb, host) for verb, host in found}
-
-
-def host_of(worker: WorkerRun) -> str:
-    return worker.name.rpartition("@")[2]
 
 
 def work_came_home(pair: Pair, task: str = "010") -> None:
@@ -88,7 +71,7 @@ def test_a_batch_ends_by_itself_whose_authors_work_on_another_host(pair: Pair) -
     assert git(pair.owner, "show", "main:shared.txt") == "by 010\nby 020\n", "its agent solved it"
     assert "<<<<<<< " in git(pair.owner, "show", "main:conflict.txt"), "it lay in its clone there"
     at_home = {(verb, host_of(here)) for verb in ("check", "review", "update", "merge")}
-    assert runs_of(pair) == {("spawn", host_of(there)), *at_home}
+    assert pair.ran() == {("spawn", host_of(there)), *at_home}
 
 
 def test_a_check_makes_the_clone_that_is_missing_and_is_held_until_its_setup_is_accepted(
@@ -134,4 +117,4 @@ def test_an_update_makes_the_clone_that_is_missing(pair: Pair) -> None:
     done = pair.owner.sow("batch", "run", "010", "--no-check", "--review", "--merge")
     assert "1 done" in done.out, done
     assert git(pair.owner, "show", "main:010.txt") == "by 010\n"
-    assert "update" in {verb for verb, _ in runs_of(pair)}
+    assert "update" in {verb for verb, _ in pair.ran()}

@@ -12,7 +12,7 @@ import postgres
 import yaml
 from journeys.gitsite import commit, git, log_of, make_repository
 from journeys.site import Site, end_agents, make_site, wait_until
-from journeys.staff import QUICK
+from journeys.staff import QUICK, WorkerRun, shell_executor
 from standins import Run, read_runs
 
 from sow.paths import Workspace
@@ -46,6 +46,14 @@ class Pair:
         with self.connected() as connection:
             for role in self.roles:
                 connection.execute(f"create role {role} login")
+
+    def admit_owner(self) -> None:
+        """Have the owner's role run jobs as well, so that its workers drive its batches."""
+        site, role = self.owner, self.roles[0]
+        known = site.config_file.read_text()
+        self.configure(site, "sow")
+        site.sow("hosts", "init", "--host", role)
+        site.config_file.write_text(known)
 
     @property
     def schema(self) -> str:
@@ -124,6 +132,28 @@ class Pair:
         git(site, "clone", "-q", str(self.remote), str(site.root), cwd=site.base)
         return site
 
+    def begin_with_shell(
+        self, *tasks: str, author: str, reviewer: str, settings: Any = None, **serves: Sequence[str]
+    ) -> None:
+        """Begin one whose author and reviewer are shell scripts.
+
+        `serves` says which of the executors `author` and `judge` each site runs.
+        """
+        scripts = {"author": author, "judge": reviewer}
+        executors = {name: shell_executor(self.owner, name, text) for name, text in scripts.items()}
+        bindings = {"implementer": "author", "reviewer": "judge"}
+        agents = {"agents": {"executors": executors, "bindings": bindings}}
+        self.begin(*tasks, settings=settings, **agents)
+        owner, host = self.roles or ("sow", "sow")
+        self.configure(self.owner, owner, executors=serves["owner"], **agents)
+        self.configure(self.host, host, executors=serves["host"], **agents)
+
+    def ran(self) -> set[tuple[str, str]]:
+        """Return the verbs of all jobs that had an attempt, with the id of the host of each."""
+        where = "split_part(attempt.worker_id, '@', 2)"
+        found = self.ask(f"select job.verb, {where} from attempt join job on job.id = job_id")
+        return {(verb, host) for verb, host in found}
+
     def configure(
         self,
         site: Site,
@@ -178,6 +208,11 @@ def pair_at(base: Path, server: postgres.Server) -> Iterator[Pair]:
             connection.execute(f'drop schema if exists "{schema}" cascade')
             for role in (*made.roles, f"{schema}_callers", f"{schema}_hosts"):
                 connection.execute(f'drop role if exists "{role}"')
+
+
+def host_of(worker: WorkerRun) -> str:
+    """Return the id of the host of a worker."""
+    return worker.name.rpartition("@")[2]
 
 
 def _site(base: Path) -> Site:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from attempts.job_values import NOW, make_job
-from journeys.gitsite import commit, git, log_of
+from journeys.gitsite import commit, git, log_of, take_through
 from journeys.site import Site
 from travel.travelling import travelling
 
@@ -21,10 +22,12 @@ from sow.clones.make import CloneOrder, finish_clone, make_clone
 from sow.clones.record import note_clone
 from sow.errors import SowError
 from sow.git.repository import branch_commit
-from sow.ids import ProjectId
+from sow.ids import JobId, ProjectId
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace
-from sow.schema.job import Job
+from sow.schema.job import Job, Verb
+from sow.schema.job_terms import ReviewTerms
+from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
@@ -284,6 +287,72 @@ def test_what_was_changed_here_meanwhile_is_not_overwritten(home: Home) -> None:
     refusal = home.happen(EventKind.FILE, path=path, text="theirs", before="0" * 40)
     assert "was changed here meanwhile" in refusal
     assert (home.workspace.sow / path).read_text() == "mine"
+
+
+def as_review(home: Home) -> str:
+    """Have the task's work wait for the verdict of a review, whose job it is then."""
+    made = home.made(
+        "echo x >made.txt; mkdir -p .github/workflows; echo x >.github/workflows/c.yml"
+    )
+    assert home.happen(EventKind.WORK, **work(made)) == ""
+    take_through(home.site, "010", TaskStatus.IN_PROGRESS, TaskStatus.NEEDS_REVIEW)
+    home.job = make_job(
+        id=JobId(7),
+        project_id=home.job.project_id,
+        verb=Verb.REVIEW,
+        agent="reviewer",
+        terms=ReviewTerms(commit=made),
+    )
+    return made
+
+
+ACCEPTS = {"verdict": "accepted", "summary": "Good."}
+CORRECTS = {"verdict": "corrections", "findings": "Say two."}
+
+
+def test_a_verdict_is_that_of_its_review_on_the_commit_of_its_record_once(home: Home) -> None:
+    commit = as_review(home)
+    for _ in range(2):
+        assert home.happen(EventKind.VERDICT, **CORRECTS, by="person", commit="0" * 40) == ""
+    task = read_task(home.workspace, "010")
+    assert task.review
+    assert (task.review.by, task.review.commit, task.review.job) == ("reviewer", commit, 7)
+    assert list(task.review.steers) == [".github/workflows/c.yml"], "found here"
+    assert task.feedback == [{"file": "001.md", "status": "open"}]
+    home.job = make_job(**{**msgspec.structs.asdict(home.job), "id": JobId(8)})
+    assert home.happen(EventKind.VERDICT, **ACCEPTS) == ""
+    task = read_task(home.workspace, "010")
+    assert task.review
+    assert (task.review.verdict, task.review.job) == ("accepted", 8)
+    assert task.status == "needs_review", "a review completes nothing"
+
+
+def test_a_verdict_is_refused_that_is_none_of_a_review_s(home: Home) -> None:
+    author = home.job
+    as_review(home)
+    for evil in ({}, {"verdict": "perfect"}, {"verdict": "corrections", "findings": " "}):
+        assert home.happen(EventKind.VERDICT, **evil), evil
+    review, home.job = home.job, author
+    assert "a verdict, which is a reviewer's" in home.happen(EventKind.VERDICT, **ACCEPTS)
+    take_through(home.site, "010", TaskStatus.IN_PROGRESS)
+    home.job = review
+    assert "there is no work to review" in home.happen(EventKind.VERDICT, **ACCEPTS)
+    assert not read_task(home.workspace, "010").review
+
+
+def test_of_a_review_nothing_comes_home_but_its_verdict_and_its_log(home: Home) -> None:
+    commit = as_review(home)
+    made = home.made("echo evil >made.txt", base=commit)
+    for kind, data in (
+        (EventKind.WORK, work(made)),
+        (EventKind.TASK, {"status": "failed"}),
+        (EventKind.FILE, {"path": f"{TASK}/notes.md", "text": "evil", "before": None}),
+    ):
+        assert "which is an author's" in home.happen(kind, **data), kind
+    assert home.branch() == commit
+    assert read_task(home.workspace, "010").status == "needs_review"
+    assert home.happen(EventKind.LOG, **ENTRY) == ""
+    assert "agent: reviewer" in log_of(home.site, "010")
 
 
 def test_what_no_event_may_be_is_refused_in_words(home: Home) -> None:

@@ -70,7 +70,13 @@ class ReviewKind(CallKind):
             from sow.calls.choosing import with_limits  # few roles have several executors
 
             wanted = with_limits(database, config, request, wanted, now=caller.now())
-        job = queue_unmarked(caller, database, wanted, waiter)
+        sent = None
+        if database.is_shared:
+            # Few queues are shared.
+            from sow.calls.sending import send_work
+
+            sent = send_work(caller, config, wanted, wanted.judged_commit)
+        job = queue_unmarked(caller, database, wanted, waiter, sent)
         workers.wake(caller.workspace)
         if job.fallback.left:
             from sow.attempts.fallback_entry import log_choice  # few roles have several executors

@@ -25,6 +25,7 @@ from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
 from sow.schema.job_terms import CheckTerms
 from sow.schema.task import Task
+from sow.schema.travel import Travel
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
@@ -103,10 +104,17 @@ def _is_same(job: Job, request: Request) -> bool:
     return job.verb is request.verb and terms == request.terms
 
 
-def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Recipient | None) -> Job:
+def queue_unmarked(
+    caller: Caller,
+    database: Database,
+    job: Job,
+    waiter: Recipient | None,
+    sent: Travel | None = None,
+) -> Job:
     """Put a job that leaves its task's status alone on record and into the queue.
 
-    What callers of older jobs are owed lapses. Raises TaskIsTaken, StateError.
+    What callers of older jobs are owed lapses. `sent` is what other hosts get of it. Raises
+    TaskIsTaken, StateError.
     """
     with database.transaction():
         caller.refuse_when_cancelled(database)
@@ -114,6 +122,11 @@ def queue_unmarked(caller: Caller, database: Database, job: Job, waiter: Recipie
         about = job.tasks or (job.task_id,)
         last = [jobs.last_job(database, job.project_id, task_id) for task_id in about]
         job = jobs.insert_job(database, job)
+        if sent is not None:
+            # Few queues are shared.
+            from sow.calls.sending import put_on_record
+
+            put_on_record(database, job, sent)
         for earlier in filter(None, last):
             waiters.lapse(database, caller.workspace, earlier.id)
         if waiter is not None:

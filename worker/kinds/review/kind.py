@@ -121,6 +121,11 @@ class ReviewKind(AgentKind):
             nonlocal is_final, last
             last = task
             ending()
+            if running.guest is not None:
+                # Few queues are shared.
+                from worker.guests import tell_verdict
+
+                tell_verdict(context, running, task)
             is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         try:
