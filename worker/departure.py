@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import FrameType
 
 from sow.jobs import workers
-from sow.jobs.faults import QueueChanged, QueueDamaged, QueueReplaced
+from sow.jobs.faults import QueueChanged
 from worker.context import WorkerContext, logger
 
 HEALTH_SECONDS = 60.0
@@ -36,7 +36,7 @@ class Departure:
     @property
     def has_lost_records(self) -> bool:
         """Whether what was on record of our jobs is gone: no worker can adopt them by it."""
-        return isinstance(self.changed, QueueReplaced | QueueDamaged)
+        return self.changed is not None and self.changed.has_lost_records
 
     @property
     def is_decided(self) -> bool:

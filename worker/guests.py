@@ -108,11 +108,11 @@ def gather_and_push(context: WorkerContext, running: Running) -> Gathered:
 
     Raises SowError, such as passes where the remote cannot be reached.
     """
-    job, number = running.job, running.attempt.number
+    job = running.job
     found = gather(context, job, running.task)
     if found.commit is None:
         return found
-    ref = attempt_ref(job.project_id, job.id, number)
+    ref = attempt_ref(job.project_id, running.attempt.id)
     remote = _remote_of(context)
     remote.make_ref(ref, found.commit)
     tell(job, f"its work is at {ref} of {remote.name}")
@@ -137,7 +137,7 @@ def tell_work(context: WorkerContext, running: Running) -> None:
     known = travels.events_of(context.database, job.id)
     if any(each.attempt == number and each.kind == EventKind.WORK for each in known):
         return
-    data = {"commit": result.commit, "ref": attempt_ref(job.project_id, job.id, number)}
+    data = {"commit": result.commit, "ref": attempt_ref(job.project_id, running.attempt.id)}
     travels.add_event(context.database, job.id, number, EventKind.WORK, data)
 
 

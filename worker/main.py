@@ -257,6 +257,10 @@ class WorkerProcess:
             self._say("ending %d agents; their jobs are queued again")
             self.monitor.end_all()
             self.monitor.wait_until_idle(END_SECONDS)
+        elif self.monitor.count and self._may_have_been_given_away:
+            self._say("ending %d agents, whose jobs others may have; what they have made is kept")
+            self.monitor.end_all()
+            self.monitor.wait_until_idle(END_SECONDS)
         elif self.monitor.count:
             self._say(
                 "leaving %d agents running; their tasks will show how they ended"
@@ -267,6 +271,11 @@ class WorkerProcess:
         self._let_notify()
         if not any(thread.is_alive() for _, thread in self.consumer.worker_threads):
             self.fork_servers.close()  # otherwise a start may be using it; it ends when we do
+
+    @property
+    def _may_have_been_given_away(self) -> bool:
+        """Whether another host may run the jobs of our agents: by records that do not know us."""
+        return self.departure.has_lost_records and self.context.hearing.is_shared
 
     def _within(self) -> str:
         """Return until when, where leases have an end."""

@@ -23,6 +23,7 @@ from sow.faults import passing_fault
 from sow.ids import JobId
 from sow.jobs import workers
 from sow.jobs.faults import QueueChanged
+from sow.jobs.jobs import UnknownJob
 from sow.jobs.leases import Fenced
 from sow.processes import process_facts
 from sow.processes.life import Life
@@ -304,9 +305,14 @@ class Monitor:
         except Fenced:
             tell(running.job, "was taken over by another worker")
             self._forget(running)
+        except UnknownJob:
+            tell(running.job, "is not on record any more; what its agent has made is kept")
+            self._forget(running)
         except QueueChanged as error:  # we leave; the agent goes on
             running.postpone(self._pace.longest_postponement_seconds)
             self._on_change(error)
+            if running.is_over:
+                self._forget(running)
         except SowError as error:
             tell(running.job, f"cannot be {_deed_on(running)} yet: {error.message}")
             running.postpone(self._pace.longest_postponement_seconds)

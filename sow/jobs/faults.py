@@ -28,6 +28,9 @@ DAMAGED = frozenset(
 class QueueChanged(QueueError):
     """The file that this process has opened is not its queue any more: it may use it no longer."""
 
+    has_lost_records = False
+    """Whether what was on record of our jobs is gone: no worker can adopt them by it."""
+
 
 class QueueLeadsOut(QueueError):
     """A link leads from the queue's place out of the repository: nothing is read or written there.
@@ -47,6 +50,8 @@ class QueueLeadsOut(QueueError):
 
 class QueueReplaced(QueueChanged):
     """The queue's file, or its write-ahead log, was removed or replaced while we had it open."""
+
+    has_lost_records = True
 
     def __init__(self, path: Path, tasks: Sequence[str] = ()) -> None:
         self.path = path
@@ -75,6 +80,8 @@ class NewerQueue(QueueChanged):
 
 class QueueDamaged(QueueChanged):
     """What lies under the queue's name cannot be read as a queue, or not as a whole one."""
+
+    has_lost_records = True
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(

@@ -39,6 +39,7 @@ from sow.jobs.server_faults import (
     words_of,
 )
 from sow.jobs.server_rows import WholeLoader, rows_of
+from sow.jobs.server_seen import SEEN_NAME, SeenChanges
 from sow.jobs.server_statements import translated, values_for
 from sow.jobs.store import (
     HOST_MARK,
@@ -55,6 +56,10 @@ from sow.paths import user_config_path
 
 FORMAT_NAME, CHECKOUT = "format", "checkout"
 """The rows of `control` that hold the form of the tables, and who uses them (`server_checkout`)."""
+CHANGES = "newest change"
+OF_CHANGES = "cast(seq as text) from sqlite_sequence where name = 'change'"
+AND_NEWEST = f"union all select '{CHANGES}', {OF_CHANGES}"
+"""The number of the newest change, beside rows of `control`."""
 
 HOST_SETTING = "sow.host"
 """The setting of a session that says which host it is of; new jobs have it from there."""
@@ -115,6 +120,9 @@ class QueueServer(Database):
         """What this process's checkout is called; None before the queue is taken for it."""
         self.has_unmarked = True
         """Whether names without a host are of this checkout: from before the queue was shared."""
+        self.seen = SeenChanges(self.place, run_folder / SEEN_NAME)
+        self._notes = True
+        """Whether to note what was seen when this one is closed."""
         self._depth = 0
         self._connection: Connection[Any] | None = None
         self._connect_seconds = CONNECT_SECONDS
@@ -126,6 +134,7 @@ class QueueServer(Database):
     def connection(self) -> Connection[Any]:
         """The connection; a new one where the last was lost. Raises QueueError."""
         with self.lock:
+            self.seen.refuse_restored()
             known = self._connection
             if known is None or known.closed or known.broken:
                 if self._depth:  # what was begun is lost with the connection
@@ -185,7 +194,18 @@ class QueueServer(Database):
                 _set(made, settings)
             except InvalidParameterValue:  # a zone of which the server does not know
                 _set(made, {**settings, "TimeZone": zone_by_offset()})
+            if self.seen.is_open:
+                self._see_again(made)
         return made
+
+    def _see_again(self, made: Connection[Any]) -> None:
+        """Raise ServerRestored where the server has less than before its connection was lost."""
+        try:
+            row = made.execute(f"select {OF_CHANGES}").fetchone()
+            self.seen.look(int(row[0]) if row is not None else 0)
+        except BaseException:
+            made.close()
+            raise
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -265,7 +285,7 @@ class QueueServer(Database):
         beginning = (
             f"begin; {wait} select pg_advisory_xact_lock({self.turn});"  # noqa: S608
             " select name, value from control"
-            f" where name in ('{FORMAT_NAME}', '{CHECKOUT}', '{LEASE_SECONDS}')"
+            f" where name in ('{FORMAT_NAME}', '{CHECKOUT}', '{LEASE_SECONDS}') {AND_NEWEST}"
         )
         try:
             with self._faults():
@@ -274,6 +294,8 @@ class QueueServer(Database):
                     pass
                 found = dict(cursor.fetchall())
             refuse_format(self.place, int(found.get(FORMAT_NAME, 0)))
+            if self.seen.is_open:
+                self.seen.look(int(found.get(CHANGES, 0)))
             self.is_shared = LEASE_SECONDS in found
             if not self.is_shared and self.checkout not in (None, found.get(CHECKOUT)):
                 hint = "This process uses it no more; run the command again."
@@ -346,7 +368,7 @@ class QueueServer(Database):
         """Return all that is noted of the queue as a whole; nothing where there is no queue."""
         with self.lock, self._faults():
             try:
-                sql = "select name, value from control"
+                sql = f"select name, value from control {AND_NEWEST}"  # noqa: S608 - ours
                 return dict(self._again_if_lost(lambda: self._execute(sql, ())).fetchall())
             except UndefinedTable:
                 self._refuse_without_right()
@@ -383,11 +405,12 @@ class QueueServer(Database):
         """Return another connection to the same queue, for what must not wait for this one."""
         other = QueueServer(self._url, self.schema, self.run_folder)
         other.checkout, other.host_id = self.checkout, self.host_id
+        other.seen, other._notes = self.seen, False
         return other
 
     def beats(self, worker_id: WorkerId) -> Beats:
         """Return how a worker moves the deadlines of its leases."""
-        return ServerBeats(self.beside(), worker_id)
+        return ServerBeats(self.beside(), worker_id, self.seen.look)
 
     def listen(self, is_for: Callable[[Ring], bool]) -> Ear | None:
         """Hear of what others change, in a queue that is shared."""
@@ -423,6 +446,8 @@ class QueueServer(Database):
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+                if self._notes:
+                    self.seen.note()
 
 
 def _set(connection: Connection[Any], settings: Mapping[str, str]) -> None:

@@ -11,6 +11,8 @@ agents end before the deadline (`worker.heartbeat`), and afterwards whoever can 
 takes the lease over.
 """
 
+from collections.abc import Callable
+
 from sow.ids import JobId, WorkerId
 from sow.jobs.store import Beat, Beats, Database
 
@@ -28,7 +30,8 @@ BEAT = """
         coalesce(group_concat(cast(ending.id as text), ' '), '') as ending,
         (select cast(value as double precision) from control where name = 'lease seconds')
             as lease_seconds,
-        exists (select 1 from living) as is_on_record
+        exists (select 1 from living) as is_on_record,
+        (select seq from sqlite_sequence where name = 'change') as newest
     from moved left join job as ending on ending.id = job_id and cancel_requested_at is not null
 """
 
@@ -36,14 +39,19 @@ BEAT = """
 class ServerBeats(Beats):
     """The beats of one worker, over a connection of their own."""
 
-    def __init__(self, database: Database, worker_id: WorkerId) -> None:
+    def __init__(
+        self, database: Database, worker_id: WorkerId, look: Callable[[int], None]
+    ) -> None:
+        """`look` is given the number of the newest change; what it raises, a beat raises."""
         self._database = database
         self._worker_id = worker_id
+        self._look = look
 
     def beat(self) -> Beat:
         """Move the deadlines of the worker's leases. Raises QueueError."""
         row = self._database.row(BEAT, {"worker": self._worker_id})
         assert row is not None  # noqa: S101 - it has no condition
+        self._look(row["newest"] or 0)
         jobs, ending = _ids(row["jobs"]), _ids(row["ending"])
         return Beat(jobs, row["lease_seconds"], ending, row["is_on_record"])
 

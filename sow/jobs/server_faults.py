@@ -29,6 +29,7 @@ FULL = ("too many clients", "too many connections", "connection slots")
 """What it says where it takes no further connection, likewise."""
 UNPROVED = ("certificate verify failed", "does not match host name", "root certificate file")
 """What libpq says of a server that does not prove who it is. It says no more of a certificate."""
+DISK_FULL = "53100"
 STANDBY = "25006"
 TOO_LARGE = "22003"
 
@@ -51,6 +52,22 @@ class ServerQueueChanged(QueueChanged):
 
     def __init__(self, place: str, what: str, hint: str) -> None:
         super().__init__(f"the queue on {place} {what}", hint=f"{hint} {GONE_ON}")
+
+
+class ServerRestored(QueueChanged):
+    """The queue on the server lacks what this checkout has seen there: it is an older backup."""
+
+    has_lost_records = True
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the queue on {place} was restored from a backup: it lacks the newest changes that"
+            " this checkout has seen",
+            hint="What jobs have done since the backup cannot be recorded; what their agents have"
+            " made is kept. `sow status` shows tasks that were begun, `sow job list` the jobs on"
+            " record: those that had not ended run again. This is printed once: run the command"
+            " again.",
+        )
 
 
 class OtherCheckout(QueueError):
@@ -112,6 +129,12 @@ def meant_by(error: Error, place: str) -> QueueError | None:
             " `max_connections` there."
         )
         return ServerFault(place, reason, hint, passes=True)
+    if code == DISK_FULL:
+        hint = (
+            "Nothing was changed. Make room on the server's disk, then run the command again; what"
+            " workers could not write they write then."
+        )
+        return ServerFault(place, f"its disk is full: {reason}", hint, passes=True)
     if code == STANDBY:
         hint = "Name the primary server in `queue: url`."
         return ServerFault(place, "the server is read-only: a standby", hint)

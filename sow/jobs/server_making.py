@@ -13,7 +13,7 @@ from psycopg import Connection
 from sow import __version__
 from sow.errors import QueueError
 from sow.jobs.private_folders import make_private, refuse_foreign_run
-from sow.jobs.queue_server import CHECKOUT, FORMAT_NAME, QueueServer
+from sow.jobs.queue_server import CHANGES, CHECKOUT, FORMAT_NAME, QueueServer
 from sow.jobs.server_checkout import take
 from sow.jobs.server_deadlines import LEASE_SECONDS
 from sow.jobs.server_faults import ServerFault, refuse_format
@@ -29,6 +29,8 @@ PER_MAJOR = 10_000
 """What a major version counts in a server's number."""
 ENCODINGS = ("UTF8", "SQL_ASCII")
 """The encodings of a database that hold any text; the second one keeps bytes as they come."""
+FILE_ID = "file_id"
+"""The row of `control` with the id that was made with the queue."""
 FORMS = Path(__file__).with_name("server_forms")
 
 
@@ -55,6 +57,7 @@ def open_server(workspace: Workspace, url: str, schema: str, *, make: bool) -> Q
             database.is_shared = True
             refuse_unverified(database)
         take(database, workspace, noted.get(CHECKOUT))
+        database.seen.open(noted.get(FILE_ID, ""), int(noted.get(CHANGES, 0)))
     except OSError as error:
         database.close()
         raise QueueError(

@@ -57,7 +57,7 @@ from sow.state.tasks import change_task, find_task, read_task
 from sow.state.verdicts import Judgement, accept, addressed, correct
 from sow.terminal_text import readable
 from sow.travel.clones_at_home import have_clone
-from sow.travel.names import attempt_ref
+from sow.travel.names import is_attempt_ref
 from sow.travel.telling import DRAFTS, LARGEST
 
 MOST_WORK = 1 << 30
@@ -187,8 +187,8 @@ def _take_work(
     remote: Remote | None,
 ) -> None:
     """Fetch what an attempt has left, and have the task's branch name it."""
-    ref, commit = attempt_ref(job.project_id, job.id, event.attempt), work.commit
-    if work.ref != ref:
+    ref, commit = work.ref, work.commit
+    if not is_attempt_ref(ref, job.project_id, job.id, event.attempt):
         raise EventRefused(f"its work is said to be at {work.ref[:LONGEST]!r}")
     main = main_checkout(workspace, known_settings(workspace))
     task = read_task(workspace, job.task_id)

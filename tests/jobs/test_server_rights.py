@@ -186,6 +186,7 @@ def test_a_caller_queues_and_a_host_runs_it_by_the_functions_of_every_day(
     assert claim(builder) is not None
     again = lease_of(builder, job.id)
     assert again.token > lease.token
+    assert again.token >= NOW * 1000, "by the clock: also where a backup has an older number"
     spending.close_attempt(builder, job.id, Cause.CRASHED, "x", now=NOW)
     leases.settle(builder, again, state=JobState.DONE, ended_at=NOW)
     assert waiters.end(alice, waiter, job.id)
@@ -762,7 +763,7 @@ def test_a_host_says_neither_how_long_its_lease_is_nor_which_token_it_has(
     assert seconds_left(owner) == {job.id: pytest.approx(120, abs=30)}
     assert lease_of(owner, job.id).token == token
     builder.connection.execute("update fence set token = 0")
-    assert owner.value("select token from fence") == token + 1
+    assert owner.value("select token from fence") > token
 
 
 def test_after_its_deadline_another_host_takes_a_lease_over(

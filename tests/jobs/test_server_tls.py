@@ -117,6 +117,30 @@ def test_only_a_server_that_proves_who_it_is_has_a_shared_queue(
     refuse(ask, verified, "root certificate file")
 
 
+def test_a_process_outlives_a_certificate_that_has_expired(
+    tls: TlsServer, ask: Ask, workspace: Workspace
+) -> None:
+    """Its connection holds. A new one is refused in words, until the server shows a new one."""
+    now = datetime.datetime.now(datetime.UTC)
+    authority = workspace.root / "authority.pem"
+    expired, of_expired = certificate(HOST, now - 3 * DAY)
+    valid, of_valid = certificate(HOST, now - DAY / 2)
+    authority.write_bytes(expired + valid)
+    tls.show(valid, of_valid)
+    ask(f"sslmode=verify-full&sslrootcert={authority}")
+    with closing(open_queue(workspace)) as opened, closing(open_queue(workspace)) as other:
+        assert isinstance(opened, QueueServer)
+        tls.show(expired, of_expired)
+        assert opened.value("select 1") == 1
+        pid = opened.connection.info.backend_pid
+        other.value("select pg_terminate_backend(?, 5000)", (pid,))
+        with pytest.raises(ServerFault, match="certificate verify failed") as caught:
+            opened.value("select 1")
+        assert "certificate has expired" in caught.value.hint
+        tls.show(valid, of_valid)
+        assert opened.value("select 1") == 1
+
+
 def refuse(ask: Ask, parameters: str, words: str) -> None:
     with pytest.raises(ServerFault, match=words) as caught:
         ask(parameters)

@@ -24,7 +24,7 @@ from sow.errors import SowError
 from sow.git.repository import branch_commit
 from sow.ids import JobId, ProjectId
 from sow.jobs.database import Database, open_queue
-from sow.paths import Workspace
+from sow.paths import Workspace, attempt_id
 from sow.schema.job import Job, Verb
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import TaskStatus
@@ -56,7 +56,7 @@ class Home:
 
     @property
     def ref(self) -> str:
-        return attempt_ref(self.job.project_id, self.job.id, 1)
+        return attempt_ref(self.job.project_id, attempt_id(self.job.id, 1, "abcdef"))
 
     def happen(self, kind: str, place: int = 1, **data: Any) -> str:
         """Carry an event out; return why it is refused, or nothing."""

@@ -7,10 +7,11 @@ import pytest
 from attempts.job_values import NOW, make_job, make_task
 
 from sow.errors import StateError
+from sow.paths import attempt_id
 from sow.schema.task import FeedbackStatus, Task, TaskStatus
 from sow.schema.travel import FieldsChanged
 from sow.travel.arriving import EventRefused, fields_for
-from sow.travel.names import attempt_ref, outward_ref
+from sow.travel.names import attempt_ref, is_attempt_ref, outward_ref
 from sow.travel.telling import task_fields
 
 JOB, TASK = make_job(), make_task()
@@ -85,4 +86,9 @@ def test_refs_name_the_project_the_task_and_the_attempt() -> None:
     assert (
         outward_ref(JOB.project_id, "010", "c" * 40) == "refs/sow/tasks/11111111/010/cccccccccccc"
     )
-    assert attempt_ref(JOB.project_id, JOB.id, 2) == "refs/sow/attempts/11111111/1-2"
+    ref = attempt_ref(JOB.project_id, attempt_id(JOB.id, 2, "0a1b2c"))
+    assert ref == "refs/sow/attempts/11111111/1-2-0a1b2c"
+    assert is_attempt_ref(ref, JOB.project_id, JOB.id, 2)
+    assert not is_attempt_ref(ref, JOB.project_id, JOB.id, 1)
+    assert not is_attempt_ref(ref.replace("0a1b2c", "../x"), JOB.project_id, JOB.id, 2)
+    assert not is_attempt_ref(ref.removesuffix("0a1b2c"), JOB.project_id, JOB.id, 2)
