@@ -122,7 +122,7 @@ def hosts_of(database: Database) -> list[Host]:
 def _offer(text: str) -> Offer:
     try:
         return msgspec.json.decode(text, type=Offer)
-    except msgspec.MsgspecError:  # a host says what it likes
+    except (msgspec.MsgspecError, RecursionError):  # a host says what it likes
         return Offer()
 
 

@@ -89,7 +89,7 @@ def from_row(row: Row, kind: type[T]) -> T:
     """
     try:
         return _from_row(row, kind)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DamagedRecord(kind, row, str(error)) from error
     except KeyError as error:  # the table itself is not as ours
         missing = [name for name in kind.__struct_fields__ if name not in row.keys()]  # noqa: SIM118

@@ -12,7 +12,7 @@ import msgspec
 
 from sow.ids import JobId
 from sow.jobs import jobs, records
-from sow.jobs.database import Database
+from sow.jobs.database import Database, Row
 from sow.jobs.hosts import host_of
 from sow.schema.travel import Event, EventKind, Travel
 
@@ -46,8 +46,30 @@ def add_event(
 
 
 def events_of(database: Database, job_id: JobId) -> Sequence[Event]:
-    """Return what befell a job, in its order."""
-    return records.every(database, Event, "event where job_id = ? order by attempt, place", job_id)
+    """Return what befell a job, in its order.
+
+    A host writes what it likes: `data` is None where that is no JSON.
+    """
+    sql = "select * from event where job_id = ? order by attempt, place"
+    return [_event(row) for row in database.rows(sql, (job_id,))]
+
+
+def next_event(database: Database, job_id: JobId) -> Event | None:
+    """Return the first event of a job that nobody has looked at yet, as `events_of` does."""
+    row = database.row(
+        "select * from event where job_id = ? and outcome is null order by attempt, place limit 1",
+        (job_id,),
+    )
+    return None if row is None else _event(row)
+
+
+def _event(row: Row) -> Event:
+    fields = {name: row[name] for name in Event.__struct_fields__}
+    try:
+        data = msgspec.json.decode(fields["data"])
+    except (msgspec.MsgspecError, RecursionError):
+        data = None
+    return Event(**{**fields, "data": data})
 
 
 def conclude(database: Database, event: Event, outcome: str) -> None:

@@ -12,7 +12,8 @@ from msgspec import Meta
 from sow.ids import JobId
 from sow.schema.task import ReviewVerdict, SessionFacts, TaskStatus
 
-Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$")]
+Commit = Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+"""A host and a caller write what they like: `$` would let a line's end through."""
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ class WorkDone(msgspec.Struct, frozen=True, kw_only=True):
 class EntryWritten(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of an event `log`: the fields of an entry."""
 
-    timestamp: Annotated[str, Meta(pattern="^[0-9T:Z-]{1,30}$")]
+    timestamp: Annotated[str, Meta(pattern=r"^[0-9T:Z-]{1,30}\Z")]
     agent: str
     action: str
     result: str = ""
@@ -70,7 +71,7 @@ class EntryWritten(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     role: str = ""
     event: str = ""
-    id: Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
+    id: Annotated[str, Meta(pattern=r"^[0-9a-f]{12}\Z")]
 
 
 class FileWritten(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +88,11 @@ class FieldsChanged(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of an event `task`; what is absent has not changed."""
 
     status: TaskStatus | None = None
-    session_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$")] | None = None
+    session_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}\Z")] | None = None
     """It becomes an argument of a CLI."""
     session: SessionFacts | None = None
     files_modified: list[str] | None = None
-    metadata: dict[Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,100}$")], str] = {}
+    metadata: dict[Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")], str] = {}
 
 
 class VerdictGiven(msgspec.Struct, frozen=True, kw_only=True):

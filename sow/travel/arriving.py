@@ -21,10 +21,10 @@ from sow.clones.mark import mark_for
 from sow.clones.place import Place
 from sow.clones.record import note_clone, record_clone
 from sow.config.queue import read_queue_remote
-from sow.digest import sha256
 from sow.errors import StateError
 from sow.faults import passing_fault
-from sow.files import make_folder, read_if_there, refuse_leading_out, write_atomically
+from sow.files import make_folder, read_regular, refuse_leading_out, write_atomically
+from sow.git.merge_tree import folded
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import branch_commit
 from sow.git.run import LONG_SECONDS
@@ -33,6 +33,7 @@ from sow.jobs import jobs, statuses, travels
 from sow.jobs.database import Database
 from sow.jobs.hosts import is_queued_elsewhere
 from sow.jobs.jobs import author_of_job
+from sow.jobs.user_secret import code_of
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
@@ -49,7 +50,8 @@ from sow.schema.travel import (
     WorkDone,
 )
 from sow.state import transitions
-from sow.state.log_writing import LOG_LIMIT, LogEntry, has_entry
+from sow.state.authors import ID_DIGITS
+from sow.state.log_writing import LOG_LIMIT, LogEntry, format_entry, has_entry, is_full
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject
 from sow.state.task_log import append_entry
@@ -66,6 +68,9 @@ LONGEST_SUMMARY = 20_000
 """In characters."""
 LONGEST = 300
 """How many characters of a refusal become a warning."""
+MOST_WARNINGS = 20
+"""How many refusals become warnings of a job; why each of the others was refused, its event says."""
+NOT_TAKEN = "not taken from "
 OWN_FILES = ("state.yaml", "log.md")
 """The files of a task that no other may be put in the place of."""
 OF_AUTHORS = (EventKind.WORK, EventKind.FILE, EventKind.TASK)
@@ -90,15 +95,15 @@ def bring_home(workspace: Workspace, database: Database, job: Job, *, now: float
     travel = travels.travel_of(database, job.id)
     if travel is None:
         return True
-    events = [event for event in travels.events_of(database, job.id) if event.outcome is None]
-    if not events:
+    event = travels.next_event(database, job.id)
+    if event is None:
         return True
     try:
         if read_project(workspace).id != job.project_id:
             return False
     except NoProject:
         return False
-    for event in events:
+    while event is not None:
         refusal = ""
         try:
             carry_out(workspace, database, job, travel, event, now)
@@ -107,6 +112,7 @@ def bring_home(workspace: Workspace, database: Database, job: Job, *, now: float
                 raise
             refusal = error.message if isinstance(error, StateError) else str(error)
         _conclude(database, job, event, readable(refusal)[:LONGEST])
+        event = travels.next_event(database, job.id)
     return True
 
 
@@ -114,9 +120,11 @@ def _conclude(database: Database, job: Job, event: Event, refusal: str) -> None:
     with database.transaction():
         travels.conclude(database, event, refusal)
         if refusal:
-            warning = f"not taken from {event.host}, attempt {event.attempt}: {refusal}"
-            warnings = (*jobs.get_job(database, job.id).warnings, warning)
-            jobs.change_job(database, job.id, warnings=tuple(dict.fromkeys(warnings)))
+            known = jobs.get_job(database, job.id).warnings
+            warning = f"{NOT_TAKEN}{event.host}, attempt {event.attempt}: {refusal}"
+            if sum(words.startswith(NOT_TAKEN) for words in known) >= MOST_WARNINGS:
+                warning = f"more than {MOST_WARNINGS} of what its hosts have told was not taken"
+            jobs.change_job(database, job.id, warnings=tuple(dict.fromkeys((*known, warning))))
 
 
 def catch_up(
@@ -241,13 +249,23 @@ def _state_changed(view: View, facts: Place, since: str, commit: str) -> set[str
 
 
 def _take_entry(workspace: Workspace, job: Job, event: Event, entry: EntryWritten) -> None:
-    """Add an entry to the task's log, in the name of the job's agent or of sow."""
+    """Add an entry to the task's log, in the name of the job's agent or of sow.
+
+    Its id there follows from that which the host has given it, so that no host can choose it:
+    an entry with the id of another one would keep that from being written.
+    """
     folder = find_task(workspace, job.task_id).folder
-    if has_entry(folder, entry.id, has_text=bool(entry.text.strip("\n")), within=LOG_LIMIT):
-        return
     fields = msgspec.structs.asdict(entry)
     fields["agent"] = entry.agent if entry.agent in (job.agent, "sow") else job.agent
-    append_entry(folder, LogEntry(**fields, job=job.id, attempt=event.attempt))
+    fields["id"] = code_of("entry", str(job.id), str(event.attempt), entry.id)[:ID_DIGITS]
+    made = LogEntry(**fields, job=job.id, attempt=event.attempt)
+    if has_entry(folder, made.id, has_text=bool(made.text.strip("\n")), within=LOG_LIMIT):
+        return
+    if is_full(folder):
+        raise EventRefused("the task's log is full")
+    if len(format_entry(made)) > LARGEST:
+        raise EventRefused(f"an entry of its log has more than {LARGEST >> 20} MB")
+    append_entry(folder, made)
 
 
 def _take_file(workspace: Workspace, job: Job, file: FileWritten) -> None:
@@ -256,20 +274,28 @@ def _take_file(workspace: Workspace, job: Job, file: FileWritten) -> None:
     folder = find_task(workspace, job.task_id).folder.relative_to(workspace.sow)
     parts = path.split("/")
     is_plain = all(part and not part.startswith(".") and "\0" not in part for part in parts)
-    is_own = path in {f"{folder}/{name}" for name in OWN_FILES}
+    is_own = folded(path) in {folded(f"{folder}/{name}") for name in OWN_FILES}
     if not is_plain or is_own or not path.startswith((f"{folder}/", f"{DRAFTS}/")):
         raise EventRefused(f"it may not write {path[:LONGEST]!r}")
     if len(file.text) > LARGEST:
         raise EventRefused(f"{path} has more than {LARGEST >> 20} MB")
     place = workspace.sow / Path(*parts)
     refuse_leading_out(place)
-    there, wanted = read_if_there(place, LARGEST), file.text.encode()
+    there, wanted = _contents(place), file.text.encode()
     if there == wanted:
         return
     if (_blob_of(there) if there is not None else None) != file.before:
         raise EventRefused(f"{path} was changed here meanwhile")
     make_folder(place.parent)
     write_atomically(place, wanted)
+
+
+def _contents(place: Path) -> bytes | None:
+    """Return what a file holds; None where nothing is there. Raises NotAFile for all else."""
+    try:
+        return read_regular(place, LARGEST)
+    except FileNotFoundError:
+        return None
 
 
 def _blob_of(data: bytes) -> str:
@@ -288,7 +314,7 @@ def _take_fields(
     now: float,
 ) -> None:
     """Change the fields of the task's state that an agent's attempt changes, by today's rules."""
-    entry_id = str(sha256(f"{job.id} {event.attempt} {event.place}".encode()).hexdigest())[:12]
+    entry_id = code_of("task", str(job.id), str(event.attempt), str(event.place))[:ID_DIGITS]
     by = author_of_job(job, attempt=event.attempt)._replace(entry_id=entry_id)
 
     def change(task: Task) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from sow.schema.job import Job
 from sow.schema.task import ReviewVerdict, Task, TaskState
 from sow.schema.travel import Event, EventKind, Travel
 from sow.state.log_reading import entries_in
-from sow.state.log_writing import LOG_FILE, LogEntry
+from sow.state.log_writing import LOG_FILE, LogEntry, format_entry
 from sow.state.places import TaskPlace, find_task
 from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.task_folder import STATE
@@ -47,7 +47,7 @@ class Told(NamedTuple):
 def state_events(
     guest: Workspace, travel: Travel, task: Task, known: Sequence[Event]
 ) -> Iterator[Told]:
-    """Yield what befell a task since it was sent, but for what is told already (`known`)."""
+    """Yield what befell a task since it was sent, but for the entries told already (`known`)."""
     view, place = view_of(guest.root), find_task(guest, task.id)
     inside = place.folder.relative_to(guest.sow)
     yield from _entries(view, travel, place, inside, known)
@@ -99,12 +99,13 @@ def _entries(
     code, data, _ = view.answer("cat-file", "blob", f"{travel.packed}:{inside}/{LOG_FILE}")
     lines = data.decode("utf-8", "replace").split("\n") if code == 0 else []
     there = {_id_of(entry) for entry in entries_in(lines, place.log)}
-    there |= {event.data.get("id") for event in known if event.kind == EventKind.LOG}
+    there |= {str(event.data.get("id")) for event in known if isinstance(event.data, dict)}
     new = [entry for entry in read_entries(place.log) if _id_of(entry) not in there]
-    for entry in new[-MOST_ENTRIES:]:
+    told = [entry for entry in new if len(format_entry(entry)) <= LARGEST][-MOST_ENTRIES:]
+    for entry in told:
         yield Told(EventKind.LOG, {**entry._asdict(), "id": _id_of(entry)})
-    if len(new) > MOST_ENTRIES:
-        words = f"{len(new) - MOST_ENTRIES} entries of its log"
+    if len(new) > len(told):
+        words = f"{len(new) - len(told)} entries of its log"
         yield Told(EventKind.UNTAKEN, {"what": [words]})
 
 

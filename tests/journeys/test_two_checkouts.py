@@ -181,6 +181,27 @@ def test_what_an_agent_has_made_comes_home_however_its_job_ends(pair: Pair) -> N
     assert git(pair.owner, "show", f"{pair.branch_of('020')}:asked.txt") == "whole\n"
 
 
+def test_what_nobody_can_read_is_refused_and_the_rest_comes_home(pair: Pair) -> None:
+    pair.begin("010", script=[good({"write": ["made.txt", "x"]}, pair.gate("told"))])
+    start_worker(pair.host)
+    pair.owner.sow("agent", "spawn", "implementer", "010", "--detach")
+    pair.await_runs(pair.host, 1)
+    odd = ["{", "", "null", "7", '["\\ud800"]', "[" * 100_000, '{"a":' + "[" * 100_000, "{}"]
+    kinds = [*("log", "file", "task") * 8, *(f"sudo {number}" for number in range(30))]
+    for place, kind in enumerate(kinds, start=1):
+        pair.ask(
+            "insert into event (job_id, attempt, place, kind, data) values (1, 1, %s, %s, %s)",
+            *(place, kind, odd[place % len(odd)]),
+        )
+    pair.open_gate("told")
+    result = pair.owner.sow("agent", "wait", "010")
+    assert result.out.startswith("010 needs_review"), result
+    assert git(pair.owner, "show", f"{pair.branch_of('010')}:made.txt") == "x"
+    warnings = pair.job(1)["warnings"]
+    assert len(warnings) == 21, warnings
+    assert warnings[-1] == "more than 20 of what its hosts have told was not taken"
+
+
 def test_a_push_that_fails_queues_nothing(pair: Pair) -> None:
     pair.begin("010")
     shutil.rmtree(pair.remote)

@@ -29,7 +29,9 @@ from sow.schema.job import Job, Verb
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
+from sow.state.log_writing import AGENTS_LIMIT, LogEntry, write_missing_entry
 from sow.state.projects import read_project
+from sow.state.task_log import read_entries
 from sow.state.tasks import read_task
 from sow.travel.arriving import carry_out
 from sow.travel.clones_at_home import lacks_clone
@@ -262,6 +264,27 @@ def test_an_entry_is_written_once_and_in_nobody_else_s_name(home: Home) -> None:
         assert home.happen(EventKind.LOG, **evil), evil
 
 
+def test_no_host_chooses_the_id_of_an_entry(home: Home) -> None:
+    """Else it could keep one from being written that another attempt has still to tell."""
+    assert home.happen(EventKind.LOG, **ENTRY) == ""
+    own = {"timestamp": ENTRY["timestamp"], "agent": "sow", "action": "Done", "id": ENTRY["id"]}
+    assert write_missing_entry(home.workspace.sow / TASK, LogEntry(**own))
+
+
+def test_a_log_stays_one_that_can_be_read(home: Home) -> None:
+    folder = home.workspace.sow / TASK
+    large = {**ENTRY, "text": "x" * (2 << 20)}
+    assert "more than 1 MB" in home.happen(EventKind.LOG, **large)
+    for name, text in (("timestamp", "2026-01-31T12:00:00Z\n"), ("id", "0123456789ab\n")):
+        assert home.happen(EventKind.LOG, **{**ENTRY, name: text}), name
+    assert home.happen(EventKind.LOG, **ENTRY) == ""
+    assert [entry.action for entry in read_entries(folder / "log.md")] == ["Did it"]
+    with (folder / "log.md").open("ab") as log:
+        log.truncate(AGENTS_LIMIT)
+    another = {**ENTRY, "id": "ba9876543210"}
+    assert "log is full" in home.happen(EventKind.LOG, **another)
+
+
 def test_files_land_in_the_task_s_folder_or_among_the_drafts_alone(home: Home) -> None:
     for path in (f"{TASK}/notes/a.md", "project/context/design.md"):
         for _ in range(2):
@@ -270,9 +293,11 @@ def test_files_land_in_the_task_s_folder_or_among_the_drafts_alone(home: Home) -
     outside = home.site.base / "outside"
     outside.mkdir()
     (home.workspace.sow / TASK / "link").symlink_to(outside)
+    (home.workspace.sow / TASK / "folder").mkdir()
     for path in (
         *("project/state.yaml", "config.yaml", "run/x", "../x", "/etc/x", "", 7),
         *(f"{TASK}/../020/notes.md", f"{TASK}/state.yaml", f"{TASK}/log.md", f"{TASK}/.x"),
+        *(f"{TASK}/State.YAML", f"{TASK}/LOG.md", f"{TASK}/folder"),
         *(f"{TASK}//x", f"{TASK}/", f"{TASK}/link/x", f"{TASK}/a\0b"),
         TASK.replace("010", "020") + "/notes.md",
     ):
@@ -287,6 +312,10 @@ def test_what_was_changed_here_meanwhile_is_not_overwritten(home: Home) -> None:
     refusal = home.happen(EventKind.FILE, path=path, text="theirs", before="0" * 40)
     assert "was changed here meanwhile" in refusal
     assert (home.workspace.sow / path).read_text() == "mine"
+    large = home.workspace.sow / TASK / "large.md"
+    large.write_text("mine" * (1 << 19))
+    assert "larger than 1 MiB" in home.happen(EventKind.FILE, path=f"{TASK}/large.md", text="x")
+    assert large.stat().st_size == 1 << 21
 
 
 def as_review(home: Home) -> str:

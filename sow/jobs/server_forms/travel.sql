@@ -24,6 +24,11 @@ create table if not exists event (
     outcome text,
     primary key (job_id, attempt, place)
 );
+-- Whoever reads them at home reads no more than an attempt can have to tell.
+alter table event drop constraint if exists is_bounded;
+alter table event add constraint is_bounded
+    check (place between 1 and 3000 and octet_length(kind) <= 100 and octet_length(data) <= 1 << 23);
+create unique index if not exists event_work on event (job_id, attempt) where kind = 'work';
 create or replace function forget_travel() returns trigger language plpgsql
     security definer set search_path = @schema@, pg_catalog, pg_temp as $$
 begin
