@@ -86,11 +86,15 @@ class GuestWorkspace(Workspace):
 
 
 def guest_at(host: Workspace, home: str, project_id: str, task_id: str) -> GuestWorkspace:
-    """Return the folder for the jobs of a task that is at home elsewhere. It need not be there."""
+    """Return the folder for the jobs of a task that is at home elsewhere. It need not be there.
+
+    Others have written what it is named after.
+    """
     repository = repository_of(host.root)
     own = f"{safe_name(repository.top.name)}-{checkout_id(repository)}"
-    whose = f"{home[:ID_DIGITS]}-{project_id[:ID_DIGITS]}"
-    top = Path(os.path.realpath(user_folder(BaseFolder.STATE)), FOLDER, own, whose, task_id)
+    whose = f"{safe_name(home[:ID_DIGITS])}-{safe_name(project_id[:ID_DIGITS])}"
+    guests = Path(os.path.realpath(user_folder(BaseFolder.STATE)), FOLDER)
+    top = guests / own / whose / safe_name(task_id)
     return GuestWorkspace(top / inside_of(host.root, repository.top), host.root)
 
 

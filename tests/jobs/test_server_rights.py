@@ -470,7 +470,7 @@ ALLOWED = [
     ("alice", "update job set state = 'cancelled' where id = 1"),
     ("alice", END.format("status")),
     ("alice", f"insert into waiter select {NAME}, 1, null, 0"),
-    ("alice", "insert into host (id, name) values ('another', 'of mine')"),
+    ("alice", "insert into host (id, name) values ('0123456789ab', 'of mine')"),
     ("builder", "update job set reason = 'x' where id = 1"),
     ("builder", WORKER_OF.format(id=NAME, role="builder")),
     ("builder", "update fence set token = token + 1"),
@@ -551,7 +551,7 @@ EXECUTOR: dict[str, Any] = {"name": "claude-code", "type": ExecutorType.CLAUDE}
 FALLBACK = {"kind": "author", "clone": False}
 HOSTILE: dict[str, list[object]] = {
     "id": [1],
-    "project_id": [],
+    "project_id": ["../../..", "11111111"],
     "task_id": ["../../x", "-x", "10\n"],
     "phase": ["..", "a/b"],
     "verb": ["run", "", "sh -c id"],
@@ -671,6 +671,27 @@ def test_what_a_role_may_not_do_is_refused_by_the_server(peopled: Any) -> None:
         if outcome(peopled, role, statement) != "42501"
     ]
     assert wrong == []
+
+
+EVENT = "insert into event (job_id, attempt, place, kind, data) values (3, 1, {}, {}, {})"
+OUT_OF_BOUNDS = [
+    ("tester", EVENT.format(3001, "'log'", "'{}'"), "thousands"),
+    ("tester", EVENT.format(0, "'log'", "'{}'"), "what comes before all"),
+    ("tester", EVENT.format(1, "'log'", "repeat('x', 9000000)"), "more than a file has"),
+    ("tester", EVENT.format(1, "repeat('x', 101)", "'{}'"), "the same"),
+    ("alice", "insert into host (id, name) values ('../../x', 'x')", "to name a folder"),
+    ("alice", "insert into host (id, name) values ('/tmp/x', 'x')", "the same"),
+]
+"""What has a form that no sow would write."""
+
+
+def test_what_is_longer_or_named_otherwise_than_it_can_be_is_refused(peopled: Any) -> None:
+    wrong = [case for case in OUT_OF_BOUNDS if outcome(peopled, *case[:2]) != "23514"]
+    assert wrong == []
+    work = EVENT.format(1, "'work'", "'{}'")
+    assert outcome(peopled, "tester", work) == "1"
+    again = EVENT.format(3, "'work'", "'{}'")
+    assert outcome(peopled, "tester", f"{work}; {again}") == "23505", "an attempt leaves one commit"
 
 
 def test_no_field_of_a_new_job_chooses_what_a_host_runs_or_says_what_only_that_knows(

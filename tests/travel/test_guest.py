@@ -95,6 +95,17 @@ def test_names_that_are_none_of_the_job_s_are_refused(sent: Travelling) -> None:
     take(sent)
 
 
+def test_no_name_of_others_leads_out_of_the_folder_of_guests(sent: Travelling) -> None:
+    top = guest_of(sent).root.parents[2]
+    for home, project, task in (
+        *((HOME_ID, "../../..", "010"), (HOME_ID, "/../../x", "010"), ("/tmp/x", "ab", "010")),
+        *(("../../x", "ab", "010"), (HOME_ID, "ab", "../../.."), (HOME_ID, "ab", "/tmp")),
+    ):
+        root = guest_at(Workspace(sent.elsewhere), home, project, task).root
+        assert os.path.normpath(root) == str(root)
+        assert root.parents[2] == top, root
+
+
 def evil_trees(sent: Travelling) -> Iterator[tuple[str, str]]:
     """Yield a name for what somebody has put among the state, and the tree that has it."""
     blob = sent.git_elsewhere("hash-object", "-w", "--stdin", stdin="evil\n")

@@ -10,6 +10,9 @@ create table if not exists host (
     made_at double precision not null default clock(),
     heard_at double precision not null default clock()
 );
+-- Whoever joins chooses its id, and others name folders after it.
+alter table host drop constraint if exists is_id;
+alter table host add constraint is_id check (id ~ '^[0-9a-f]{12}$');
 -- From which host a job was queued; there the state of its task is. Empty for one from before.
 alter table job add column if not exists host_id text not null
     default coalesce(current_setting('sow.host', true), '');

@@ -89,6 +89,7 @@ begin
         when jsonb_path_exists(its.terms::jsonb, '$.fallback.leaving ? (@ != null)')
             then 'a session'
         when its.cwd ~ '^/' or its.cwd ~ '(^|/)[.][.](/|$)' then 'a folder outside of the repository'
+        when its.project_id !~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then 'no project'
         when its.task_id !~ '^([0-9]{3,})?$' or its.phase !~ '^([a-z][a-z0-9-]*)?$'
             or its.agent !~ '^([a-z][a-z0-9-]*)?$' then 'no task, phase or role'
         when its.verb not in ('spawn', 'resume', 'review', 'check', 'update', 'merge', 'open')
