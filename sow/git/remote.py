@@ -3,28 +3,43 @@
 Owns which address that is, and that a ref is made once: nobody's is moved or overwritten. Git runs
 in a git folder of ours that shares the repository's objects, so no setting of the repository acts;
 those of the user say how a server is reached (`own_bare`).
+
+Whoever may push chooses what is fetched. So it comes into a folder of its own first, of a bounded
+size, and is looked at there; only what is taken is put among the repository's objects.
 """
 
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from sow.errors import StateError
-from sow.files import NotWritten
+from sow.files import NotWritten, read_if_there, write_atomically
 from sow.git.git_errors import GitKilled, GitRefused, GitTookTooLong, line_of
 from sow.git.own_bare import ANSWER_SECONDS, HOME_SETTINGS, NETWORK, network_environment
+from sow.git.promised import is_partial
 from sow.git.repository import Repository
 from sow.git.run import LONG_SECONDS, git
-from sow.git.view import view_of
+from sow.git.view import View, view_of
 
 FOLDER = Path("sow") / "travel.git"
 """Our git folder, below the repository's."""
 PLACE = re.compile(r"[a-z]+://|[^/]+:")
 """How an address begins that is none of a folder."""
+SHALLOW = "shallow"
+"""Git's own list of the commits whose parents are not here, in a git folder."""
+SHALLOW_LIMIT = 1 << 24
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
+INCOMING = "tmp_objdir-sow-"
+"""How the folder begins where objects lie that come in. Git removes those that were left behind by
+this name (git-prune(1)), as it does its own."""
+FEW = 1 << 16
+"""A pack of at most so many bytes becomes single objects: many packs make each git slow."""
+BROKEN = "fsck error"
+"""What git says of objects that are no sound ones."""
 COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -53,6 +68,16 @@ class RemoteRefused(StateError):
         )
 
 
+class NotTaken(StateError):
+    """What a ref of the remote names was not taken; it stays so."""
+
+    def __init__(self, remote: "Remote", ref: str, why: str) -> None:
+        super().__init__(
+            f"{ref} of the remote {remote.name} was not taken: {why}",
+            hint="Nothing of it is here. Whoever has pushed it can tell what it is.",
+        )
+
+
 class RefIsTaken(StateError):
     """A ref that is made once has another commit already."""
 
@@ -75,16 +100,29 @@ class Remote(Struct, frozen=True):
         """Our git folder."""
         return self.repository.common_dir / FOLDER
 
-    def _environ(self) -> Mapping[str, str]:
-        objects = str(self.repository.common_dir / "objects")
-        environ = network_environment(os.environ, self.folder)
-        return {**environ, "GIT_OBJECT_DIRECTORY": objects}
+    @property
+    def _objects(self) -> Path:
+        return self.repository.common_dir / "objects"
 
-    def _talk(self, deed: str, *words: str, seconds: float = LONG_SECONDS) -> str:
-        _make_folder(self.folder, self.repository.object_format)
+    def _talk(
+        self,
+        deed: str,
+        *words: str,
+        seconds: float = LONG_SECONDS,
+        variables: Mapping[str, str] | None = None,
+        settings: Sequence[str] = (),
+        largest_file: int | None = None,
+    ) -> str:
+        _make_folder(self.folder, self.repository)
+        own = variables or {"GIT_OBJECT_DIRECTORY": str(self._objects)}
         try:
             return git(
-                self.folder, *words, environ=self._environ(), settings=NETWORK, seconds=seconds
+                self.folder,
+                *words,
+                environ={**network_environment(os.environ, self.folder), **own},
+                settings=(*NETWORK, *settings),
+                seconds=seconds,
+                largest_file=largest_file,
             )
         except GitRefused as error:
             why = line_of(error.complaint) or error.message
@@ -117,11 +155,15 @@ class Remote(Struct, frozen=True):
             if there != commit:
                 raise RefIsTaken(self, ref, there) from None
 
-    def fetch(self, ref: str, commit: str) -> None:
+    def fetch(
+        self, ref: str, commit: str, *, most: int, look: Callable[[View], None] = lambda _: None
+    ) -> None:
         """Have here what a ref of the remote names, if that is this commit.
 
-        Nothing here names it then: whoever wants to keep it gives it a name. Objects that are no
-        sound ones are refused. Raises StateError where the ref names another commit; RemoteRefused.
+        Nothing here names it then: whoever wants to keep it gives it a name. Nothing of it stays
+        where git finds objects that are no sound ones, where they take more than `most` bytes, and
+        where `look` raises, which sees them. Raises NotTaken, StateError where the ref names
+        another commit; RemoteRefused, NotWritten.
         """
         if not COMMIT.fullmatch(commit):
             raise StateError(f"{commit[:80]!r} is no commit")
@@ -132,10 +174,52 @@ class Remote(Struct, frozen=True):
                 hint="Somebody has changed or removed that ref. Look there: `git ls-remote"
                 f" {self.name} 'refs/sow/*'`.",
             )
+        incoming = self._objects / f"{INCOMING}{os.urandom(4).hex()}"
+        try:
+            (incoming / "pack").mkdir(parents=True)
+            self._fetch_into(incoming, ref, commit, most, look)
+            self._take(incoming)
+        except OSError as error:
+            raise NotWritten(incoming, error) from error
+        finally:
+            shutil.rmtree(incoming, ignore_errors=True)
+
+    def _fetch_into(
+        self, incoming: Path, ref: str, commit: str, most: int, look: Callable[[View], None]
+    ) -> None:
+        """Fetch what is missing here into a folder of objects, and look at it."""
+        deed = "fetching from"
+        variables = {"GIT_OBJECT_DIRECTORY": str(incoming)}
+        if not is_partial(self.repository):  # else the remote takes it to have what it lacks
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self._objects)
         words = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap=")
-        self._talk("fetching from", *words, "--recurse-submodules=no", "--", self.url, ref)
-        if view_of(self.repository.top).commit_of(commit) != commit:
-            raise RemoteRefused(self, "fetching from", f"{commit} did not come")
+        try:
+            self._talk(
+                *(deed, *words, "--recurse-submodules=no", "--", self.url, ref),
+                variables=variables,
+                settings=("fetch.unpackLimit=1",),  # into one file, whose size is limited
+                largest_file=most,
+            )
+        except RemoteRefused as error:
+            if any(path.stat().st_size >= most for path in (incoming / "pack").iterdir()):
+                raise NotTaken(self, ref, f"it has more than {most >> 20} MB") from error
+            if BROKEN in error.message:
+                raise NotTaken(self, ref, error.message) from error
+            raise
+        view = View(self.folder, {"GIT_DIR": str(self.folder), **variables})
+        if view.commit_of(commit) != commit:
+            raise RemoteRefused(self, deed, f"{commit} did not come")
+        look(view)
+
+    def _take(self, incoming: Path) -> None:
+        """Put what came in among the repository's objects; a pack is there with its index."""
+        for pack in (incoming / "pack").glob("*.pack"):
+            if pack.stat().st_size <= FEW:
+                view = view_of(self.repository.top)
+                view.raw("unpack-objects", "-q", stdin=pack.read_bytes(), seconds=LONG_SECONDS)
+                continue
+            for path in sorted(pack.parent.glob(f"{pack.stem}.*"), key=_is_index):
+                path.replace(self._objects / "pack" / path.name)
 
 
 def remote_of(repository: Repository, name: str) -> Remote:
@@ -149,15 +233,31 @@ def remote_of(repository: Repository, name: str) -> Remote:
     return Remote(name, url, repository)
 
 
-def _make_folder(folder: Path, object_format: str) -> None:
-    """Make our git folder, if it is not there. No git is run for it. Raises NotWritten."""
-    if (folder / "config").exists():
-        return
+def _is_index(path: Path) -> bool:
+    return path.suffix == ".idx"
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as a list of folders has it, which colons part."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _make_folder(folder: Path, repository: Repository) -> None:
+    """Make our git folder, if it is not there. No git is run for it. Raises NotWritten.
+
+    Where the repository lacks a part of its history, the folder says so as well.
+    """
+    shallow = read_if_there(repository.common_dir / SHALLOW, SHALLOW_LIMIT)
     try:
-        (folder / "refs").mkdir(parents=True, exist_ok=True)
-        (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
-        draft = folder / f".config.{os.urandom(4).hex()}"
-        draft.write_text(HOME_SETTINGS.format(object_format=object_format))
-        draft.rename(folder / "config")
+        if not (folder / "config").exists():
+            (folder / "refs").mkdir(parents=True, exist_ok=True)
+            (folder / "HEAD").write_text("ref: refs/heads/nothing\n")
+            settings = HOME_SETTINGS.format(object_format=repository.object_format)
+            write_atomically(folder / "config", settings.encode())
+        if shallow is not None:
+            write_atomically(folder / SHALLOW, shallow)
+        else:
+            (folder / SHALLOW).unlink(missing_ok=True)
     except OSError as error:
         raise NotWritten(folder, error) from error

@@ -8,6 +8,7 @@ may name as it likes) is `private_view`'s.
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -72,6 +73,10 @@ SETTINGS_OF_THE_USER = (
 )
 """How the variables begin that hold the user's own settings, as `~/.gitconfig` does. Git sets none
 of them for a child; `QUIET` beats them."""
+FILE_BLOCK = 512
+WITHIN = ("sh", "-c", 'ulimit -f "$0"; exec "$@"')
+"""What begins the words of a program whose files are limited: how many blocks follow, then it. The
+limit is the children's as well. Some shells count in twice as large blocks."""
 PASSED_ON = tuple(f"{env_vars.USERS_PREFIX}{name}" for name in SETTINGS_OF_THE_USER)
 
 
@@ -101,6 +106,8 @@ class Options(TypedDict, total=False):
     stdin: bytes | None
     settings: Sequence[str]
     """What replaces `QUIET`."""
+    largest_file: int | None
+    """How large a file of it may become, in bytes; the system ends a git that writes more."""
 
 
 def git(
@@ -128,11 +135,12 @@ def git_answer(
     stdin: bytes | None = None,
     environ: Mapping[str, str] | None = None,
     settings: Sequence[str] = QUIET,
+    largest_file: int | None = None,
 ) -> tuple[int, bytes, str]:
     """Run git in `folder`; return its exit code, what it prints, and what it complains of.
 
     Git gets a process group of its own, so that a time-out ends also what it
-    has started. `settings` replace `QUIET`. Raises GitMissing, GitRefused where the
+    has started. The rest is `Options`. Raises GitMissing, GitRefused where the
     folder is none, GitKilled and GitTookTooLong.
     """
     process = _start(
@@ -141,6 +149,7 @@ def git_answer(
         environ,
         settings,
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        within=() if largest_file is None else (*WITHIN, str(largest_file // FILE_BLOCK)),
     )
     try:
         output, complaint_bytes = process.communicate(stdin, timeout=seconds)
@@ -168,6 +177,34 @@ def git_talking(
         yield process
     finally:
         _end(process)
+
+
+def git_bounded(
+    folder: Path, *words: str, environ: Mapping[str, str], most: int, seconds: float
+) -> bytes | None:
+    """Run git in `folder` and return what it prints.
+
+    None where that is more than `most` bytes, or takes longer than `seconds`: no more is kept, and
+    git is ended. Raises as `git`.
+    """
+    with git_talking(folder, *words, environ=environ) as process:
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        timer = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
+        try:
+            output = process.stdout.read(most + 1)
+            if len(output) > most:
+                return None
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its number stays its own
+        finally:
+            timer.cancel()
+        code = process.wait()
+    if code == -signal.SIGKILL:
+        return None
+    if code:
+        raise GitRefused(folder, words, code, "")
+    return output
 
 
 Command = tuple[Path, Sequence[str], Mapping[str, str]]
@@ -216,12 +253,13 @@ def _start(
     *,
     stdin: int | IO[bytes] | None,
     says_why: bool = True,
+    within: Sequence[str] = (),
 ) -> "subprocess.Popen[bytes]":
     """Start git in a process group of its own. Raises GitMissing, GitRefused."""
     options = [word for setting in settings for word in ("-c", setting)]
     try:
         return subprocess.Popen(
-            ["git", *options, *words],
+            [*within, "git", *options, *words],
             cwd=folder,
             env=git_environment(os.environ) if environ is None else dict(environ),
             stdin=stdin,

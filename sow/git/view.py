@@ -12,7 +12,7 @@ from typing import Unpack
 from msgspec import Struct
 
 from sow.git.git_errors import GitRefused
-from sow.git.run import Options, git_answer, git_environment
+from sow.git.run import QUICK_SECONDS, Options, git_answer, git_bounded, git_environment
 
 WITH_PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
 """What a command needs whose paths are patterns: a view takes them as they are."""
@@ -65,6 +65,13 @@ class View(Struct, frozen=True):
     ) -> list[str]:
         """Run git and return what it prints, split at each NUL. Raises as `git` does."""
         return split_records(self.raw(*words, accepted=accepted, **options))
+
+    def bounded(self, *words: str, most: int, seconds: float = QUICK_SECONDS) -> bytes | None:
+        """Return what git prints; None where that is more than `most` bytes, or takes longer.
+
+        What others have committed may be small, and a list of it without end. Raises as `git`.
+        """
+        return git_bounded(self.folder, *words, environ=self.environ(), most=most, seconds=seconds)
 
     def commit_of(self, name: str) -> str | None:
         """Return the commit that a name stands for; None where there is none."""

@@ -8,7 +8,7 @@ and that changes nothing.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 
 from sow.clones.bring_back import take_in
 from sow.clones.judged import judged_change
-from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
+from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.mark import mark_for
 from sow.clones.place import Place
 from sow.clones.record import note_clone, record_clone
@@ -24,16 +24,15 @@ from sow.config.queue import read_queue_remote
 from sow.errors import StateError
 from sow.faults import passing_fault
 from sow.files import make_folder, read_regular, refuse_leading_out, write_atomically
+from sow.git.git_errors import GitTookTooLong
 from sow.git.merge_tree import folded
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import branch_commit
-from sow.git.run import LONG_SECONDS
-from sow.git.view import View, view_of
+from sow.git.view import View, split_records
 from sow.jobs import jobs, statuses, travels
 from sow.jobs.database import Database
 from sow.jobs.hosts import is_queued_elsewhere
 from sow.jobs.jobs import author_of_job
-from sow.jobs.user_secret import code_of
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
@@ -50,7 +49,6 @@ from sow.schema.travel import (
     WorkDone,
 )
 from sow.state import transitions
-from sow.state.authors import ID_DIGITS
 from sow.state.log_writing import LOG_LIMIT, LogEntry, format_entry, has_entry, is_full
 from sow.state.projects import read_project
 from sow.state.state_errors import NoProject
@@ -59,17 +57,22 @@ from sow.state.tasks import change_task, find_task, read_task
 from sow.state.verdicts import Judgement, accept, addressed, correct
 from sow.terminal_text import readable
 from sow.travel.clones_at_home import have_clone
-from sow.travel.names import is_attempt_ref
+from sow.travel.names import entry_id, is_attempt_ref
 from sow.travel.telling import DRAFTS, LARGEST
 
 MOST_WORK = 1 << 30
-"""How large the objects of an attempt's commits may be, in bytes; they stay in the repository."""
+"""How large an attempt's work may be, in bytes: its objects as they are sent, and the files that it
+has changed as they are checked out."""
+MOST_LISTED = 32 << 20
+"""How long the list of those files may be, in bytes: more than a hundred thousand of them."""
+LOOK_SECONDS = 120.0
+"""How long git may take for a look at it. A few kilobytes can name any number of files."""
 LONGEST_SUMMARY = 20_000
 """In characters."""
 LONGEST = 300
 """How many characters of a refusal become a warning."""
 MOST_WARNINGS = 20
-"""How many refusals become warnings of a job; why each of the others was refused, its event says."""
+"""How many refusals become warnings of a job; of each other one its event says why."""
 NOT_TAKEN = "not taken from "
 OWN_FILES = ("state.yaml", "log.md")
 """The files of a task that no other may be put in the place of."""
@@ -201,14 +204,17 @@ def _take_work(
     main = main_checkout(workspace, known_settings(workspace))
     task = read_task(workspace, job.task_id)
     place = main.place(task)
+    base = place.base or travel.base
+    facts = place.since(base)
     if branch_commit(main.repository, place.branch) != commit:
         if remote is None:
             name = read_queue_remote(user_config_path(os.environ))
             remote = remote_of(main.repository, name)
-        remote.fetch(ref, commit)
-    base = place.base or travel.base
-    facts = place.since(base)
-    _refuse_work(main, facts, commit, base, ref, travel)
+
+        def look(view: View) -> None:
+            _refuse_work(view, facts, commit, base, ref, travel)
+
+        remote.fetch(ref, commit, most=MOST_WORK, look=look)
     brought = take_in(facts, main.repository, commit)
     mark = mark_for(place, base)
     if main.noted(task) is None:
@@ -220,44 +226,54 @@ def _take_work(
 
 
 def _refuse_work(
-    main: MainCheckout, facts: Place, commit: str, base: str, ref: str, travel: Travel
+    view: View, facts: Place, commit: str, base: str, ref: str, travel: Travel
 ) -> None:
     """Raise EventRefused for commits that are none of the task's work, or too large.
 
     What the project's branch brings was sent along: an agent that has solved a conflict has it.
+    Whoever has made them may have made them so that git has no end of them.
     """
-    view = view_of(main.repository.top)
-    if not view.is_ancestor(base, commit):
-        raise EventRefused(f"{ref} does not build on what was sent")
-    tip = travel.tip
-    begun = tip if tip is not None and view.is_ancestor(tip, commit) else base
-    held = _state_changed(view, facts, begun, commit) & _state_changed(
-        view, facts, travel.base, commit
-    )
-    if held:
-        raise EventRefused(f"{ref} changes the state of the project: {', '.join(sorted(held)[:3])}")
-    words = ("rev-list", "--objects", "--disk-usage", commit, "--not", begun, travel.base)
-    size = view.text(*words, seconds=LONG_SECONDS)
-    if int(size) > MOST_WORK:
-        raise EventRefused(f"{ref} has more than {MOST_WORK >> 20} MB")
+    try:
+        if not view.is_ancestor(base, commit):
+            raise EventRefused(f"{ref} does not build on what was sent")
+        tip = travel.tip
+        begun = tip if tip is not None and view.is_ancestor(tip, commit) else base
+        changed = _changes(view, begun, commit, ref)
+        if begun != travel.base:
+            brought = changed.keys() - _changes(view, travel.base, commit, ref).keys()
+            changed = {path: blob for path, blob in changed.items() if path not in brought}
+        if held := [path for path in changed if facts.holds_state(path)]:
+            raise EventRefused(f"{ref} changes the state of the project: {', '.join(held[:3])}")
+        if _size_of(view, changed.values()) > MOST_WORK:
+            raise EventRefused(f"{ref} has more than {MOST_WORK >> 20} MB")
+    except GitTookTooLong as error:
+        raise EventRefused(error.message) from error
 
 
-def _state_changed(view: View, facts: Place, since: str, commit: str) -> set[str]:
-    """Return the files of the project's state that differ between two commits."""
-    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", since, commit)
-    return {path for path in view.records(*words, seconds=LONG_SECONDS) if facts.holds_state(path)}
+def _changes(view: View, since: str, commit: str, ref: str) -> dict[str, str]:
+    """Return what differs between two commits: by path what git calls the contents there now."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", since, commit)
+    listed = view.bounded(*words, most=MOST_LISTED, seconds=LOOK_SECONDS)
+    if listed is None:
+        raise EventRefused(f"{ref} changes too many files")
+    records = split_records(listed)
+    return {path: about.split()[3] for about, path in zip(records[::2], records[1::2], strict=True)}
+
+
+def _size_of(view: View, blobs: Iterable[str]) -> int:
+    """Return how many bytes files with these contents have; a commit of a submodule has none."""
+    words = ("cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer")
+    asked = "".join(f"{blob}\n" for blob in blobs).encode()
+    lines = view.text(*words, stdin=asked, seconds=LOOK_SECONDS).splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("blob "))
 
 
 def _take_entry(workspace: Workspace, job: Job, event: Event, entry: EntryWritten) -> None:
-    """Add an entry to the task's log, in the name of the job's agent or of sow.
-
-    Its id there follows from that which the host has given it, so that no host can choose it:
-    an entry with the id of another one would keep that from being written.
-    """
+    """Add an entry to the task's log, in the name of the job's agent or of sow."""
     folder = find_task(workspace, job.task_id).folder
     fields = msgspec.structs.asdict(entry)
     fields["agent"] = entry.agent if entry.agent in (job.agent, "sow") else job.agent
-    fields["id"] = code_of("entry", str(job.id), str(event.attempt), entry.id)[:ID_DIGITS]
+    fields["id"] = entry_id(event, entry.id)
     made = LogEntry(**fields, job=job.id, attempt=event.attempt)
     if has_entry(folder, made.id, has_text=bool(made.text.strip("\n")), within=LOG_LIMIT):
         return
@@ -314,8 +330,8 @@ def _take_fields(
     now: float,
 ) -> None:
     """Change the fields of the task's state that an agent's attempt changes, by today's rules."""
-    entry_id = code_of("task", str(job.id), str(event.attempt), str(event.place))[:ID_DIGITS]
-    by = author_of_job(job, attempt=event.attempt)._replace(entry_id=entry_id)
+    its_id = entry_id(event, f"place {event.place}")
+    by = author_of_job(job, attempt=event.attempt)._replace(entry_id=its_id)
 
     def change(task: Task) -> Mapping[str, Any]:
         live = jobs.live_job(database, job.project_id, job.task_id)

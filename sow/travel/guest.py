@@ -28,7 +28,7 @@ from sow.git.inert_refs import read_ref
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import Repository, repository_of
 from sow.git.run import LONG_SECONDS, git
-from sow.git.view import View, view_of
+from sow.git.view import View, split_records, view_of
 from sow.ids import JobId
 from sow.paths import SOW_FOLDER, Workspace
 from sow.schema.travel import Travel
@@ -54,6 +54,10 @@ PLAIN = "100644", "100755"
 LONGEST_FILE = 16 << 20
 MOST_BYTES = 128 << 20
 MOST_FILES = 20_000
+MOST_LISTED = MOST_FILES * 300
+"""How long the list of them may be, in bytes."""
+MOST_SENT = 4 << 30
+"""How large what was sent may be, as far as the worker's checkout does not have it."""
 NAME = re.compile(r"[^\x00-\x1f\\:]+")
 FILE_LIMIT = 1 << 20
 
@@ -215,12 +219,14 @@ def _repository_in(top: Path, host: Repository) -> Repository:
 def _fetch(remote: Remote, into: Repository, travel: Travel) -> None:
     """Fetch what was sent, into the guest's repository. The address is the worker's checkout's."""
     here = Remote(remote.name, remote.url, into)
-    here.fetch(travel.ref, travel.packed)
-    view = view_of(into.top)
     sent = {commit for commit in (travel.base, travel.tip) if commit is not None}
-    _, *parents = view.text("rev-list", "--parents", "-n", "1", travel.packed).split()
-    if set(parents) != sent:
-        raise GuestRefused(travel.job_id, "its record names other commits than its ref has")
+
+    def look(view: View) -> None:
+        _, *parents = view.text("rev-list", "--parents", "-n", "1", travel.packed).split()
+        if set(parents) != sent:
+            raise GuestRefused(travel.job_id, "its record names other commits than its ref has")
+
+    here.fetch(travel.ref, travel.packed, most=MOST_SENT, look=look)
 
 
 def _set_refs(view: View, repository: Repository, travel: Travel, packed: str) -> None:
@@ -291,7 +297,10 @@ def _plain_files(
     """Yield the blob, the size and the path of each. Raises GuestRefused for what is none."""
     words = ("ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names)
     left = MOST_BYTES
-    for count, line in enumerate(view.records(*words)):
+    listed = view.bounded(*words, most=MOST_LISTED)
+    if listed is None:
+        raise GuestRefused(job_id, "the state of its project has too many files")
+    for count, line in enumerate(split_records(listed)):
         about, _, path = line.partition("\t")
         mode, _, blob, size = about.split()
         parts = path.split("/")

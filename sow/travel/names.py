@@ -1,8 +1,11 @@
-"""What the refs are called by which a task's work travels."""
+"""What the refs are called by which a task's work travels, and the entries of its log."""
 
 import re
 
 from sow.ids import AttemptId, JobId
+from sow.jobs.user_secret import code_of
+from sow.schema.travel import Event
+from sow.state.authors import ID_DIGITS as ENTRY_DIGITS
 
 ID_DIGITS = 8
 COMMIT_DIGITS = 12
@@ -27,3 +30,13 @@ def is_attempt_ref(ref: str, project_id: str, job_id: JobId, number: int) -> boo
     """Whether a ref is what `attempt_ref` returns for an attempt of this number of a job."""
     begins = f"refs/sow/attempts/{project_id[:ID_DIGITS]}/{job_id}-{number}-"
     return ref.startswith(begins) and bool(MARK.fullmatch(ref.removeprefix(begins)))
+
+
+def entry_id(event: Event, given: str) -> str:
+    """Return the id that an entry of a log gets in whose folder an event of another host lands.
+
+    It follows from that which the host has given it, so that no host can choose it: an entry with
+    the id of another one would keep that from being written.
+    """
+    parts = str(event.job_id), str(event.attempt), given
+    return code_of("entry", *parts)[:ENTRY_DIGITS]

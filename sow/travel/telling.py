@@ -27,6 +27,7 @@ from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.task_folder import STATE
 from sow.state.task_log import read_entries
 from sow.state.verdicts import given_by, newest_feedback, words_of_feedback
+from sow.travel.names import entry_id
 
 LARGEST = 1 << 20
 """How large a file is at most that is told as an event, in bytes."""
@@ -99,13 +100,16 @@ def _entries(
     code, data, _ = view.answer("cat-file", "blob", f"{travel.packed}:{inside}/{LOG_FILE}")
     lines = data.decode("utf-8", "replace").split("\n") if code == 0 else []
     there = {_id_of(entry) for entry in entries_in(lines, place.log)}
-    there |= {str(event.data.get("id")) for event in known if isinstance(event.data, dict)}
+    for event in known:
+        if event.kind == EventKind.LOG and isinstance(event.data, dict):
+            given = str(event.data.get("id"))
+            there |= {given, entry_id(event, given)}  # told here, and on another host
     new = [entry for entry in read_entries(place.log) if _id_of(entry) not in there]
-    told = [entry for entry in new if len(format_entry(entry)) <= LARGEST][-MOST_ENTRIES:]
-    for entry in told:
+    short = [entry for entry in new if len(format_entry(entry)) <= LARGEST][-MOST_ENTRIES:]
+    for entry in short:
         yield Told(EventKind.LOG, {**entry._asdict(), "id": _id_of(entry)})
-    if len(new) > len(told):
-        words = f"{len(new) - len(told)} entries of its log"
+    if len(new) > len(short):
+        words = f"{len(new) - len(short)} entries of its log"
         yield Told(EventKind.UNTAKEN, {"what": [words]})
 
 

@@ -22,10 +22,15 @@ sow task set status needs_review
 """
 
 
-def git(site: Site, *words: str, cwd: Path | None = None) -> str:
+def git(site: Site, *words: str, cwd: Path | None = None, stdin: str = "") -> str:
     """Run git in the repository and return what it says."""
     done = subprocess.run(
-        ["git", *words], cwd=cwd or site.root, capture_output=True, text=True, check=False
+        ["git", *words],
+        cwd=cwd or site.root,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"git {' '.join(words)}: {done.stdout}{done.stderr}"
     return done.stdout

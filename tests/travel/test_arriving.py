@@ -33,6 +33,7 @@ from sow.state.log_writing import AGENTS_LIMIT, LogEntry, write_missing_entry
 from sow.state.projects import read_project
 from sow.state.task_log import read_entries
 from sow.state.tasks import read_task
+from sow.travel import arriving
 from sow.travel.arriving import carry_out
 from sow.travel.clones_at_home import lacks_clone
 from sow.travel.leaving import send_out
@@ -86,6 +87,14 @@ class Home:
         found = git(self.site, "rev-parse", "HEAD", cwd=self.elsewhere).strip()
         if push:
             git(self.site, "push", "-q", "-f", "origin", f"{found}:{self.ref}", cwd=self.elsewhere)
+        return found
+
+    def commit_of(self, tree: str) -> str:
+        """Return a commit of a tree, pushed as that of the attempt."""
+        by = ("-c", "user.name=A", "-c", "user.email=a@example.invalid")
+        words = ("commit-tree", tree, "-p", self.travel.base, "-m", "w")
+        found = git(self.site, *by, *words, cwd=self.elsewhere).strip()
+        git(self.site, "push", "-q", "-f", "origin", f"{found}:{self.ref}", cwd=self.elsewhere)
         return found
 
     def branch(self) -> str | None:
@@ -231,6 +240,52 @@ def test_a_task_whose_conflict_somebody_has_begun_to_solve_stays_here(home: Home
     assert send_out(home.workspace, settings, "origin", home.job.id, "010") is not None
     (clone / "code.txt").write_text("half of it\n")
     assert send_out(home.workspace, settings, "origin", home.job.id, "010") is None
+
+
+def test_work_without_end_is_refused_and_leaves_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few kilobytes name more files than any disk holds, or a large one again and again."""
+    monkeypatch.setattr(arriving, "MOST_WORK", 8 << 20)
+    zeros = "head -c 1000000 /dev/zero >a"
+    for words, reason in (
+        (f"{zeros}; for n in 1 2 3 4 5 6 7 8 9; do cp a $n; done", "has more than 8 MB"),
+        ("head -c 9000000 /dev/urandom >a", "has more than 8 MB"),
+    ):
+        made = home.made(words)
+        assert reason in home.happen(EventKind.WORK, **work(made)), words
+        assert not is_here(home, made)
+    monkeypatch.setattr(arriving, "LOOK_SECONDS", 3.0)
+    file = git(home.site, "rev-parse", "main:code.txt", cwd=home.elsewhere).strip()
+    empty = git(home.site, "mktree", cwd=home.elsewhere).strip()
+    for line in (f"100644 blob {file}", f"040000 tree {empty}"):
+        made = home.commit_of(bomb(home, line))
+        assert "changes too many files" in home.happen(EventKind.WORK, **work(made))
+        assert not is_here(home, made)
+    assert home.branch() is None
+
+
+def bomb(home: Home, line: str) -> str:
+    """Return a tree in which something is ten times, in ten folders of ten folders, and so on."""
+    for _ in range(10):
+        lines = "".join(f"{line}\t{number}\n" for number in range(10))
+        tree = git(home.site, "mktree", cwd=home.elsewhere, stdin=lines).strip()
+        line = f"040000 tree {tree}"
+    return tree
+
+
+def is_here(home: Home, commit: str) -> bool:
+    found = git(home.site, "cat-file", "--batch-check", stdin=f"{commit}\n")
+    return "missing" not in found
+
+
+def test_work_that_git_refuses_is_refused_for_good(home: Home) -> None:
+    """Else the job would owe its task what befell it, and nobody could go on with that."""
+    blob = git(home.site, "rev-parse", "HEAD:code.txt", cwd=home.elsewhere).strip()
+    line = f"100644 blob {blob}\t.git\n"
+    made = home.commit_of(git(home.site, "mktree", cwd=home.elsewhere, stdin=line).strip())
+    assert "was not taken" in home.happen(EventKind.WORK, **work(made))
+    assert home.branch() is None
 
 
 def test_a_commit_that_somebody_has_put_on_the_branch_here_is_not_lost(home: Home) -> None:

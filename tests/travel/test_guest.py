@@ -131,6 +131,19 @@ def test_what_is_no_plain_file_is_not_laid_down(sent: Travelling) -> None:
         assert not guest_of(sent).project.exists(), name
 
 
+def test_a_state_without_end_is_not_laid_down(sent: Travelling) -> None:
+    blob = sent.git_elsewhere("hash-object", "-w", "--stdin", stdin="evil\n")
+    line = f"100644 blob {blob}"
+    for _ in range(10):
+        lines = "".join(f"{line}\t{number}\n" for number in range(10))
+        line = f"040000 tree {sent.git_elsewhere('mktree', stdin=lines)}"
+    tree = sent.git_elsewhere("mktree", stdin=f"{line}\tproject\n")
+    packed = sent.git_elsewhere("commit-tree", tree, "-p", sent.travel.base, "-m", "x")
+    ref = f"{sent.travel.ref[:-12]}{packed[:12]}"
+    sent.git_elsewhere("push", "-q", "origin", f"{packed}:{ref}")
+    assert "too many files" in refused(sent, packed=packed, ref=ref)
+
+
 def test_a_ref_that_was_moved_since_is_found_out(sent: Travelling) -> None:
     moved = sent.git_elsewhere("commit-tree", f"{sent.travel.base}^{{tree}}", "-m", "other")
     sent.git_elsewhere("push", "-q", "-f", "origin", f"{moved}:{sent.travel.ref}")
