@@ -75,14 +75,19 @@ class Misplaced(StateError):
         )
 
 
+LONGEST_VERSION = 40
+"""Of what stands where a version should, so many characters are shown."""
+
+
 class NewerState(StateError):
     """A `.sow` folder that a later sow has written."""
 
     def __init__(self, path: Path, version: str, supported: int) -> None:
         self.path = path
         self.version = version
+        shown = version if len(version) <= LONGEST_VERSION else f"{version[:LONGEST_VERSION]}…"
         super().__init__(
-            f"{path} has the version {version!r}, but this sow reads only version {supported}"
+            f"{path} has the version {shown!r}, but this sow reads only version {supported}"
             " and older",
             hint="Upgrade sow: in its clone, `git pull` and `pipx install --force .`",
         )

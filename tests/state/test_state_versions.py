@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from sow.errors import ExitCode, StateError
+from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state import version
 from sow.state.state_errors import InvalidState, NewerState
 from sow.state.tasks import add_task, change_task, find_task, read_task
 from sow.state.transitions import enter
-from sow.state.version import VERSION_FILE, folder_version
+from sow.state.version import VERSION_FILE, check_version, folder_version
 
 NOON = 1_769_860_800.0
 PAGE = Path(__file__).parents[2] / "docs/upgrading.md"
@@ -111,3 +112,13 @@ def test_the_page_on_upgrading_has_a_row_for_each_form() -> None:
     (table,) = re.findall(r"^\| form of a state file \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
     forms = [int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)]
     assert forms == list(range(1, version.SCHEMA_VERSION + 1))
+
+
+@pytest.mark.parametrize("text", ["\0" * 4096, "9" * 4096])
+def test_what_is_no_version_is_not_shown_in_full(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".sow").mkdir()
+    (tmp_path / ".sow" / VERSION_FILE).write_text(text)
+    with pytest.raises(NewerState) as caught:
+        check_version(Workspace(tmp_path))
+    assert len(caught.value.message) < 500
+    assert "…" in caught.value.message
