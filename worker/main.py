@@ -25,8 +25,9 @@ from sow.ids import JobId, ProjectId
 from sow.jobs import doorbell, workers
 from sow.jobs.database import QueueFile, open_existing_queue, open_queue
 from sow.jobs.doorbell import Bell
-from sow.jobs.faults import QueueChanged, QueueDamaged
+from sow.jobs.faults import QueueChanged, QueueDamaged, QueueShared
 from sow.jobs.leases import Fenced
+from sow.jobs.store import HOST_MARK
 from sow.paths import Workspace, user_config_path
 from sow.state.kept import keeper_hooks
 from sow.state.kept.store import project_id_at
@@ -219,6 +220,8 @@ class WorkerProcess:
             logger.warning(words, job_id, reason_of(error), reason_of(again))
 
     def _look_round(self) -> float:
+        if self.context.hearing.is_shared and HOST_MARK not in self.context.worker_id:
+            self.departure.without_queue(QueueShared())
         if not self.context.hearing.is_on_record:
             self._register_again()
         return self.housekeeping.look_round()

@@ -64,6 +64,16 @@ class QueueReplaced(QueueChanged):
         )
 
 
+class QueueShared(QueueChanged):
+    """A worker's queue has come to be shared: the worker has the name of no host."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the queue is shared by several hosts now, and this worker has the name of none",
+            hint="Start it again: `sow worker`. It takes its agents over.",
+        )
+
+
 class NewerQueue(QueueChanged):
     """A newer sow has brought the queue's file into a form that this one cannot read."""
 

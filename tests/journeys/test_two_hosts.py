@@ -290,3 +290,25 @@ def test_the_state_of_tasks_and_batches_is_followed_where_the_project_is(hosts: 
     assert there.process.poll() is None
     for site in (owner, other):
         site.sow("worker", "stop")
+
+
+def test_a_worker_whose_queue_comes_to_be_shared_leaves_and_is_a_host_when_it_is_back(
+    hosts: Pair,
+) -> None:
+    owner = hosts.owner
+    hosts.ask("delete from control where name = 'lease seconds'")
+    before = start_worker(owner)
+    owner.sow(*SPAWN, "010", "--detach")
+    hosts.await_runs(owner, 1)
+    owner.sow("hosts", "init")
+    before.wait_for("the queue is shared by several hosts now")
+    assert before.wait() == 6
+    after = start_worker(owner)
+    after.wait_for("adopted")
+    (host,) = [
+        line for line in owner.sow("hosts", "list", "--json").json_lines if line["worker_count"]
+    ]
+    assert (host["id"], host["job_count"]) == (after.name.rpartition("@")[2], 1)
+    hosts.open_gate("010")
+    assert owner.sow("agent", "wait", "010").out.startswith("010 needs_review")
+    assert len(owner.job(1)["attempts"]) == 1
