@@ -9,6 +9,8 @@ come here only in a queue that is shared.
 
 from dataclasses import replace as replace_context
 
+import msgspec
+
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import repository_of
@@ -18,6 +20,7 @@ from sow.jobs.hosts import home_of
 from sow.jobs.store import HOST_MARK
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
+from sow.schema.step_result import StepResult
 from sow.schema.task import Task
 from sow.schema.travel import EventKind, Travel
 from sow.state.guarded_state import GuardedState
@@ -149,6 +152,14 @@ def tell_state(context: WorkerContext, running: Running, task: Task) -> None:
         return
     for kind, data in state_events(context.workspace, travel, task, known):
         travels.add_event(database, job.id, number, kind, data)
+
+
+def tell_check(context: WorkerContext, running: Running, result: StepResult) -> None:
+    """Tell what a check has come to; in the transaction that settles its attempt."""
+    if result.check is not None:
+        job, number = running.job, running.attempt.number
+        data = msgspec.to_builtins(result.check)
+        travels.add_event(context.database, job.id, number, EventKind.CHECK, data)
 
 
 def tell_verdict(context: WorkerContext, running: Running, task: Task) -> None:

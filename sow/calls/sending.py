@@ -7,7 +7,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.calls.caller import Caller
+from sow.clones.listing import removal_risks_of
+from sow.clones.main_checkout import main_checkout
+from sow.clones.mark import own_mark
 from sow.config.configuration import Configuration
+from sow.git.repository import branch_commit
 from sow.jobs import travels
 from sow.jobs.database import Database
 from sow.schema.job import Job
@@ -30,6 +34,16 @@ def send_work(caller: Caller, config: Configuration, job: Job, commit: str | Non
     remote = config.queue_remote
     sent = send_out(caller.workspace, config.clones, remote, job.id, job.task_id, is_made=True)
     return sent if sent is not None and sent.tip == commit else None
+
+
+def checked_commit(caller: Caller, config: Configuration, job: Job) -> str | None:
+    """Return the last commit of a task's branch; None where its clone here has something else."""
+    main = main_checkout(caller.workspace, config.clones)
+    task = read_task(caller.workspace, job.task_id)
+    place = main.place(task)
+    if own_mark(place) is not None and removal_risks_of(main, place).losses:
+        return None
+    return branch_commit(main.repository, place.branch)
 
 
 def put_on_record(database: Database, job: Job, sent: Travel) -> None:

@@ -24,6 +24,9 @@ class CheckTerms(msgspec.Struct, frozen=True, kw_only=True, tag="check", tag_fie
     base: str | None = None
     """The commit to run them on, in a checkout that is thrown away, instead of the task's work:
     the one that the task began at. None of an ordinary check."""
+    lines: tuple[str, ...] | UnsetType = UNSET
+    """What tells their command lines from others where the task is at home; left out of a check
+    that runs there."""
     requires: tuple[str, ...] | UnsetType = UNSET
     """The labels that its host must have; left out where there are none."""
 

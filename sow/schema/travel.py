@@ -47,6 +47,8 @@ class EventKind(StrEnum):
     """A file of the task's folder, or a draft of the project."""
     TASK = "task"
     """Fields of the task's state."""
+    CHECK = "check"
+    """What a check has come to; its contents are those of a `CheckRecord`."""
     VERDICT = "verdict"
     """What a reviewer says of the work."""
     UNTAKEN = "untaken"

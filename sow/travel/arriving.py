@@ -36,7 +36,14 @@ from sow.jobs.jobs import author_of_job
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
-from sow.schema.task import ReviewVerdict, SessionFacts, Task, TaskStatus
+from sow.schema.task import (
+    CheckRecord,
+    CommandResult,
+    ReviewVerdict,
+    SessionFacts,
+    Task,
+    TaskStatus,
+)
 from sow.schema.travel import (
     EntryWritten,
     Event,
@@ -55,7 +62,7 @@ from sow.state.state_errors import NoProject
 from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from sow.state.verdicts import Judgement, accept, addressed, correct
-from sow.terminal_text import readable
+from sow.terminal_text import printable, readable
 from sow.travel.clones_at_home import have_clone
 from sow.travel.names import entry_id, is_attempt_ref
 from sow.travel.telling import DRAFTS, LARGEST
@@ -67,6 +74,9 @@ MOST_LISTED = 32 << 20
 """How long the list of those files may be, in bytes: more than a hundred thousand of them."""
 LOOK_SECONDS = 120.0
 """How long git may take for a look at it. A few kilobytes can name any number of files."""
+MOST_RESULTS = 100
+MOST_LINES = 20
+"""How much is kept of what a check has come to."""
 LONGEST_SUMMARY = 20_000
 """In characters."""
 LONGEST = 300
@@ -179,6 +189,8 @@ def carry_out(
         case EventKind.TASK:
             changed = msgspec.convert(data, FieldsChanged)
             _take_fields(workspace, database, job, event, changed, now)
+        case EventKind.CHECK:
+            _take_check(workspace, job, travel, msgspec.convert(data, CheckRecord), now)
         case EventKind.VERDICT:
             _take_verdict(workspace, job, event, msgspec.convert(data, VerdictGiven), now)
         case EventKind.UNTAKEN:
@@ -359,6 +371,32 @@ def fields_for(job: Job, task: Task, changed: FieldsChanged, now: float) -> dict
         changes |= transitions.enter(task, status, now=now)
         changes |= addressed(task)
     return changes
+
+
+def _take_check(
+    workspace: Workspace, job: Job, travel: Travel, check: CheckRecord, now: float
+) -> None:
+    """Put on record what a check has come to of the commit that was sent."""
+    if not kind_of(job).checks:
+        raise EventRefused("the outcome of a check, which it is not")
+    if check.commit != travel.tip:
+        raise EventRefused("it has checked another commit than the one that was sent")
+    names = [result.name for result in check.results]
+    if check.passed and names != [*job.check_names]:
+        raise EventRefused("it says that all has passed, and has not run what was asked for")
+    results = [_plain_result(result) for result in check.results[:MOST_RESULTS]]
+    known = msgspec.structs.replace(check, results=results)
+    change_task(workspace, job.task_id, lambda _: {"check": known}, now=now)
+
+
+def _plain_result(result: CommandResult) -> CommandResult:
+    """Return what a command line has come to, fit for any terminal and not too long."""
+    return msgspec.structs.replace(
+        result,
+        name=printable(result.name)[:LONGEST],
+        reason=printable(result.reason)[:LONGEST],
+        lines=[printable(line)[:LONGEST] for line in result.lines[:MOST_LINES]],
+    )
 
 
 def _take_verdict(

@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sow.clones.checkout_id import checkout_id
+from sow.clones.copying import copy_files, files_to_copy
 from sow.clones.locks import locked_place
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.place import inside_of, is_own_branch, safe_name
@@ -337,3 +338,13 @@ def _take_settings(guest: GuestWorkspace) -> None:
             place.unlink(missing_ok=True)
         elif data != read_if_there(place, FILE_LIMIT):
             write_atomically(place, data)
+    _take_copied(guest, guest.host)
+
+
+def _take_copied(guest: GuestWorkspace, host: Path) -> None:
+    """Have the files that `clones.copy` means, as they are in the worker's own checkout."""
+    patterns = known_settings(guest).copy
+    for path in files_to_copy(host, patterns)[0]:
+        if (guest.root / path).is_file():
+            (guest.root / path).unlink()
+    copy_files(host, guest.root, "", patterns)

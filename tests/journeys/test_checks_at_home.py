@@ -25,7 +25,7 @@ test -f "$SOW_TASK_ID.txt" && test -f made && sow review accept "$SOW_TASK_ID" -
 """
 SECRET = "a secret of this machine\n"
 SETTINGS = {
-    "clones": {"setup": "cat .env >made || true", "copy": [".env"]},
+    "clones": {"setup": "cp .env made", "copy": [".env"]},
     "checks": {"unit": "grep -q secret made && ls | grep -q 0.txt", "default": ["unit"]},
 }
 
@@ -33,17 +33,17 @@ SETTINGS = {
 @pytest.fixture
 def pair(tmp_path: Path, postgres_server: postgres.Server) -> Iterator[Pair]:
     with pair_at(tmp_path, postgres_server) as made:
-        made.begin_with_shell(
-            *("010", "020"),
-            author=AUTHOR,
-            reviewer=REVIEWER,
-            settings=SETTINGS,
-            owner=["judge"],
-            host=["author"],
-        )
-        for site in (made.owner, made.host):
-            (site.root / ".env").write_text(SECRET)
+        begin(made)
         yield made
+
+
+def begin(pair: Pair) -> None:
+    """Begin a project whose authors work at the host, and whose reviewers work at the owner's."""
+    scripts = {"author": AUTHOR, "reviewer": REVIEWER}
+    serves = {"owner": ["judge"], "host": ["author"]}
+    pair.begin_with_shell("010", "020", settings=SETTINGS, **scripts, **serves)
+    for site in (pair.owner, pair.host):
+        (site.root / ".env").write_text(SECRET)
 
 
 def work_came_home(pair: Pair, task: str = "010") -> None:
@@ -70,8 +70,9 @@ def test_a_batch_ends_by_itself_whose_authors_work_on_another_host(pair: Pair) -
         assert (found["status"], found["check"]["passed"]) == ("completed", True)
     assert git(pair.owner, "show", "main:shared.txt") == "by 010\nby 020\n", "its agent solved it"
     assert "<<<<<<< " in git(pair.owner, "show", "main:conflict.txt"), "it lay in its clone there"
-    at_home = {(verb, host_of(here)) for verb in ("check", "review", "update", "merge")}
-    assert pair.ran() == {("spawn", host_of(there)), *at_home}
+    at_home = {(verb, host_of(here)) for verb in ("review", "update", "merge")}
+    ran = {(verb, host) for verb, host in pair.ran() if verb != "check"}
+    assert ran == {("spawn", host_of(there)), *at_home}
 
 
 def test_a_check_makes_the_clone_that_is_missing_and_is_held_until_its_setup_is_accepted(
@@ -118,3 +119,66 @@ def test_an_update_makes_the_clone_that_is_missing(pair: Pair) -> None:
     assert "1 done" in done.out, done
     assert git(pair.owner, "show", "main:010.txt") == "by 010\n"
     assert "update" in {verb for verb, _ in pair.ran()}
+
+
+def test_a_check_runs_on_another_host_and_its_outcome_comes_home(pair: Pair) -> None:
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    there = start_worker(pair.host)
+    assert pair.owner.sow("task", "check", "010").out.startswith("010 passed")
+    found = pair.owner.task("010")["check"]
+    assert (found["passed"], found.get("dirty", False)) == (True, False)
+    assert found["commit"] == git(pair.owner, "rev-parse", pair.branch_of("010")).strip()
+    assert ("check", host_of(there)) in pair.ran()
+    assert not clone_of(pair, "010").exists(), "nothing was made here for it"
+
+
+def test_so_it_does_where_the_owner_s_role_queues_only(
+    tmp_path: Path, postgres_server: postgres.Server
+) -> None:
+    with pair_at(tmp_path, postgres_server) as pair:
+        pair.give_roles()
+        begin(pair)
+        pair.host.sow("trust", "--yes")
+        work_came_home(pair)
+        start_worker(pair.host)
+        assert pair.owner.sow("task", "check", "010").out.startswith("010 passed")
+        assert pair.owner.task("010")["check"]["passed"]
+
+
+def test_a_red_check_of_another_host_has_its_last_lines_here(pair: Pair) -> None:
+    red = {**SETTINGS, "checks": {"unit": "echo It is red; exit 3", "default": ["unit"]}}
+    for site in (pair.owner, pair.host):
+        (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(red))
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    start_worker(pair.host)
+    assert "unit: exit code 3" in pair.owner.sow("task", "check", "010", expect=1).out
+    (result,) = pair.owner.task("010")["check"]["results"]
+    assert (result["passed"], result["lines"]) == (False, ["It is red"])
+
+
+def test_a_host_with_another_command_line_checks_nothing(pair: Pair) -> None:
+    other = {**SETTINGS, "checks": {"unit": "true", "default": ["unit"]}}
+    (pair.host.root / ".sow/config.yaml").write_text(yaml.safe_dump(other))
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    start_worker(pair.host)
+    failed = pair.owner.sow("task", "check", "010", expect=None)
+    assert failed.code not in (0, 75)
+    assert "another command line for the check unit" in failed.out + failed.err
+    assert "check" not in pair.owner.task("010")
+
+
+def test_what_a_clone_here_has_besides_its_branch_is_checked_here(pair: Pair) -> None:
+    for site in (pair.owner, pair.host):
+        site.sow("trust", "--yes")
+    work_came_home(pair)
+    here = start_worker(pair.owner)
+    pair.owner.sow("task", "check", "010")
+    (clone_of(pair, "010") / "more.txt").write_text("a person's\n")
+    pair.owner.sow("task", "check", "010")
+    assert pair.owner.task("010")["check"]["dirty"]
+    assert {host for verb, host in pair.ran() if verb == "check"} == {host_of(here)}
+    travels = {job for (job,) in pair.ask("select job_id from travel")}
+    assert travels == {1, 2}, "the author's job and the first check"

@@ -26,7 +26,7 @@ from sow.ids import JobId, ProjectId
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace, attempt_id
 from sow.schema.job import Job, Verb
-from sow.schema.job_terms import ReviewTerms
+from sow.schema.job_terms import CheckTerms, ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
 from sow.state.log_writing import AGENTS_LIMIT, LogEntry, write_missing_entry
@@ -437,6 +437,56 @@ def test_of_a_review_nothing_comes_home_but_its_verdict_and_its_log(home: Home) 
     assert read_task(home.workspace, "010").status == "needs_review"
     assert home.happen(EventKind.LOG, **ENTRY) == ""
     assert "agent: reviewer" in log_of(home.site, "010")
+
+
+RESULT = {"name": "unit", "passed": True, "exit_code": 0}
+
+
+def as_check(home: Home, commit: str) -> None:
+    """Have the home's job be a check of the task's work, which is at this commit."""
+    settings = known_settings(home.workspace)
+    travel = send_out(home.workspace, settings, "origin", JobId(9), "010", is_made=True)
+    assert travel is not None
+    assert travel.tip == commit
+    home.travel = travel
+    home.job = make_job(
+        id=JobId(9),
+        project_id=home.job.project_id,
+        verb=Verb.CHECK,
+        agent="",
+        executor=None,
+        terms=CheckTerms(names=("unit",)),
+    )
+
+
+def test_the_outcome_of_a_check_is_that_of_the_commit_that_was_sent(home: Home) -> None:
+    commit = as_review(home)
+    review = home.job
+    as_check(home, commit)
+    good = {"passed": True, "commit": commit, "at": "2026-01-31T12:00:00Z", "results": [RESULT]}
+    for evil, reason in (
+        ({}, "ValidationError"),
+        ({**good, "commit": "0" * 40}, "another commit"),
+        ({**good, "results": []}, "has not run what was asked for"),
+        ({**good, "results": [{**RESULT, "name": "other"}]}, "has not run what was asked for"),
+    ):
+        assert reason in home.happen(EventKind.CHECK, **evil), evil
+    check, home.job = home.job, review
+    assert "which it is not" in home.happen(EventKind.CHECK, **good)
+    home.job = check
+    assert not read_task(home.workspace, "010").check
+    for _ in range(2):
+        assert home.happen(EventKind.CHECK, **good) == ""
+    found = read_task(home.workspace, "010").check
+    assert found
+    assert (found.passed, found.commit) == (True, commit)
+    red = {**RESULT, "passed": False, "exit_code": 1, "lines": ["\x1b[2J", *["x" * 999] * 99]}
+    assert home.happen(EventKind.CHECK, **{**good, "passed": False, "results": [red]}) == ""
+    found = read_task(home.workspace, "010").check
+    assert found
+    (result,) = found.results
+    assert "\x1b" not in result.lines[0]
+    assert (len(result.lines), len(result.lines[1])) == (20, 300)
 
 
 def test_what_no_event_may_be_is_refused_in_words(home: Home) -> None:

@@ -61,6 +61,22 @@ def test_it_has_the_state_and_the_commits_and_the_settings_of_the_host(sent: Tra
     assert not (guest.root / ".git/hooks").exists()
 
 
+def test_it_has_the_files_that_the_host_copies_into_clones_as_they_are_now(
+    sent: Travelling,
+) -> None:
+    settings = sent.elsewhere / ".sow/config.yaml"
+    settings.write_text("clones: {copy: [.env, 'keys/*']}\n")
+    (sent.elsewhere / "keys").mkdir()
+    (sent.elsewhere / "keys/own").symlink_to("/etc/passwd")
+    for text in ("first\n", "second\n"):
+        (sent.elsewhere / ".env").write_text(text)
+        (sent.elsewhere / "keys/a").write_text(text)
+        guest = take(sent)
+        assert (guest.root / ".env").read_text() == text
+        assert (guest.root / "keys/a").read_text() == text
+    assert not (guest.root / "keys/own").exists()
+
+
 def test_what_its_attempts_have_made_stays_and_the_next_job_begins_anew(sent: Travelling) -> None:
     guest = take(sent)
     log = guest.project / "phases/implementation/tasks/010/log.md"

@@ -277,6 +277,11 @@ class StepKind(WorkerKind):
         def record(_task: Task | None) -> None:
             nonlocal is_final
             ending()
+            if running.guest is not None and (result := _final_result(running, next_step)):
+                # Few queues are shared.
+                from worker.guests import tell_check
+
+                tell_check(context, running, result)
             is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         if not job.task_id:

@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sow.calls.caller import Caller
 from sow.calls.kinds.step import StepKind
@@ -15,7 +16,10 @@ from sow.calls.request import Request
 from sow.config.configuration import Configuration
 from sow.errors import StateError
 from sow.jobs.database import Database
+from sow.schema.job import Job
+from sow.schema.job_terms import CheckTerms
 from sow.schema.task import Task
+from sow.schema.travel import Travel
 from sow.state.projects import read_project
 from sow.state.tasks import read_task
 
@@ -37,6 +41,22 @@ class CheckKind(StepKind):
         if not branch:
             return
         _refuse_another_branch(caller, branch)
+
+    def sent(self, caller: Caller, config: Configuration, job: Job) -> tuple[Job, Travel | None]:
+        """Return a check of a task's branch, with what another host needs that runs it."""
+        terms = job.terms
+        if not job.task_id or not isinstance(terms, CheckTerms) or terms.base is not None:
+            return job, None
+        # Few queues are shared.
+        from sow.calls.sending import checked_commit, send_work
+        from sow.config.checks import checks_of, hash_of, read_repository
+
+        sent = send_work(caller, config, job, checked_commit(caller, config, job))
+        if sent is None:
+            return job, None
+        commands = checks_of(read_repository(caller.workspace.repository_config)).commands
+        lines = tuple(hash_of(commands[name].run) for name in terms.names)
+        return replace(job, terms=replace(terms, lines=lines)), sent
 
 
 def _refuse_gone_clone(task: Task) -> None:

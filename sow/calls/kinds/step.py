@@ -42,6 +42,13 @@ class StepKind(CallKind):
     ) -> None:
         """Refuse nothing for which any job would not be refused."""
 
+    def sent(self, _caller: Caller, _config: Configuration, job: Job) -> tuple[Job, Travel | None]:
+        """Return a job as it goes on record in a shared queue, and what other hosts get of it.
+
+        None where it stays here. Raises StateError.
+        """
+        return job, None
+
     def place(
         self,
         caller: Caller,
@@ -66,7 +73,10 @@ class StepKind(CallKind):
         self.admit(caller, database, config, request)
         first = tasks[0] if tasks else None
         wanted = _job_for(caller, config, request, project_id, first)
-        job = queue_unmarked(caller, database, wanted, waiter)
+        sent = None
+        if database.is_shared:
+            wanted, sent = self.sent(caller, config, wanted)
+        job = queue_unmarked(caller, database, wanted, waiter, sent)
         workers.wake(caller.workspace)
         return Placed(job)
 
@@ -99,8 +109,8 @@ def _find_same(
 
 def _is_same(job: Job, request: Request) -> bool:
     terms = job.terms
-    if isinstance(terms, CheckTerms) and terms.requires is not UNSET:
-        terms = replace(terms, requires=UNSET)  # the task's, as they were
+    if isinstance(terms, CheckTerms) and (terms.requires, terms.lines) != (UNSET, UNSET):
+        terms = replace(terms, requires=UNSET, lines=UNSET)  # as they were then
     return job.verb is request.verb and terms == request.terms
 
 

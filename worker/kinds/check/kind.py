@@ -4,16 +4,18 @@ Owns which command lines are run, and that the outcome of a check of the whole p
 the project's state.
 """
 
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
+from msgspec import UNSET
 
 from sow.clones.copying import files_to_copy
-from sow.config.checks import checks_of, chosen, read_repository
+from sow.config.checks import CheckCommand, checks_of, chosen, hash_of, read_repository
 from sow.config.clones import clone_settings, setup_commands
 from sow.config.command_sandbox import refuse_without_sandbox
 from sow.config.source import Source
-from sow.errors import StateError
+from sow.errors import ConfigurationError, StateError
 from sow.faults import passing_fault
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
@@ -48,6 +50,8 @@ class CheckKind(StepKind):
         names = job.check_names
         checks = checks_of(source)
         meant = chosen(checks, names, path)
+        if context.workspace.host is not None:
+            _refuse_other_lines(job, [checks.commands[name] for name in meant], path)
         refuse_untrusted_commands(context, job, source)
         packages = process_facts.packages()
         base = _base_of(context, job, source)
@@ -83,6 +87,23 @@ class CheckKind(StepKind):
             if passing_fault(error) is not None:
                 raise
             tell(job, f"its result was not written to the project's state: {error.message}")
+
+
+def _refuse_other_lines(job: Job, commands: Sequence[CheckCommand], path: Path) -> None:
+    """Refuse to run other command lines than the task's home has. Raises ConfigurationError."""
+    wanted = job.terms.lines if isinstance(job.terms, CheckTerms) else UNSET
+    other = [
+        command.name
+        for command, line in zip(commands, wanted or (), strict=False)
+        if hash_of(command.run) != line
+    ]
+    if other:
+        raise ConfigurationError(
+            f"{path} of this host has another command line for the check {other[0]} than the"
+            " checkout where the task is at home",
+            hint="Bring the repository up to date on this host (`git pull`), then run the check"
+            " again.",
+        )
 
 
 def _base_of(
