@@ -7,6 +7,7 @@ the commit that settles it. All else is done by the very modules that run jobs o
 come here only in a queue that is shared.
 """
 
+from collections.abc import Callable
 from dataclasses import replace as replace_context
 
 import msgspec
@@ -27,7 +28,7 @@ from sow.state.guarded_state import GuardedState
 from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
-from sow.travel.telling import state_events, verdict_events
+from sow.travel.telling import look_at_state, state_events, verdict_events
 from worker.clone_gathering import gather
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathered
@@ -144,14 +145,23 @@ def tell_work(context: WorkerContext, running: Running) -> None:
     travels.add_event(context.database, job.id, number, EventKind.WORK, data)
 
 
-def tell_state(context: WorkerContext, running: Running, task: Task) -> None:
-    """Tell what befell the task; in the transaction that settles the attempt, its lock held."""
+def state_teller(context: WorkerContext, running: Running) -> Callable[[Task], None]:
+    """Look at what befell the task, and return what tells it.
+
+    That is to be called in the transaction that settles the attempt, the task's lock held. The look
+    runs git: the queue's other users do not wait for it.
+    """
     database, job, number = context.database, running.job, running.attempt.number
     travel, known = travels.travel_of(database, job.id), travels.events_of(database, job.id)
     if travel is None:
-        return
-    for kind, data in state_events(context.workspace, travel, task, known):
-        travels.add_event(database, job.id, number, kind, data)
+        return lambda _: None
+    seen = look_at_state(context.workspace, travel, job.task_id, known)
+
+    def tell_state(task: Task) -> None:
+        for kind, data in state_events(seen, task):
+            travels.add_event(database, job.id, number, kind, data)
+
+    return tell_state
 
 
 def tell_check(context: WorkerContext, running: Running, result: StepResult) -> None:

@@ -3,6 +3,7 @@
 Owns the form of both records. Knows nothing of how they are carried out.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,6 +15,11 @@ from sow.schema.task import ReviewVerdict, SessionFacts, TaskStatus
 
 Commit = Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 """A host and a caller write what they like: `$` would let a line's end through."""
+
+
+SESSION = re.compile("[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
+"""What the id of a session is like that comes home: it becomes an argument of a CLI."""
+METADATA_KEY = re.compile("[A-Za-z0-9_-]{1,100}")
 
 
 class Travel(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +96,11 @@ class FieldsChanged(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of an event `task`; what is absent has not changed."""
 
     status: TaskStatus | None = None
-    session_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}\Z")] | None = None
+    session_id: Annotated[str, Meta(pattern=rf"^{SESSION.pattern}\Z")] | None = None
     """It becomes an argument of a CLI."""
     session: SessionFacts | None = None
     files_modified: list[str] | None = None
-    metadata: dict[Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")], str] = {}
+    metadata: dict[Annotated[str, Meta(pattern=rf"^{METADATA_KEY.pattern}\Z")], str] = {}
 
 
 class VerdictGiven(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,11 @@ of the project, and those fields of its state that an attempt changes. All else 
 named, and stays where it is. Reads only; what was sent is compared with what there is now.
 """
 
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +23,7 @@ from sow.git.view import View, view_of
 from sow.paths import Workspace
 from sow.schema.job import Job
 from sow.schema.task import ReviewVerdict, Task, TaskState
-from sow.schema.travel import Event, EventKind, Travel
+from sow.schema.travel import METADATA_KEY, SESSION, Event, EventKind, Travel
 from sow.state.log_reading import entries_in
 from sow.state.log_writing import LOG_FILE, LogEntry, format_entry
 from sow.state.places import TaskPlace, find_task
@@ -27,6 +31,7 @@ from sow.state.statefiles import STATE_LIMIT, parse_state
 from sow.state.task_folder import STATE
 from sow.state.task_log import read_entries
 from sow.state.verdicts import given_by, newest_feedback, words_of_feedback
+from sow.terminal_text import printable, readable
 from sow.travel.names import entry_id
 
 LARGEST = 1 << 20
@@ -34,6 +39,10 @@ LARGEST = 1 << 20
 MOST_ENTRIES = 2000
 MOST_FILES = 200
 MOST_NAMED = 20
+MOST_LOOKED = 20_000
+"""How many files of the state are looked at."""
+MOST_READ = 128 << 20
+"""How much of them is read, in bytes."""
 DRAFTS = "project/context"
 """Where agents write the drafts of documents, below `.sow`."""
 
@@ -45,17 +54,31 @@ class Told(NamedTuple):
     data: Mapping[str, Any]
 
 
-def state_events(
-    guest: Workspace, travel: Travel, task: Task, known: Sequence[Event]
-) -> Iterator[Told]:
-    """Yield what befell a task since it was sent, but for the entries told already (`known`)."""
-    view, place = view_of(guest.root), find_task(guest, task.id)
+class Seen(NamedTuple):
+    """What befell a task, but for the fields of its state."""
+
+    events: Sequence[Told]
+    sent: Task | None
+    """The task as it was sent."""
+
+
+def look_at_state(guest: Workspace, travel: Travel, task_id: str, known: Sequence[Event]) -> Seen:
+    """Return what befell a task since it was sent, but for the entries told already (`known`).
+
+    It runs git: nobody is to wait for that.
+    """
+    view, place = view_of(guest.root), find_task(guest, task_id)
     inside = place.folder.relative_to(guest.sow)
-    yield from _entries(view, travel, place, inside, known)
-    yield from _files(guest, view, travel, inside)
+    events = [*_entries(view, travel, place, inside, known), *_files(guest, view, travel, inside)]
     sent = _sent(view, travel, f"{inside}/{STATE}")
     before = parse_state(sent, TaskState, path=place.state).task if sent else None
-    if fields := task_fields(before, task):
+    return Seen(events, before)
+
+
+def state_events(seen: Seen, task: Task) -> Iterator[Told]:
+    """Yield what was seen, and what has changed in the task as it stands by now."""
+    yield from seen.events
+    if fields := task_fields(seen.sent, task):
         yield Told(EventKind.TASK, fields)
 
 
@@ -121,44 +144,63 @@ def _id_of(entry: LogEntry) -> str:
 
 def _files(guest: Workspace, view: View, travel: Travel, inside: Path) -> Iterator[Told]:
     """Yield the files that were changed, and the names of those that stay."""
-    sent = {}
-    for line in view.records("ls-tree", "-r", "-z", "--full-tree", travel.packed):
+    sent: dict[str, tuple[str, str]] = {}
+    for line in view.records("ls-tree", "-r", "-z", "-l", "--full-tree", travel.packed):
         about, _, path = line.partition("\t")
-        sent[path] = about.split()[2]
+        _, _, before, size_before = about.split()
+        sent[path] = (before, size_before)
     own = {f"{inside}/{STATE}", f"{inside}/{LOG_FILE}"}
     stays = []
     count = 0
-    for path, blob in _blobs(guest, view):
-        before = sent.pop(path, None)
-        if blob == before or path in own:
+    for path, blob, size in _blobs(guest, view):
+        was = sent.pop(path, None)
+        is_same = was is not None and (str(size) == was[1] if blob is None else blob == was[0])
+        if is_same or path in own:
             continue
-        text = _text(guest.sow / path)
         is_told = path.startswith((f"{inside}/", f"{DRAFTS}/")) and count < MOST_FILES
-        if text is None or not is_told:
-            stays.append(path)
+        text = _text(guest.sow / path) if is_told and path.isprintable() else None
+        if text is None:
+            stays.append(printable(readable(path)))
             continue
         count += 1
-        yield Told(EventKind.FILE, {"path": path, "text": text, "before": before})
-    stays += [f"{path} (removed)" for path in sent if path.startswith("project/")]
+        yield Told(EventKind.FILE, {"path": path, "text": text, "before": was and was[0]})
+    removed = [path for path in sent if path.startswith("project/")]
+    stays += [f"{printable(readable(path))} (removed)" for path in removed]
     if stays:
         yield Told(EventKind.UNTAKEN, {"what": stays[:MOST_NAMED]})
 
 
-def _blobs(guest: Workspace, view: View) -> Iterator[tuple[str, str]]:
-    """Yield the files of the project's state with the numbers of their contents."""
-    files = [
-        path
-        for path in sorted(guest.project.rglob("*"))
-        if path.is_file()
-        and not path.is_symlink()
-        and "\n" not in str(path)
-        and not any(part.startswith(".") for part in path.relative_to(guest.sow).parts)
-    ]
-    names = "".join(f"{path}\n" for path in files).encode("utf-8", "surrogateescape")
+def _blobs(guest: Workspace, view: View) -> Iterator[tuple[str, str | None, int]]:
+    """Yield the files of the project's state, with the numbers and the sizes of their contents.
+
+    A file that is too large to be told has no number, nor have those behind `MOST_READ` bytes and
+    `MOST_LOOKED` files: an agent may have written any number of them.
+    """
+    small: list[tuple[Path, int]] = []
+    large: list[tuple[Path, int]] = []
+    left = MOST_READ
+    for path, size in islice(_state_files(guest), MOST_LOOKED):
+        is_small = size <= min(LARGEST, left)
+        (small if is_small else large).append((path, size))
+        left -= size if is_small else 0
+    names = "".join(f"{path}\n" for path, _ in small).encode("utf-8", "surrogateescape")
     words = ("hash-object", "--no-filters", "--stdin-paths")
-    found = view.text(*words, stdin=names, seconds=LONG_SECONDS).split() if files else []
-    for path, blob in zip(files, found, strict=True):
-        yield str(path.relative_to(guest.sow)), blob
+    found = view.text(*words, stdin=names, seconds=LONG_SECONDS).split() if small else []
+    numbers: Sequence[str | None] = [*found, *[None] * len(large)]
+    for (path, size), blob in sorted(zip([*small, *large], numbers, strict=True)):
+        yield str(path.relative_to(guest.sow)), blob, size
+
+
+def _state_files(guest: Workspace) -> Iterator[tuple[Path, int]]:
+    """Yield the plain files of the project's state with their sizes; no link is followed."""
+    for top, folders, names in os.walk(guest.project):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(top, name)
+            is_plain = not name.startswith(".") and "\n" not in str(path)
+            with suppress(FileNotFoundError):
+                if is_plain and stat.S_ISREG((facts := path.lstat()).st_mode):
+                    yield path, facts.st_size
 
 
 def _text(path: Path) -> str | None:
@@ -174,8 +216,12 @@ def task_fields(before: Task | None, task: Task) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if before is None or task.status is not before.status:
         fields["status"] = task.status.value
-    if task.session_id is not UNSET and (
-        before is None or (task.session_id, task.session) != (before.session_id, before.session)
+    if (
+        task.session_id is not UNSET
+        and SESSION.fullmatch(task.session_id)
+        and (
+            before is None or (task.session_id, task.session) != (before.session_id, before.session)
+        )
     ):
         fields["session_id"] = task.session_id
         fields["session"] = msgspec.to_builtins(task.session) if task.session is not UNSET else None
@@ -185,7 +231,7 @@ def task_fields(before: Task | None, task: Task) -> dict[str, Any]:
     changed = {
         key: value
         for key, value in task.metadata.items()
-        if known.get(key) != value and isinstance(value, str)
+        if known.get(key) != value and isinstance(value, str) and METADATA_KEY.fullmatch(key)
     }
     if changed:
         fields["metadata"] = changed

@@ -63,7 +63,7 @@ AT_HOST = [
     "worker.launch:_record_attempt:after",
     "worker.guests:gather:after",
     "worker.guests:tell_work:before",
-    "worker.guests:tell_state:after",
+    "worker.guests:state_teller:after",
     "worker.kinds.work.end:tell_of_end:before",
 ]
 

@@ -44,6 +44,18 @@ def test_what_an_attempt_has_changed_is_told_and_comes_to_the_same() -> None:
     assert task_fields(TASK, TASK) == {}
 
 
+def test_what_would_be_refused_keeps_nothing_else_from_being_told() -> None:
+    after = msgspec.structs.replace(
+        TASK,
+        status=TaskStatus.NEEDS_REVIEW,
+        session_id="/tmp/a session",
+        metadata={"a key": "x", "risk": "low"},
+    )
+    changes = task_fields(TASK, after)
+    assert changes == {"status": "needs_review", "metadata": {"risk": "low"}}
+    assert fields(**changes)["status"] is TaskStatus.NEEDS_REVIEW
+
+
 def test_its_own_completed_waits_for_somebody_to_judge_it() -> None:
     assert fields(status="completed") == {"status": TaskStatus.NEEDS_REVIEW}
 

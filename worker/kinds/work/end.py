@@ -8,7 +8,7 @@ the writes, which all kinds share, is `settle`.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -176,11 +176,7 @@ def _follow(
             noted = notes_on(task, job, result, tree_is_old=is_old)
             spent["warnings"] = (*spent.get("warnings", job.warnings), *noted)
         ending()
-        if running.guest is not None:
-            # Few queues are shared.
-            from worker.guests import tell_state
-
-            tell_state(context, running, task)
+        tell_state(task)
         if follow(context, job, running.lease, verdict, next_step, task.status, spent):
             ended = ended_job(context, job)
 
@@ -192,7 +188,18 @@ def _follow(
     if next_step.step is Step.FAIL:
         change_under_lease(context, job, running.lease, change, attempt=number)
         log_failure(context, job, verdict.reason)
+    tell_state = _state_teller(context, running)
     change_under_lease(context, job, running.lease, change, record, after, attempt=number)
+
+
+def _state_teller(context: WorkerContext, running: Running) -> Callable[[Task], None]:
+    """Return what tells of the task's state where that is at home elsewhere."""
+    if running.guest is None:
+        return lambda _: None
+    # Few queues are shared.
+    from worker.guests import state_teller
+
+    return state_teller(context, running)
 
 
 def _tells_files(running: Running) -> Change:
