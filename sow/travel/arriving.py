@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from sow.clones.bring_back import take_in
 from sow.clones.judged import judged_change
@@ -20,6 +21,7 @@ from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.mark import mark_for
 from sow.clones.place import Place
 from sow.clones.record import note_clone, record_clone
+from sow.clones.task_diff import task_change
 from sow.config.queue import read_queue_remote
 from sow.errors import StateError
 from sow.faults import passing_fault
@@ -124,7 +126,7 @@ def bring_home(workspace: Workspace, database: Database, job: Job, *, now: float
             if passing_fault(error) is not None:
                 raise
             refusal = error.message if isinstance(error, StateError) else str(error)
-        _conclude(database, job, event, readable(refusal)[:LONGEST])
+        _conclude(database, job, event, printable(readable(refusal))[:LONGEST])
         event = travels.next_event(database, job.id)
     return True
 
@@ -181,7 +183,8 @@ def carry_out(
         raise EventRefused(f"an event of the kind {event.kind!r}, which is an author's")
     match event.kind:
         case EventKind.WORK:
-            _take_work(workspace, job, travel, event, msgspec.convert(data, WorkDone), now, remote)
+            done = msgspec.convert(data, WorkDone)
+            _take_work(workspace, database, job, travel, event, done, now, remote)
         case EventKind.LOG:
             _take_entry(workspace, job, event, msgspec.convert(data, EntryWritten))
         case EventKind.FILE:
@@ -202,6 +205,7 @@ def carry_out(
 
 def _take_work(
     workspace: Workspace,
+    database: Database,
     job: Job,
     travel: Travel,
     event: Event,
@@ -227,11 +231,17 @@ def _take_work(
             _refuse_work(view, facts, commit, base, ref, travel)
 
         remote.fetch(ref, commit, most=MOST_WORK, look=look)
+    if travels.is_concluded(database, event):  # the fetch may have taken long, and the task gone on
+        return
     brought = take_in(facts, main.repository, commit)
     mark = mark_for(place, base)
     if main.noted(task) is None:
         note_clone(main.repository, mark)
     record_clone(workspace, mark, now=now)
+    files = [
+        readable(path) for path in task_change(main.repository, facts, main.project_branch).files
+    ]
+    change_task(workspace, job.task_id, lambda _: {"files_modified": files}, now=now)
     have_clone(main, facts, commit)
     if brought.is_rewritten:
         raise EventRefused(f"its agent has rewritten {place.branch}")  # taken all the same: told
@@ -344,6 +354,15 @@ def _take_fields(
     """Change the fields of the task's state that an agent's attempt changes, by today's rules."""
     its_id = entry_id(event, f"place {event.place}")
     by = author_of_job(job, attempt=event.attempt)._replace(entry_id=its_id)
+    refused = []
+    last = jobs.last_attempt(database, job.id)
+    if last is not None and last.number > event.attempt and changed.status is not None:
+        changed = msgspec.structs.replace(changed, status=None)
+        refused.append(f"its word on the task's status: attempt {last.number} came after it")
+    session = changed.session_id
+    if session is not None and jobs.is_session_of_another(database, session, job):
+        changed = msgspec.structs.replace(changed, session_id=None)
+        refused.append(f"session {session}, which is another task's")
 
     def change(task: Task) -> Mapping[str, Any]:
         live = jobs.live_job(database, job.project_id, job.task_id)
@@ -355,13 +374,15 @@ def _take_fields(
         statuses.see(workspace, database, job, task, now=now)
 
     change_task(workspace, job.task_id, change, now=now, then=then, by=by)
+    if refused:
+        raise EventRefused("; ".join(refused))  # the rest is taken
 
 
 def fields_for(job: Job, task: Task, changed: FieldsChanged, now: float) -> dict[str, Any]:
     """Return the fields of a task that change. Raises StateError for what is no attempt's."""
     changes: dict[str, Any] = {f"metadata.{key}": text for key, text in changed.metadata.items()}
-    if changed.files_modified is not None:
-        changes["files_modified"] = changed.files_modified
+    if changed.files_modified is not None and task.clone is UNSET:
+        changes["files_modified"] = changed.files_modified  # else its commits say it
     if changed.session_id is not None:
         changes |= _session(job, changed.session_id, changed.session)
     status = changed.status

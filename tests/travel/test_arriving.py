@@ -12,6 +12,7 @@ import pytest
 from attempts.job_values import NOW, make_job
 from journeys.gitsite import commit, git, log_of, take_through
 from journeys.site import Site
+from msgspec import UNSET
 from travel.travelling import travelling
 
 from sow.clones.conflicts import update_of_clone
@@ -21,11 +22,13 @@ from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.make import CloneOrder, finish_clone, make_clone
 from sow.clones.record import note_clone
 from sow.errors import SowError
+from sow.git.remote import Remote
 from sow.git.repository import branch_commit
-from sow.ids import JobId, ProjectId
+from sow.ids import JobId, ProjectId, WorkerId
+from sow.jobs import jobs
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace, attempt_id
-from sow.schema.job import Job, Verb
+from sow.schema.job import Attempt, Job, Verb
 from sow.schema.job_terms import CheckTerms, ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
@@ -110,6 +113,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         project = ProjectId(read_project(workspace).id)
         with closing(open_queue(workspace)) as database:
             job = make_job(project_id=project)
+            database.run("create table event (job_id, attempt, place, outcome)")
             yield Home(sent.site, database, job, sent.travel, sent.elsewhere)
 
 
@@ -286,6 +290,70 @@ def test_work_that_git_refuses_is_refused_for_good(home: Home) -> None:
     made = home.commit_of(git(home.site, "mktree", cwd=home.elsewhere, stdin=line).strip())
     assert "was not taken" in home.happen(EventKind.WORK, **work(made))
     assert home.branch() is None
+
+
+def test_what_it_has_changed_is_what_its_commits_say(home: Home) -> None:
+    made = home.made("echo x >made.txt; echo evil >code.txt")
+    assert home.happen(EventKind.WORK, **work(made)) == ""
+    assert home.happen(EventKind.TASK, place=2, files_modified=["harmless.txt"]) == ""
+    assert read_task(home.workspace, "010").files_modified == ["code.txt", "made.txt"]
+
+
+def test_whoever_comes_late_moves_no_branch_that_has_gone_on(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that was stopped in its fetch, say; a worker has done all of it meanwhile."""
+    first = home.made("echo x >made.txt")
+    fetch = Remote.fetch
+
+    def fetch_for_long(*args: Any, **more: Any) -> None:
+        fetch(*args, **more)
+        monkeypatch.setattr(Remote, "fetch", fetch)
+        assert home.happen(EventKind.WORK, **work(first)) == ""
+        home.database.run("insert into event values (1, 1, 1, '')")
+        assert (
+            home.happen(EventKind.WORK, place=2, **work(home.made("echo y >y", base=first))) == ""
+        )
+
+    monkeypatch.setattr(Remote, "fetch", fetch_for_long)
+    assert home.happen(EventKind.WORK, **work(first)) == ""
+    branch = home.branch()
+    assert branch != first
+    assert git(home.site, "rev-parse", f"{branch}^").strip() == first
+
+
+def attempt(database: Database, job: Job, number: int, session: str | None = None) -> None:
+    jobs.insert_attempt(
+        database,
+        Attempt(
+            id=attempt_id(job.id, number, "ab"),
+            job_id=job.id,
+            number=number,
+            verb=Verb.SPAWN,
+            worker_id=WorkerId("w"),
+            argv=("claude",),
+            session_id=session,
+            created_at=NOW,
+        ),
+    )
+
+
+def test_how_a_task_stands_its_last_attempt_says(home: Home) -> None:
+    for number in (1, 2):
+        attempt(home.database, home.job, number)
+    assert "attempt 2 came after it" in home.happen(EventKind.TASK, status="abandoned")
+    assert read_task(home.workspace, "010").status == "pending"
+
+
+def test_no_session_of_another_task_becomes_its_own(home: Home) -> None:
+    other = jobs.insert_job(home.database, make_job(project_id=home.job.project_id, task_id="020"))
+    attempt(home.database, other, 1, "s-1")
+    session = {"session_id": "s-1", "session": {"executor": "claude-code"}}
+    refusal = home.happen(EventKind.TASK, **session, metadata={"risk": "low"})
+    assert "session s-1, which is another task's" in refusal
+    task = read_task(home.workspace, "010")
+    assert task.session_id is UNSET
+    assert task.metadata == {"risk": "low"}
 
 
 def test_a_commit_that_somebody_has_put_on_the_branch_here_is_not_lost(home: Home) -> None:
