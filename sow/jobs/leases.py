@@ -245,11 +245,10 @@ def claim(
     parameters = _parameters(worker_id, now, limits)
     with database.transaction(durable=False):
         while row := _look(database, CLAIMABLE, parameters):
-            database.run("delete from task where id = ?", (row["id"],))
             if row["job_id"] is not None:
-                _lease(database, JobId(row["job_id"]), row["executor_name"], worker_id, now)
+                _take(database, row, worker_id, now)
                 return bytes(row["data"])
-            _set_aside(database, bytes(row["data"]), now)
+            _set_aside(database, row, now)
         return None
 
 
@@ -273,28 +272,33 @@ def _with_heads(statement: str, heads: str) -> str:
     return statement.replace(HEADS_MARK, heads)
 
 
-def _set_aside(database: Database, data: bytes, now: float) -> None:
+def _set_aside(database: Database, row: Row, now: float) -> None:
     """Keep a message that no job on record stands behind: it is shown, never run, never lost."""
+    data = bytes(row["data"])
     job_id = job_of(data)
     reason = "it is no message of sow's" if job_id is None else f"job {job_id} is not on record"
+    database.run("delete from task where id = ?", (row["id"],))
     database.run(
         "insert into aside (data, reason, set_aside_at) values (?, ?, ?)", (data, reason, now)
     )
 
 
-def _lease(
-    database: Database, job_id: JobId, executor: str, worker_id: WorkerId, now: float
-) -> None:
-    database.run("update fence set token = token + 1")
-    database.run(
-        "insert into lease (job_id, worker_id, token, executor, taken_at)"
-        " select ?, ?, token, ?, ? from fence",
-        (job_id, worker_id, executor, now),
-    )
-    database.run(
-        "update job set state = ?, queue_row = null, started_at = coalesce(started_at, ?)"
-        " where id = ?",
-        (JobState.RUNNING.value, now, job_id),
+def _take(database: Database, row: Row, worker_id: WorkerId, now: float) -> None:
+    """Take a message out of the queue, and lease its job to a worker."""
+    job_id, executor = row["job_id"], row["executor_name"]
+    database.run_all(
+        ("delete from task where id = ?", (row["id"],)),
+        ("update fence set token = token + 1", ()),
+        (
+            "insert into lease (job_id, worker_id, token, executor, taken_at)"
+            " select ?, ?, token, ?, ? from fence",
+            (job_id, worker_id, executor, now),
+        ),
+        (
+            "update job set state = ?, queue_row = null, started_at = coalesce(started_at, ?)"
+            " where id = ?",
+            (JobState.RUNNING.value, now, job_id),
+        ),
     )
 
 
@@ -422,9 +426,16 @@ def refuse_if_asked(database: Database, job_id: JobId) -> None:
 
 def settle(database: Database, lease: Lease, **changes: Any) -> None:
     """End the lease and write how its job stands now. Raises Fenced."""
-    with under(database, lease):
-        database.run("delete from lease where job_id = ?", (lease.job_id,))
+    with database.transaction():
+        _give_back(database, lease)
         change_job(database, lease.job_id, **changes)
+
+
+def _give_back(database: Database, lease: Lease) -> None:
+    """End a lease, in the transaction that is open. Raises Fenced."""
+    its = (lease.job_id, lease.token)
+    if not database.run("delete from lease where job_id = ? and token = ?", its):
+        raise Fenced(lease.job_id)
 
 
 def requeue(

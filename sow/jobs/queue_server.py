@@ -15,11 +15,19 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from psycopg import Connection, Cursor, Error, IntegrityError, OperationalError, connect
+from psycopg import (
+    Connection,
+    Cursor,
+    Error,
+    IntegrityError,
+    OperationalError,
+    Pipeline,
+    connect,
+)
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.errors import InvalidParameterValue, UndefinedTable
 
@@ -341,6 +349,17 @@ class QueueServer(Database):
         """Run one statement; return how many rows it has changed. Raises ConstraintFailed."""
         with self.transaction():
             return self._run(sql, parameters).rowcount
+
+    def run_all(self, *changes: tuple[str, Parameters]) -> None:
+        """Run several statements in their order; the server is waited for once.
+
+        As long as a writer waits, all others wait for their turn.
+        """
+        with self.transaction(), self._faults():
+            together = self.connection.pipeline() if Pipeline.is_supported() else nullcontext()
+            with together:
+                for sql, parameters in changes:
+                    self._execute(sql, parameters)
 
     def insert(self, sql: str, parameters: Parameters = ()) -> int:
         """Run the insert of one row; return the number that the row got."""

@@ -226,6 +226,12 @@ class Database:
         """
         raise NotImplementedError
 
+    def run_all(self, *changes: tuple[str, Parameters]) -> None:
+        """Run several statements in their order, as `run` does: in one go where that is quicker."""
+        with self.transaction():
+            for sql, parameters in changes:
+                self.run(sql, parameters)
+
     def insert(self, sql: str, parameters: Parameters = ()) -> int:
         """Run the insert of one row, as `run` does; return the number, `id`, that the row got."""
         raise NotImplementedError

@@ -39,13 +39,13 @@ TABLES = (
 )
 OF_STORE = {
     "change": {"at"},
-    "job": {"queue_row"},
+    "job": {"queue_row", "lane"},
     "lease": {"deadline"},
     "task": {"id"},
     "worker": {"beat_at"},
     "job_history": {"since", *(state.value for state in JobState if not state.is_final)},
 }
-"""The columns that are a store's own: its clock, and how it numbers huey's rows."""
+"""The columns that are a store's own: its clock, its lanes, and how it numbers huey's rows."""
 
 
 class Story:

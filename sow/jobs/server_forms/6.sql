@@ -40,3 +40,29 @@ begin
     end loop;
     return query select id from task where job_id is null order by priority desc, id limit 1;
 end $$;
+
+-- The body of a function in SQL is planned anew by each statement that calls it, which takes ten
+-- times as long as the body itself. PL/pgSQL keeps the plan.
+create or replace function next_number(text) returns bigint language plpgsql as $$
+declare
+    number bigint;
+begin
+    insert into sqlite_sequence values ($1, 1)
+    on conflict (name) do update set seq = sqlite_sequence.seq + 1 returning seq into number;
+    return number;
+end $$;
+create or replace function lease_end() returns double precision language plpgsql volatile as $$
+begin
+    return clock() + coalesce(
+        (select value::double precision from control where name = 'lease seconds'), 120);
+end $$;
+create or replace function json_each(text) returns table (key text, value text)
+    language plpgsql immutable strict rows 10 as $$
+begin
+    return query select member.key, member.value #>> '{}' from jsonb_each(
+        case jsonb_typeof($1::jsonb) when 'object' then $1::jsonb else '{}' end) as member
+    union all
+    select (item.place - 1)::text, item.value #>> '{}' from jsonb_array_elements(
+        case jsonb_typeof($1::jsonb) when 'array' then $1::jsonb else '[]' end)
+        with ordinality as item (value, place);
+end $$;

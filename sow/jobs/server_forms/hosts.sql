@@ -36,12 +36,17 @@ begin
     return found;
 end $$;
 -- Whether a name is of a host of whoever has logged in.
-create or replace function is_own_host(its_id text) returns boolean language sql stable
-    set search_path = @schema@, pg_catalog, pg_temp as
-    'select exists (select 1 from host where id = its_id and role = session_user)';
-create or replace function is_own_name(its_name text) returns boolean language sql stable
-    set search_path = @schema@, pg_catalog, pg_temp as
-    $$ select is_own_host(split_part(its_name, '@', 2)) $$;
+create or replace function is_own_host(its_id text) returns boolean language plpgsql stable
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    return exists (select 1 from host where id = its_id and role = session_user);
+end $$;
+create or replace function is_own_name(its_name text) returns boolean language plpgsql stable
+    set search_path = @schema@, pg_catalog, pg_temp as $$
+begin
+    return exists (select 1 from host
+        where id = split_part(its_name, '@', 2) and role = session_user);
+end $$;
 -- What is kept of a job names the executor that went on with it.
 create or replace function history_of_executor() returns trigger language plpgsql as $$
 begin

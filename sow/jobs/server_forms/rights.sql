@@ -181,11 +181,7 @@ declare
     taken jsonb;
     fault text;
 begin
-    if not row_security_active('job') or (
-        new.terms is not distinct from old.terms and new.executor = old.executor
-        and new.executor_name = old.executor_name and new.budgets is not distinct from old.budgets
-        and new.max_parallel is not distinct from old.max_parallel)
-    then
+    if not row_security_active('job') then
         return new;
     end if;
     if pg_has_role(session_user, '@callers@', 'member') and old.owner = session_user
@@ -224,8 +220,11 @@ begin
     end if;
     return new;
 end $$;
-create or replace trigger guard_terms before update on job
-    for each row execute function guard_terms();
+create or replace trigger guard_terms before update on job for each row
+    when (new.terms is distinct from old.terms or new.executor <> old.executor
+        or new.executor_name <> old.executor_name or new.budgets is distinct from old.budgets
+        or new.max_parallel is distinct from old.max_parallel)
+    execute function guard_terms();
 create policy callers_add on occupied for insert to @callers@ with check (
     exists (select 1 from job where job.id = occupied.job_id and job.owner = session_user));
 grant insert on occupied to @callers@;
@@ -265,9 +264,10 @@ create or replace function guard_lease() returns trigger language plpgsql
 begin
     if row_security_active('lease') then
         new.host := session_user;
-        new.deadline := lease_end();
         if tg_op = 'INSERT' or new.token <> old.token then
-            new.token := (select token from fence);
+            new.token := (select token from fence);  -- `set_deadline` has just set the other
+        else
+            new.deadline := lease_end();
         end if;
     end if;
     return new;
