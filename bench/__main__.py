@@ -22,6 +22,7 @@ from bench import (
     clones,
     commands,
     executors,
+    hosts,
     importing,
     instant,
     memory,
@@ -62,6 +63,8 @@ SECTIONS: Mapping[str, Callable[..., Sequence[Row]]] = {
 }
 """What the price of a job is measured by, each for itself with `--only`; `memory` as well."""
 MEMORY = "memory"
+ALONE: Mapping[str, Callable[..., Sequence[Row]]] = {"hosts": hosts.measure}
+"""What is measured with `--only` alone: it needs a server's program."""
 
 
 def main() -> None:
@@ -78,7 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*SECTIONS, MEMORY],
+        choices=[*SECTIONS, MEMORY, *ALONE],
         help="measure this part of the price of a job and nothing else; repeat it for more",
     )
     options = parser.parse_args()
@@ -106,7 +109,7 @@ def _some(names: Sequence[str], builds: Sequence[Build], *, quick: bool) -> Iter
             with make_place() as place:
                 yield from memory.price(memory.measure(place, AGENTS[:1] if quick else AGENTS))
         else:
-            yield from SECTIONS[name](builds, quick=quick)
+            yield from {**SECTIONS, **ALONE}[name](builds, quick=quick)
 
 
 def measure(builds: Sequence[Build], *, quick: bool) -> Results:

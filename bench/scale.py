@@ -25,7 +25,7 @@ from sow.state.task_log import append_entry
 from sow.state.tasks import list_tasks, read_task
 
 JOBS = (10, 1_000, 10_000, 100_000)
-QUEUED = (10, 100, 1_000)
+QUEUED = (10, 1_000, 10_000)
 TASKS = (10, 100, 1_000)
 ENTRIES = (10, 1_000, 10_000)
 TIMES_MORE_ROUNDS = 4
