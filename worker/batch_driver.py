@@ -69,8 +69,9 @@ class BatchDriver:
             is_any_open = batch_summaries.is_any_open(database)
             upto = changes.newest(database).seq
         if has_notes:
-            statuses.take_notes(workspace, database, now=self._context.now())
-            upto = changes.newest(database).seq
+            with database.transaction():
+                statuses.take_notes(workspace, database, now=self._context.now())
+                upto = changes.newest(database).seq
         if not is_any_open:
             return
         project = project_id_at(workspace.root)

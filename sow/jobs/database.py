@@ -128,9 +128,8 @@ class QueueFile(Database):
             if self._depth:
                 yield
                 return
-            self._look_at_files()
             self._wait_for_disk(durable)
-            self._execute("begin immediate")
+            self._begin()
             self._depth = 1
             try:
                 self._look_at_files()  # whoever gives the queue another file has had this lock
@@ -145,6 +144,17 @@ class QueueFile(Database):
                 raise
             finally:
                 self._depth = 0
+
+    def _begin(self) -> None:
+        """Take the file's lock; the look at the files, which follows, counts only with it.
+
+        Where there is no lock to be had, whether the file is the queue's no more says more.
+        """
+        try:
+            self._execute("begin immediate")
+        except QueueError:
+            self._look_at_files()
+            raise
 
     @contextmanager
     def hurried(self, seconds: float) -> Iterator[None]:
