@@ -14,6 +14,7 @@ from sow import env_vars
 from sow.clone_mark import workspace_of_clone
 from sow.errors import StateError
 from sow.ids import AttemptId, JobId, PhaseName, TaskId, WorkerId
+from sow.unchanged_files import unchanged
 from sow.user_folders import BaseFolder, user_folder
 
 SOW_FOLDER = ".sow"
@@ -329,12 +330,17 @@ def _beginning_of(path: Path) -> bytes:
 
     A device or a pipe in its place holds nobody up.
     """
+    return unchanged(lambda: _read_beginning(path), str(path))
+
+
+def _read_beginning(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(descriptor, CONFIG_LIMIT)
+        # Python makes room for all that it asks for.
+        return os.read(descriptor, min(os.fstat(descriptor).st_size, CONFIG_LIMIT))
     except OSError:
         return b""
     finally:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from huey.consumer import Consumer
 
@@ -29,8 +30,11 @@ from sow.jobs.faults import QueueChanged, QueueDamaged, QueueShared
 from sow.jobs.leases import Fenced
 from sow.jobs.store import HOST_MARK
 from sow.paths import Workspace, user_config_path
+from sow.processes.disks import is_local
 from sow.state.kept import keeper_hooks
 from sow.state.kept.store import project_id_at
+from sow.unchanged_files import remember
+from sow.user_folders import BaseFolder, user_folder
 from worker import launch
 from worker.broker import Claims, make_huey
 from worker.capacity import Reserve, Room, raise_open_files
@@ -318,6 +322,7 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     configure_logging(as_json=options.as_json)
     release_alive_lock(environ)
     leave_fence()
+    _remember(workspace, environ)
     try:
         process = WorkerProcess(workspace, options, environ)
     except OSError as error:
@@ -330,6 +335,13 @@ def serve(workspace: Workspace, options: WorkerOptions, environ: Mapping[str, st
     _look_once_more(workspace, options, process)
     if process.departure.changed is not None:
         raise process.departure.changed
+
+
+def _remember(workspace: Workspace, environ: Mapping[str, str]) -> None:
+    """Read what hardly ever changes no second time, where no other machine may change it."""
+    users = (Path(user_folder(BaseFolder.STATE)), user_config_path(environ).parent)
+    ours = (workspace.root,) if is_local(workspace.sow) else ()
+    remember(*(str(folder) for folder in (*ours, *users) if is_local(folder)))
 
 
 def _look_once_more(workspace: Workspace, options: WorkerOptions, process: WorkerProcess) -> None:

@@ -44,6 +44,7 @@ from sow.schema.config import (
     WorkerSection,
 )
 from sow.schema.executor import ExecutorConfig
+from sow.unchanged_files import unchanged
 
 if TYPE_CHECKING:
     from sow.config.notify import NotifyCommand
@@ -166,7 +167,7 @@ def read_executors(path: Path) -> Mapping[str, ExecutorConfig]:
 
     Raises InvalidConfiguration.
     """
-    return _executors_in(path, read_text(path))
+    return _executors_in(path, unchanged(lambda: read_text(path), str(path)))
 
 
 @lru_cache(maxsize=4)

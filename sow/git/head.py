@@ -10,6 +10,7 @@ from functools import lru_cache
 from stat import S_ISDIR
 
 from sow.errors import SowError
+from sow.unchanged_files import unchanged
 
 SMALL = 4096
 BLANKS = " \t\r\n"
@@ -65,6 +66,10 @@ def small_text(path: str) -> str:
 
 def small_bytes(path: str) -> bytes:
     """Return the first bytes of a file; nothing where there is none."""
+    return unchanged(lambda: _beginning_of(path), path)
+
+
+def _beginning_of(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):  # a damaged file may name a path with a NUL in it

@@ -15,6 +15,7 @@ from sow.ids import PhaseName, TaskId, parse_task_id
 from sow.paths import PHASES, TASKS, Workspace, path_at
 from sow.state.kept.guard import look_for_project, look_for_task, look_for_tasks
 from sow.state.state_errors import NoProject, UnknownTask
+from sow.unchanged_files import unchanged
 
 DESCRIPTION_LIMIT = 1 << 20
 """The largest description that is read, in bytes."""
@@ -161,7 +162,11 @@ def _phases(workspace: Workspace) -> list[PhaseName]:
         see_to_import(workspace)
     if not has_project(workspace):
         raise NoProject(workspace.project)
-    return sorted(PhaseName(entry.name) for entry in _entries(workspace.phases))
+    return unchanged(lambda: _names_in(workspace.phases), str(workspace.phases))
+
+
+def _names_in(phases: Path) -> list[PhaseName]:
+    return sorted(PhaseName(entry.name) for entry in _entries(phases))
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -63,8 +63,9 @@ def read_project(workspace: Workspace, kept: Kept | None = None) -> Project:
 
 def _refuse_missing(workspace: Workspace) -> None:
     """Raise NoProject where there is no `state.yaml`; of another kind where other files are."""
-    found = has_project(workspace)
-    if found and not is_missing(workspace.project_state):
+    if os.path.isfile(workspace.project_state):  # noqa: PTH113 - as it mostly is
+        return
+    if has_project(workspace) and not is_missing(workspace.project_state):
         return
     file = first_file(workspace.project)
     raise ProjectWithoutState(workspace.project, file) if file else NoProject(workspace.project)

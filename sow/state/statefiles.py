@@ -30,6 +30,7 @@ from sow.state.version import (
     raise_version,
     refuse_newer,
 )
+from sow.unchanged_files import unchanged
 from sow.yamlfile import Changes, YamlProblem, read_shared
 
 T = TypeVar("T")
@@ -41,8 +42,15 @@ HEADER = b"# Kept by sow. Comments stay; `sow task set` changes a task safely wh
 
 
 def read_state(path: Path, type: type[T], kept: Kept | None = None) -> T:
-    """Return the file as a `type`; `kept` as in `read_bytes`. Raises MissingState, InvalidState."""
-    return parse_state(read_bytes(path, kept), type, path=path)
+    """Return the file as a `type`; `kept` as in `read_bytes`. Raises MissingState, InvalidState.
+
+    For one that hardly ever changes.
+    """
+    settle(path.parent)
+    kept = kept or kept_for(path)
+    paths = (str(path), *([kept.copy(kept.name(path))] if kept is not None else ()))
+    text = unchanged(lambda: _compared(path, kept), *paths)
+    return parse_state(text, type, path=path)
 
 
 def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
@@ -52,7 +60,11 @@ def read_bytes(path: Path, kept: Kept | None = None) -> bytes:
     Raises MissingState, NotAFile.
     """
     settle(path.parent)
-    data, kept = _read(path), kept or kept_for(path)
+    return _compared(path, kept or kept_for(path))
+
+
+def _compared(path: Path, kept: Kept | None) -> bytes:
+    data = _read(path)
     if kept is not None and has_changed(kept, path, data):
         data = kept.put_back.get(kept.name(path)) or _read(path)
     if data is None:

@@ -25,10 +25,9 @@ from sow.state.due_entries import settle
 from sow.state.kept import copies
 from sow.state.kept.store import Kept
 from sow.state.places import TaskPlace
+from sow.unchanged_files import SETTLED_SECONDS
 
 CACHE = "tasks.json"
-SETTLED_SECONDS = 2.0
-"""How long a file has to be unchanged: FAT, the slowest, counts in steps of two seconds."""
 RENEWED_AT = 16
 """The cache is written anew when more than one task in so many was not in it."""
 READERS = (

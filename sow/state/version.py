@@ -18,6 +18,7 @@ from sow.files import locked_folder, read_regular, write_atomically
 from sow.paths import SOW_FOLDER, Workspace, path_at
 from sow.state.kept.store import root_of
 from sow.state.state_errors import NewerState
+from sow.unchanged_files import unchanged
 
 FIRST_VERSION = 1
 SCHEMA_VERSION = 2
@@ -49,6 +50,10 @@ def check_version(workspace: Workspace) -> None:
 
 def folder_version(path: Path) -> int:
     """Return the number in `.version`. Raises NewerState for a word, StateError for a conflict."""
+    return unchanged(lambda: _number_in(path), str(path))
+
+
+def _number_in(path: Path) -> int:
     try:
         text = read_regular(path, VERSION_LIMIT).decode("utf-8", "replace").strip()
     except FileNotFoundError:
