@@ -12,6 +12,7 @@ from sow.files.file_errors import NotAFile, unreadable
 from sow.files.inside import opened_folder, refuse_leading_out
 
 TAIL_BYTES = 8192
+SMALL = 65_536
 COPY_IT = "Put a copy of the file in its place: what lies outside may be anything of its user's."
 IS_LINK = (errno.ELOOP, errno.EMLINK)
 """What systems say of a link that is not to be followed."""
@@ -116,11 +117,13 @@ def _all_of(descriptor: int, size: int, path: Path, limit: int) -> bytes:
         if size > limit:
             raise _too_large(path, limit)
         parts, left = [], limit + 1
-        while left and (part := os.read(descriptor, left)):
+        piece = size + 1 or SMALL  # `limit` may be a MiB, and Python makes room for all it asks for
+        while left and (part := os.read(descriptor, min(left, piece))):
             parts.append(part)
             left -= len(part)
             if limit + 1 - left == size:
                 break
+            piece = SMALL
     except OSError as error:
         raise unreadable(path, error) from error
     finally:

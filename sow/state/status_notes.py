@@ -98,7 +98,8 @@ def read_notes(workspace: Workspace, position: int) -> tuple[list[StatusNote], i
     try:
         descriptor = open_regular(workspace.status_notes)
         try:
-            data = os.pread(descriptor, MOST_BYTES, position)
+            left = max(0, os.fstat(descriptor).st_size - position)
+            data = os.pread(descriptor, min(left, MOST_BYTES), position)
         finally:
             os.close(descriptor)
     except (OSError, SowError):
