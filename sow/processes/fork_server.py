@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from sow.errors import SowError
 from sow.processes import process_facts
-from sow.processes.life import Life
 from sow.schema.job import ProcessIdentity
 
 REQUEST = b"f"
@@ -155,7 +154,7 @@ class ForkServer:
     def _take_ahead(self) -> Waiting | None:
         """Return the process that waits ahead, if there is one that goes on."""
         waiting, self._ahead = self._ahead or self._take_asked(), None
-        if waiting is not None and not _can_go_on(waiting.identity):
+        if waiting is not None and not process_facts.goes_on(waiting.identity):
             os.close(waiting.pipe)
             return None
         return waiting
@@ -198,7 +197,7 @@ class ForkServer:
         """Have a process leave, and wait for that: whoever comes after us finds nothing of it."""
         os.close(waiting.pipe)
         deadline = time.monotonic() + LEAVE_SECONDS
-        while _can_go_on(waiting.identity) and time.monotonic() < deadline:
+        while process_facts.goes_on(waiting.identity) and time.monotonic() < deadline:
             time.sleep(LEAVE_LOOK_SECONDS)
 
     def _fork(self) -> Waiting:
@@ -308,9 +307,3 @@ class ForkServer:
             hint="Check that this Python still exists and that the system can start more"
             " processes. Then spawn the task again.",
         )
-
-
-def _can_go_on(identity: ProcessIdentity) -> bool:
-    """Whether a process lives, and was not stopped."""
-    alive = process_facts.life_of(identity) is Life.ALIVE
-    return alive and not process_facts.is_stopped(identity)

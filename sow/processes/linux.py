@@ -32,6 +32,17 @@ def is_stopped(pid: int) -> bool:
     return stat is not None and stat.is_stopped
 
 
+def goes_on(identity: ProcessIdentity) -> bool:
+    """Whether a process of this boot and pid namespace lives, and was not stopped."""
+    here = (procfs.boot_id(), procfs.pid_namespace())
+    if (identity.boot_id, identity.pid_namespace) != here:
+        return False
+    stat = procfs.read_stat(identity.pid)
+    if stat is None or stat.start_ticks != identity.start_ticks:
+        return False
+    return not (stat.is_dead or stat.is_stopped)
+
+
 def variables(pid: int) -> dict[str, str] | None:
     """Return the environment that `pid` started with; None where it may not be read."""
     entries = procfs.variables(pid).decode("utf-8", "surrogateescape").split("\0")

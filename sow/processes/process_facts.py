@@ -88,6 +88,15 @@ def is_stopped(identity: ProcessIdentity) -> bool:
     return stopped
 
 
+def goes_on(identity: ProcessIdentity) -> bool:
+    """Whether a process lives here, and was not stopped."""
+    if sys.platform == "linux" and not identity.pid_namespace.startswith(PORTABLE):
+        from sow.processes import linux
+
+        return linux.goes_on(identity)  # by one look
+    return life_of(identity) is Life.ALIVE and not is_stopped(identity)
+
+
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time that a process and all below it have used, of those that run now."""
     seconds: float = _backend().tree_cpu_seconds(pid)

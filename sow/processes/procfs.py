@@ -24,7 +24,8 @@ AT_ONCE = 1 << 16
 def _read(path: str, *, ends_short: bool = False) -> bytes:
     """Return what a file says. `ends_short`: what the kernel gives of it is short at its end only.
 
-    So is an environment (environ_read in fs/proc/base.c), but no file that is made line by line.
+    So is an environment (environ_read in fs/proc/base.c), and what is made in one piece
+    (single_open in fs/seq_file.c), but no file that is made line by line.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -51,7 +52,7 @@ def _read(path: str, *, ends_short: bool = False) -> bytes:
 
 def stat_fields(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat from the third on; none when there is no such process."""
-    text = _read(f"/proc/{pid}/stat").decode("utf-8", "replace")
+    text = _read(f"/proc/{pid}/stat", ends_short=True).decode("utf-8", "replace")
     return text[text.rindex(")") + 2 :].split() if text else []
 
 
