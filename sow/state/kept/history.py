@@ -16,6 +16,8 @@ GIT_SECONDS = 5.0
 FIRST_KEYS = (b"id: ", b"timestamp:")
 """How the first line of an entry begins: of today's form, and of the one before."""
 ENTRY = tuple(b"---\n" + key for key in FIRST_KEYS)
+Versions = list[tuple[str, str]]
+"""The versions of a file that were seen, each with the commit of that time (`copies.versions`)."""
 
 
 def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None:
@@ -29,11 +31,13 @@ def came_before(kept: Kept, name: str, data: bytes, copy: bytes) -> bytes | None
         added = added_since(copy, data)
         if added:
             return copy + added
-    elif not _is_whole(kept, name, copy):
+        return copy if _git_knows(kept, name, data, versions(kept, name)) else None
+    seen = versions(kept, name)
+    if not _is_whole(copy, seen):
         return None
-    elif digest(data) in _earlier(kept, name):
+    if digest(data) in _earlier(seen):
         return copy if _may_be_gits(kept, name, data) else None
-    return copy if _git_knows(kept, name, data) else None
+    return copy if _git_knows(kept, name, data, seen) else None
 
 
 def added_since(copy: bytes, data: bytes) -> bytes:
@@ -64,15 +68,15 @@ def _marks(text: bytes) -> set[bytes]:
     }
 
 
-def _is_whole(kept: Kept, name: str, copy: bytes) -> bool:
+def _is_whole(copy: bytes, seen: Versions) -> bool:
     """Whether a copy is what was written: a crash may have left less of it."""
-    return any(digest(copy) == version for version, _ in versions(kept, name))
+    return digest(copy) in [version for version, _ in seen]
 
 
-def _earlier(kept: Kept, name: str) -> set[str]:
+def _earlier(seen: Versions) -> set[str]:
     """Return the versions that another has followed."""
-    seen = [version for version, _ in versions(kept, name)]
-    return set(seen) - set(seen[-1:])
+    found = [version for version, _ in seen]
+    return set(found) - set(found[-1:])
 
 
 def _may_be_gits(kept: Kept, name: str, data: bytes) -> bool:
@@ -102,13 +106,12 @@ def _is_object(kept: Kept, data: bytes) -> bool:
     return found is None or not found.endswith(b" missing\n")
 
 
-def _git_knows(kept: Kept, name: str, data: bytes) -> bool:
+def _git_knows(kept: Kept, name: str, data: bytes, seen: Versions) -> bool:
     """Whether the commit that HEAD names holds `data`, and is no newer than the copy.
 
     A commit made or fetched since then is somebody's wish, not the past.
     """
     checkout = kept.checkout
-    seen = versions(kept, name)
     commit = seen[-1][1] if seen else checkout.commit
     if not checkout.git or not commit:
         return False

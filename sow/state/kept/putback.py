@@ -20,6 +20,7 @@ from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
 from sow.state.kept.history import came_before
 from sow.state.kept.store import Checkout, Kept
 from sow.state.log_writing import LogEntry, write_entry
+from sow.unchanged_files import unchanged
 
 QUIET_SECONDS = 0.3
 """So long after git's last write to its index, HEAD names what it has checked out."""
@@ -99,10 +100,11 @@ def _written_at(path: str) -> float:
 def sweep(kept: Kept, names: Collection[str] | None = None) -> None:
     """See to every file of a project that was kept, or to `names`, and tell what was put back.
 
-    A file that differs from its copy is put back, becomes the copy, or is left
-    alone while git is at work. Raises nothing for a file that cannot be seen to.
+    `names` are those of files that were just seen to differ: each is read again under its lock. A
+    file that differs from its copy is put back, becomes the copy, or is left alone while git is at
+    work. Raises nothing for a file that cannot be seen to.
     """
-    differing = differing_names(kept, names)
+    differing = differing_names(kept) if names is None else names
     if not differing or not is_at_rest(kept):
         return
     alive = keeper_hooks.OURS.witness(kept.checkout.root, kept.project_id)
@@ -182,7 +184,8 @@ def folders(base: str, task_id: str | None = None) -> Iterator[str]:
     With `task_id`, of all tasks only those of this one, whether it is there or not.
     """
     yield from ("", "project", "project/feedback")
-    for phase in _entries(f"{base}/project/phases", folder=True):
+    phases = f"{base}/project/phases"
+    for phase in unchanged(lambda: _entries(phases, folder=True), phases):
         tasks = f"project/phases/{phase}/tasks"
         for task in [task_id] if task_id else _entries(f"{base}/{tasks}", folder=True):
             if task.isdecimal():
