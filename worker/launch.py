@@ -408,7 +408,9 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
     Neither has to survive a loss of power: the process would not either. Raises
     QueueError where something else lies in the folder's place, or it may not be written.
     """
-    state = read_bytes(prepared.state_file) if prepared.state_file is not None else None
+    state: bytes | None = None
+    if prepared.state_file is not None:
+        state = read_bytes(prepared.state_file, context.state.copies)
     try:
         put_foreign_aside(context.workspace, paths)
         files = {paths.prompt.name: prepared.stdin.encode(), **prepared.files}

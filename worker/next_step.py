@@ -64,7 +64,7 @@ class AgentKind(WorkerKind):
         """Return why an attempt ended, in words that a person can act on."""
         task: Task | StateError
         try:
-            task = read_task(context.workspace, TaskId(job.task_id))
+            task = read_task(context.workspace, TaskId(job.task_id), context.state.copies)
         except StateError as error:
             if passing_fault(error) is not None:
                 raise  # the machine is short of something: that says nothing of the file

@@ -25,6 +25,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Lease
 from sow.schema.task import SessionFacts, Task, TaskStatus
 from sow.state import statefiles, transitions
+from sow.state.kept.store import Kept
 from sow.state.statefiles import STATE_LIMIT
 from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
@@ -44,6 +45,7 @@ def change_under_lease(
     after: Callable[[Task], None] = lambda _: None,
     *,
     attempt: int | None = None,
+    kept: Kept | None = None,
 ) -> Task:
     """Change the task's state while the lease is ours; `record` writes what that means of the job.
 
@@ -54,7 +56,7 @@ def change_under_lease(
     was. In the same commit the task's status goes on record. Whoever needs
     both takes the lock before the transaction, never after. `after` is called once all that is
     committed, the lock still held. `attempt` is the number of the job's
-    last one, where that is known.
+    last one, where that is known, `kept` where the copies lie, if that was just looked up.
     """
     with ExitStack() as transaction:
 
@@ -75,6 +77,7 @@ def change_under_lease(
             now=context.now(),
             then=then,
             by=author_of_job(job, attempt=attempt or _attempt_of(context, job)),
+            kept=kept,
         )
 
 

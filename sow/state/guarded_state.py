@@ -39,6 +39,17 @@ class GuardedState:
         self._place = ""
         self._seen: dict[str, tuple[int, ...]] = {}
         self._differed: frozenset[str] = frozenset()
+        self._opened = threading.local()
+
+    @property
+    def copies(self) -> Kept | None:
+        """Where the copies lie, as this thread found it when it opened the state last, for readers.
+
+        None where that is to be looked up. Where the branch has changed since, a reader that goes
+        by it puts nothing back (`putback.is_at_rest`), as if it had read before that.
+        """
+        kept: Kept | None = getattr(self._opened, "kept", None)
+        return kept and Kept(kept.checkout, kept.project_id)
 
     def is_of(self, project_id: ProjectId, kept: Kept | None = None) -> bool:
         """Whether a project is the one that is checked out now.
@@ -52,7 +63,8 @@ class GuardedState:
 
     def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
         """Whether a project is checked out, once it is whole for the agent of a task to start."""
-        return self.is_of(project_id, self._look_at_task(task_id))
+        kept = self._opened.kept = self._look_at_task(task_id)
+        return self.is_of(project_id, kept)
 
     def opens_after_end(
         self, project_id: ProjectId, task_id: str, ended_at: float | None, *, others_run: bool
@@ -68,6 +80,7 @@ class GuardedState:
             kept = self._look_at_task(task_id, since=ended_at)
         else:
             kept = self._look(lambda differing: differing, since=ended_at)
+        self._opened.kept = kept
         return self.is_of(project_id, kept)
 
     def _look_at_task(self, task_id: str, since: float | None = None) -> Kept | None:

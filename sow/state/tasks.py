@@ -157,6 +157,7 @@ def change_task(
     then: Callable[[Task], None] = lambda _: None,
     by: Author = SOW,
     draft: Draft[TaskState] | None = None,
+    kept: Kept | None = None,
 ) -> Task:
     """Change one task under its lock and return it as it then stands.
 
@@ -165,11 +166,11 @@ def change_task(
     moves only with another field. `then` gets the task as it stands
     afterwards, still under the lock: what it records is true of that moment.
     A new status, by whom, is told in the task's log. A report that comes a second time changes
-    nothing. `draft` is what `draft_change` has returned.
+    nothing. `draft` is what `draft_change` has returned, `kept` as for `read_task`.
     Raises what `read_task` does, StateLocked, RefusedChange and NotWritten;
     in every case the file is as it was.
     """
-    with locked_task(workspace, task_id) as locked:
+    with locked_task(workspace, task_id, kept) as locked:
         task = change_locked(workspace, locked, change, now=now, by=by, draft=draft)
         then(task)
         return task
@@ -184,12 +185,14 @@ class LockedTask(NamedTuple):
 
 
 @contextmanager
-def locked_task(workspace: Workspace, task_id: str) -> Iterator[LockedTask]:
+def locked_task(
+    workspace: Workspace, task_id: str, kept: Kept | None = None
+) -> Iterator[LockedTask]:
     """Hold the lock of a task, and give the task. Raises what `read_task` does, and StateLocked."""
     check_version(workspace)
     place = find_task(workspace, task_id)
     with locked_folder(place.folder):
-        text = read_bytes(place.state)
+        text = read_bytes(place.state, kept)
         yield LockedTask(place, text, _parse(place, text))
 
 

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -22,6 +23,8 @@ from sow.schema.task import TaskStatus
 from sow.state import guarded_state
 from sow.state.guarded_state import GuardedState
 from sow.state.kept import keeper_hooks
+from sow.state.kept.store import kept_at
+from sow.state.statefiles import read_bytes
 from worker.job_end import fail_before_start
 from worker.settle import settle_attempt
 
@@ -200,3 +203,38 @@ def test_before_a_start_its_own_task_is_looked_at_every_time(
     monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 0.0)
     guarded.context.state.opens_before_start(PROJECT, "010")
     assert second.exists()
+
+
+def test_where_the_copies_lie_is_known_to_the_thread_that_has_looked(guarded: WatchSite) -> None:
+    two_tasks(guarded)
+    state, elsewhere = guarded.context.state, []
+    assert state.copies is None
+    assert state.opens_before_start(PROJECT, "010")
+    found, now = state.copies, kept_at(guarded.workspace.root)
+    assert found is not None
+    assert now is not None
+    assert found.folder == now.folder
+    found.is_restored = True
+    again = state.copies  # another reader has seen nothing yet
+    assert again is not None
+    assert not again.is_restored
+    other = threading.Thread(target=lambda: elsewhere.append(state.copies))
+    other.start()
+    other.join()
+    assert elsewhere == [None]
+
+
+def test_who_reads_by_copies_of_another_branch_changes_none_of_them(guarded: WatchSite) -> None:
+    head = guarded.workspace.root / ".git" / "HEAD"
+    head.parent.mkdir(exist_ok=True)
+    head.write_text("ref: refs/heads/main\n")
+    two_tasks(guarded)
+    assert guarded.context.state.opens_before_start(PROJECT, "010")
+    kept, file = guarded.context.state.copies, guarded.state_file("010")
+    assert kept is not None
+    copy = Path(kept.copy(kept.name(file)))
+    before = copy.read_bytes()
+    head.write_text("ref: refs/heads/other\n")
+    file.write_bytes(before + b"# as the other branch has it\n")
+    assert read_bytes(file, kept) == file.read_bytes() != before
+    assert copy.read_bytes() == before

@@ -189,7 +189,10 @@ def _follow(
         change_under_lease(context, job, running.lease, change, attempt=number)
         log_failure(context, job, verdict.reason)
     tell_state = _state_teller(context, running)
-    change_under_lease(context, job, running.lease, change, record, after, attempt=number)
+    kept = context.state.copies
+    change_under_lease(
+        context, job, running.lease, change, record, after, attempt=number, kept=kept
+    )
 
 
 def _state_teller(context: WorkerContext, running: Running) -> Callable[[Task], None]:

@@ -192,7 +192,7 @@ def mark_started(
     context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
 ) -> Task:
     """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
-    task = read_task(context.workspace, TaskId(job.task_id))
+    task = read_task(context.workspace, TaskId(job.task_id), context.state.copies)
     if task.status is not TaskStatus.PENDING:
         return task
     session_id = history[-1].session_id if history else None
