@@ -159,16 +159,18 @@ def test_a_claim_is_not_waited_for_and_what_follows_is(database: Database) -> No
 
 
 def test_the_tables_of_huey_are_huey_s_own(database: Database) -> None:
-    """§8: huey's `task` table, not a copy of it: what huey makes, we hold."""
+    """§8: huey's tables and indexes as huey makes them, but for a column of ours at one's end."""
     from huey.storage import SqliteStorage
 
     made = sqlite3.connect(":memory:")
     for statement in SqliteStorage.ddl:
         made.execute(statement)
     wanted = {row[0] for row in made.execute("select sql from sqlite_master where sql is not null")}
-    held = {row["sql"] for row in database.rows("select sql from sqlite_master")}
+    ours = ", job_id integer)"
+    rows = database.rows("select sql from sqlite_master where sql is not null")
+    held = {str(row["sql"]).removesuffix(ours) for row in rows}
     made.close()
-    assert wanted <= held
+    assert {sql.removesuffix(")") for sql in wanted} <= {sql.removesuffix(")") for sql in held}
 
 
 @pytest.mark.slow
