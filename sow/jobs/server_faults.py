@@ -65,8 +65,7 @@ class ServerRestored(QueueChanged):
             " this checkout has seen",
             hint="What jobs have done since the backup cannot be recorded; what their agents have"
             " made is kept. `sow status` shows tasks that were begun, `sow job list` the jobs on"
-            " record: those that had not ended run again. This is printed once: run the command"
-            " again.",
+            " record: those that had not ended run again. To go on, run the command again.",
         )
 
 

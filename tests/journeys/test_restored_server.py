@@ -13,7 +13,7 @@ from journeys.site import Site, wait_until
 from journeys.staff import start_worker
 from journeys.two_checkouts import Pair, pair_at
 
-from sow.jobs.server_seen import SEEN_NAME
+from sow.jobs.server_seen import SEEN_NAME, SURE_SECONDS
 
 pytestmark = pytest.mark.slow
 SPAWN = ("agent", "spawn", "implementer")
@@ -51,6 +51,18 @@ def newest(hosts: Pair) -> int:
     return int(seq)
 
 
+def listeners(hosts: Pair) -> int:
+    """Return how many connections wait for what others change."""
+    ((count,),) = hosts.ask("select count(*) from pg_stat_activity where query like 'listen %%'")
+    return int(count)
+
+
+def heard_since(hosts: Pair, began: float) -> float:
+    """Return for how many seconds the server hears the worker since then; it looks at each beat."""
+    ((heard,),) = hosts.ask("select max(beat_at) from worker")
+    return float(heard) - float(began)
+
+
 def sure_of(site: Site) -> int:
     """Return up to which change a checkout knows that it was there."""
     note = site.root / ".sow/run" / SEEN_NAME
@@ -69,12 +81,13 @@ def test_what_ran_since_the_backup_is_fenced_kept_and_made_known(
     saved = newest(hosts)
     owner.sow(*SPAWN, "020", "--detach", expect=None)
     hosts.await_runs(other, 2)
-    ((token,),) = hosts.ask("select token from lease")
+    ((token, began),) = hosts.ask("select token, clock() from lease")
     wait_until(
         lambda: owner.sow("status").code == 0 and sure_of(owner) > saved, "the owner too", 60
     )
     waiting = owner.start("agent", "wait", "020")
-    wait_until(lambda: hosts.ask("select 1 from waiter") != [], "a call waits")
+    wait_until(lambda: listeners(hosts) == 2, "a call waits, and hears what changes")
+    wait_until(lambda: heard_since(hosts, began) > 4 * SURE_SECONDS, "the worker is sure", 120)
     copy_data(server, "backup", "data")
     _, errors = waiting.communicate(timeout=300)
     assert (waiting.returncode, RESTORED in errors) == (6, True), errors
@@ -83,6 +96,7 @@ def test_what_ran_since_the_backup_is_fenced_kept_and_made_known(
     assert RESTORED in there.log_text
     refs = {ref.rpartition("/")[2].rpartition("-")[0] for ref in hosts.refs("refs/sow/attempts")}
     assert refs == {"1-1", "2-1"}, "what its agent has made is kept"
+    owner.sow("job", "list", expect=None)  # the first command after it may say so once more
     listed = owner.sow("job", "list", "--json").json_lines
     assert [(job["job"], job["state"]) for job in listed] == [(1, "done")]
     assert "nobody is at it" in owner.sow("status").out
