@@ -470,21 +470,14 @@ def test_an_older_file_of_this_folder_is_adopted_once(
     assert reports == []
 
 
-def take_unproven(number: int, folder: Path, workspace: Workspace) -> None:
-    """Unpack a queue file of an earlier form, without the names that have proved whose it is."""
-    with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
-    for name in workspace.run.glob("queue.own-*"):
-        name.unlink()
-
-
 @pytest.mark.parametrize("number", range(1, FORMAT))
 def test_a_file_of_an_earlier_form_is_adopted_once_and_upgraded(
     tmp_path: Path, reports: list[str], number: int
 ) -> None:
     """At its noted place; the same file, put there again afterwards, is anybody's."""
     workspace = Workspace(tmp_path / "repo")
-    take_unproven(number, tmp_path, workspace)
+    with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
     file, again = workspace.queue_db, tmp_path / "again.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         put_place(connection, workspace)
@@ -520,7 +513,8 @@ def test_a_file_of_an_earlier_form_that_comes_after_the_secret_is_put_aside(
     tmp_path: Path, reports: list[str], number: int
 ) -> None:
     workspace = Workspace(tmp_path / "repo")
-    take_unproven(number, tmp_path, workspace)
+    with tarfile.open(GOLDEN / f"format-{number}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
     with closing(sqlite3.connect(workspace.queue_db, isolation_level=None)) as connection:
         put_place(connection, workspace)
     secret = Path(secret_path())
