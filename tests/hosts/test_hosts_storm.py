@@ -54,10 +54,14 @@ def test_a_storm_over_hosts_loses_nothing_and_runs_nothing_twice_at_the_same_tim
 
 
 def cut_off(seed: int, worker: str) -> Plan:
-    """One host is cut off, with agents that work for longer than their leases last."""
+    """One host is cut off, with agents that work for longer than their leases last.
+
+    The others have room for all that it has: what they take over begins while those still work.
+    """
     return Plan(
         seed,
         jobs=9,
+        concurrency=9,
         struck=("host_a",),
         kinds=("cut off",),
         strikes=1,
