@@ -110,6 +110,10 @@ class Workspace:
         """The file whose `flock` the worker holds that drives the batches."""
         return self.workers / ".batches"
 
+    def arrival_lock(self, task_id: TaskId | str) -> Path:
+        """Return the file whose `flock` whoever brings a task's work home from elsewhere holds."""
+        return self.workers / f".arrival-{task_id}"
+
     def worker_log(self, worker_id: WorkerId) -> Path:
         """Return the file that holds what a background worker says."""
         return self.workers / f"{worker_id}.log"

@@ -15,7 +15,7 @@ from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, rele
 from sow.errors import QueueError, SowError, StateError
 from sow.faults import reason_of
 from sow.ids import JobId, WorkerId
-from sow.jobs import attempt_evidence, jobs, leases, workers
+from sow.jobs import attempt_evidence, jobs, leases, waiters, workers
 from sow.jobs.end_entries import log_ends
 from sow.jobs.faults import QueueChanged
 from sow.jobs.hosts import is_queued_elsewhere
@@ -98,6 +98,7 @@ def give_back_tasks(context: WorkerContext) -> None:
             logger.exception("job %s has ended; its task cannot be updated yet", job.id)
         else:
             if done:
+                waiters.ring_job(context.database, context.workspace, job.id)
                 tell(job, f"its task is updated: {job.state}")
 
 

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from sow.attempts.homes import homes_of, homes_of_checkout, remove_home
 from sow.calls.admission import is_end_recorded
 from sow.calls.caller import Caller
-from sow.calls.job_end import give_back
+from sow.calls.job_end import PATIENCE_SECONDS, give_back
 from sow.clock import format_time
 from sow.digest import sha256
 from sow.errors import StateError
@@ -48,7 +48,7 @@ from sow.state.kept.copies import forget_project
 from sow.state.kept.store import kept_at, project_id_at
 from sow.state.places import all_places
 from sow.state.projects import change_project, read_project
-from sow.state.state_errors import NoProject
+from sow.state.state_errors import NoProject, WorkArrives
 from sow.state.status_entries import STATE, change_entry, log_change
 from sow.state.transitions import moment
 from sow.state.units import slug_of
@@ -236,8 +236,12 @@ def _settle(workspace: Workspace, database: Database, project_id: ProjectId, *, 
     """Write what the ended jobs still owe the project's tasks and logs, which go with it."""
     for job in jobs.owing(database, lambda *_: None):
         if job.project_id == project_id:
-            with suppress(StateError):  # an unreadable task goes as it is
-                give_back(workspace, database, job, now=now)
+            try:
+                give_back(workspace, database, job, now=now, patience=PATIENCE_SECONDS)
+            except WorkArrives:
+                raise
+            except StateError:
+                continue  # an unreadable task goes as it is
     log_ends(workspace, database)
     for place in all_places(workspace):
         settle(place.folder)

@@ -29,6 +29,9 @@ from sow.state.projects import read_project
 from sow.state.state_errors import NoProject, UnknownTask
 from sow.state.tasks import change_task, read_task
 
+PATIENCE_SECONDS = 10.0
+"""How long a call waits for a process that brings a task's work home from another host."""
+
 
 def is_abandoned(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
     """Whether a job is still `preparing` though the caller that prepared it is gone.
@@ -215,13 +218,16 @@ def _log_and_ring(workspace: Workspace, database: Database, job: Job) -> None:
     waiters.ring_job(database, workspace, job.id)
 
 
-def give_back(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
+def give_back(
+    workspace: Workspace, database: Database, job: Job, *, now: float, patience: float = 0.0
+) -> bool:
     """Give a task the status that its ended job owes it; False while it must wait for that.
 
     It waits while another project is checked out. A task that another call has
     taken meanwhile is left to that one, a status that somebody has set stays,
-    and a task that is gone is owed nothing. Raises StateError where the task
-    cannot be read or written now. Repeating it does no harm.
+    and a task that is gone is owed nothing. Where another process brings its work home from
+    another host, it waits `patience` seconds for that. Raises WorkArrives then, StateError where
+    the task cannot be read or written now. Repeating it does no harm.
     """
     if not job.owes_task:
         return True
@@ -229,7 +235,7 @@ def give_back(workspace: Workspace, database: Database, job: Job, *, now: float)
         # Few queues are shared.
         from sow.travel.arriving import bring_home
 
-        if not bring_home(workspace, database, job, now=now):
+        if not bring_home(workspace, database, job, now=now, patience=patience):
             return False
     is_taken = False
 

@@ -20,6 +20,7 @@ from sow.jobs.database import Database
 from sow.jobs.doorbell import Bell
 from sow.jobs.waiters import Recipient
 from sow.schema.job import Job
+from sow.state.state_errors import WorkArrives
 
 FALLBACK_SECONDS = 2.0
 """How long a waiter sleeps at most without being rung."""
@@ -154,8 +155,10 @@ class Waiter(Recipient):
         each sleep. What they raise passes through. Returns the jobs that have
         not ended.
 
-        A look that has found ends is followed by a short rest, where other jobs are left: many
-        jobs that end one after the other are told by fewer looks, prints and commits.
+        A job that has ended is waited for until its task's work has come home from another host,
+        where another process brings it. A look that has found ends is followed by a short rest,
+        where other jobs are left: many jobs that end one after the other are told by fewer looks,
+        prints and commits.
         """
         begun = time.monotonic()
         left, seen, active = list(self.job_ids), None, set[JobId]()
@@ -168,9 +171,11 @@ class Waiter(Recipient):
                 ended = [
                     jobs.get_job(self.database, job_id) for job_id in left if job_id not in active
                 ]
+            ended = [job for job in map(self._given_back, ended) if job is not None]
             if ended:
-                on_end([self._given_back(job) for job in ended])
-            left = [job_id for job_id in left if job_id in active]
+                on_end(ended)
+                delivered = {job.id for job in ended}
+                left = [job_id for job_id in left if job_id not in delivered]
             waited = time.monotonic() - begun
             time_is_up = seconds is not None and waited >= seconds
             if not left or (any_one and ended) or (time_is_up and seen is not None):
@@ -185,10 +190,17 @@ class Waiter(Recipient):
                 self.rest(max(0.0, min(RESTS * took, MOST_REST_SECONDS, rest)))
             self.bell.wait(min(FALLBACK_SECONDS, rest))
 
-    def _given_back(self, job: Job) -> Job:
-        """Return a job that has ended, its task given back if whoever ended it has died."""
+    def _given_back(self, job: Job) -> Job | None:
+        """Return a job that has ended, its task given back if whoever ended it has died.
+
+        None while another process brings its task's work home.
+        """
         if not job.owes_task:
             return job
-        with suppress(StateError):  # a worker tries again
+        try:
             give_back(self.caller.workspace, self.database, job, now=self.caller.now())
+        except WorkArrives:
+            return None
+        except StateError:
+            pass  # a worker tries again
         return jobs.get_job(self.database, job.id)

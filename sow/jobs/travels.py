@@ -72,12 +72,6 @@ def _event(row: Row) -> Event:
     return Event(**{**fields, "data": data})
 
 
-def is_concluded(database: Database, event: Event) -> bool:
-    """Whether somebody has put on record by now what came of an event."""
-    sql = "select outcome from event where job_id = ? and attempt = ? and place = ?"
-    return database.value(sql, (event.job_id, event.attempt, event.place)) is not None
-
-
 def conclude(database: Database, event: Event, outcome: str) -> None:
     """Put on record what came of an event at home; nothing in words is that it was carried out."""
     where = {"job_id": event.job_id, "attempt": event.attempt, "place": event.place}

@@ -149,6 +149,19 @@ class LogFull(StateError):
         )
 
 
+class WorkArrives(StateError):
+    """Another process brings a task's work home from another host; git may take minutes."""
+
+    passes = True
+
+    def __init__(self, task_id: str, lock: Path) -> None:
+        self.task_id = task_id
+        super().__init__(
+            f"another process is bringing the work of task {task_id} home from another host",
+            hint=f"Try again when it is done. `fuser {lock}` prints the id of that process.",
+        )
+
+
 class UnknownPhase(StateError):
     """A phase that the project does not have, and that nobody asked to make."""
 

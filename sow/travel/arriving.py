@@ -8,7 +8,8 @@ and that changes nothing.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,15 @@ from sow.clones.task_diff import task_change
 from sow.config.queue import read_queue_remote
 from sow.errors import StateError
 from sow.faults import passing_fault
-from sow.files import make_folder, read_regular, refuse_leading_out, write_atomically
+from sow.files import (
+    NotWritten,
+    make_folder,
+    read_regular,
+    refuse_leading_out,
+    remove_file,
+    write_atomically,
+)
+from sow.files.flock import take_lock_file
 from sow.git.git_errors import GitTookTooLong
 from sow.git.merge_tree import folded
 from sow.git.remote import Remote, remote_of
@@ -35,6 +44,7 @@ from sow.jobs import jobs, statuses, travels
 from sow.jobs.database import Database
 from sow.jobs.hosts import is_queued_elsewhere
 from sow.jobs.jobs import author_of_job
+from sow.jobs.private_folders import make_private
 from sow.paths import Workspace, user_config_path
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
@@ -60,7 +70,7 @@ from sow.schema.travel import (
 from sow.state import transitions
 from sow.state.log_writing import LOG_LIMIT, LogEntry, format_entry, has_entry, is_full
 from sow.state.projects import read_project
-from sow.state.state_errors import NoProject
+from sow.state.state_errors import NoProject, WorkArrives
 from sow.state.task_log import append_entry
 from sow.state.tasks import change_task, find_task, read_task
 from sow.state.verdicts import Judgement, accept, addressed, correct
@@ -99,36 +109,60 @@ class EventRefused(StateError):
     """An event says what no attempt may."""
 
 
-def bring_home(workspace: Workspace, database: Database, job: Job, *, now: float) -> bool:
+def bring_home(
+    workspace: Workspace, database: Database, job: Job, *, now: float, patience: float = 0.0
+) -> bool:
     """Carry out here what befell a job elsewhere; whether there is nothing left of it to do here.
 
     False for a job that is at home in another checkout, and while its project is not checked out.
-    Raises StateError where something cannot be done now.
+    Another process may be at it: it is waited for `patience` seconds. Raises WorkArrives then;
+    StateError where something cannot be done now.
     """
     if is_queued_elsewhere(database, job.id):
         return False
     travel = travels.travel_of(database, job.id)
     if travel is None:
         return True
-    event = travels.next_event(database, job.id)
-    if event is None:
+    if travels.next_event(database, job.id) is None:
         return True
     try:
         if read_project(workspace).id != job.project_id:
             return False
     except NoProject:
         return False
-    while event is not None:
-        refusal = ""
-        try:
-            carry_out(workspace, database, job, travel, event, now)
-        except (StateError, OSError, ValueError) as error:
-            if passing_fault(error) is not None:
-                raise
-            refusal = error.message if isinstance(error, StateError) else str(error)
-        _conclude(database, job, event, printable(readable(refusal))[:LONGEST])
-        event = travels.next_event(database, job.id)
+    with arrival(workspace, job.task_id, patience):
+        while (event := travels.next_event(database, job.id)) is not None:
+            refusal = ""
+            try:
+                carry_out(workspace, database, job, travel, event, now)
+            except (StateError, OSError, ValueError) as error:
+                if passing_fault(error) is not None:
+                    raise
+                refusal = error.message if isinstance(error, StateError) else str(error)
+            _conclude(database, job, event, printable(readable(refusal))[:LONGEST])
     return True
+
+
+@contextmanager
+def arrival(workspace: Workspace, task_id: str, patience: float) -> Iterator[None]:
+    """Hold the lock under which a task's work comes home, from the look at an event to its outcome.
+
+    Else the slower of two processes would undo what the other has done since. It comes before all
+    other locks, and ends with the process. Raises WorkArrives, NotWritten.
+    """
+    path = workspace.arrival_lock(task_id)
+    try:
+        make_private(path.parent, below=workspace.run)
+    except OSError as error:
+        raise NotWritten(path.parent, error) from error
+    descriptor = take_lock_file(path, patience)
+    if descriptor is None:
+        raise WorkArrives(task_id, path)
+    try:
+        yield
+        remove_file(path)  # left behind, it is in nobody's way
+    finally:
+        os.close(descriptor)
 
 
 def _conclude(database: Database, job: Job, event: Event, refusal: str) -> None:
@@ -184,7 +218,7 @@ def carry_out(
     match event.kind:
         case EventKind.WORK:
             done = msgspec.convert(data, WorkDone)
-            _take_work(workspace, database, job, travel, event, done, now, remote)
+            _take_work(workspace, job, travel, event, done, now, remote)
         case EventKind.LOG:
             _take_entry(workspace, job, event, msgspec.convert(data, EntryWritten))
         case EventKind.FILE:
@@ -205,7 +239,6 @@ def carry_out(
 
 def _take_work(
     workspace: Workspace,
-    database: Database,
     job: Job,
     travel: Travel,
     event: Event,
@@ -231,8 +264,6 @@ def _take_work(
             _refuse_work(view, facts, commit, base, ref, travel)
 
         remote.fetch(ref, commit, most=MOST_WORK, look=look)
-    if travels.is_concluded(database, event):  # the fetch may have taken long, and the task gone on
-        return
     brought = take_in(facts, main.repository, commit)
     mark = mark_for(place, base)
     if main.noted(task) is None:

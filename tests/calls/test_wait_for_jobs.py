@@ -1,9 +1,12 @@
 """Waiting for jobs by their numbers: of any task, of none, and of whatever kind."""
 
+from typing import Any
+
 import pytest
 from calls.desk import Desk
 from reports.job_cases import NOW
 
+from sow.calls import wait as wait_module
 from sow.calls.call import (
     CallProgress,
     Listener,
@@ -27,6 +30,7 @@ from sow.schema.causes import Cause
 from sow.schema.job import Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms, MergeTerms
 from sow.schema.task import TaskStatus
+from sow.state.state_errors import WorkArrives
 
 
 def project_check(desk: Desk) -> Job:
@@ -190,3 +194,34 @@ def test_a_job_that_is_named_twice_is_on_a_waiters_record_once(desk: Desk) -> No
             assert waiter.job_ids == [job.id]
             waiter.delivered(job.id)
     assert waiters.of_job(desk.database, job.id) == []
+
+
+def test_a_job_is_waited_for_until_another_process_has_brought_its_work_home(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.task()
+    job = desk.queue()
+    desk.end(job.id)
+    jobs.change_job(desk.database, job.id, owes_task=True)
+    given_back: list[JobId] = []
+
+    def give_back(*_: Any, **__: Any) -> bool:
+        if not given_back:
+            raise WorkArrives("010", desk.workspace.arrival_lock("010"))
+        return jobs.pay_task(desk.database, job.id)
+
+    monkeypatch.setattr(wait_module, "give_back", give_back)
+    ended: list[JobId] = []
+
+    def tick(progress: Progress) -> None:
+        assert (progress.job_ids, ended) == ([job.id], [])
+        given_back.append(job.id)
+        waiters.ring_job(desk.database, desk.workspace, job.id)
+
+    with Waiter(desk.caller, desk.database) as waiter:
+        waiter.begin([job.id])
+        left = waiter.wait(
+            seconds=30, on_tick=tick, on_end=lambda given: ended.extend(job.id for job in given)
+        )
+    assert left == []
+    assert ended == [job.id]

@@ -1,7 +1,10 @@
 """What a host may do by its word: events that a hostile one would write, at the owner's."""
 
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +25,10 @@ from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.make import CloneOrder, finish_clone, make_clone
 from sow.clones.record import note_clone
 from sow.errors import SowError
-from sow.git.remote import Remote
+from sow.git.remote import remote_of
 from sow.git.repository import branch_commit
 from sow.ids import JobId, ProjectId, WorkerId
-from sow.jobs import jobs
+from sow.jobs import jobs, travels
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace, attempt_id
 from sow.schema.job import Attempt, Job, Verb
@@ -34,10 +37,11 @@ from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
 from sow.state.log_writing import AGENTS_LIMIT, LogEntry, write_missing_entry
 from sow.state.projects import read_project
+from sow.state.state_errors import WorkArrives
 from sow.state.task_log import read_entries
 from sow.state.tasks import read_task
 from sow.travel import arriving
-from sow.travel.arriving import carry_out
+from sow.travel.arriving import bring_home, carry_out, catch_up
 from sow.travel.clones_at_home import lacks_clone
 from sow.travel.leaving import send_out
 from sow.travel.names import attempt_ref
@@ -113,7 +117,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         project = ProjectId(read_project(workspace).id)
         with closing(open_queue(workspace)) as database:
             job = make_job(project_id=project)
-            database.run("create table event (job_id, attempt, place, outcome)")
+            database.run("create table event (job_id, attempt, place, host, kind, data, outcome)")
+            database.run(
+                "create table travel (job_id, ref, packed, base, tip, branch, trunk, host)"
+            )
             yield Home(sent.site, database, job, sent.travel, sent.elsewhere)
 
 
@@ -299,27 +306,98 @@ def test_what_it_has_changed_is_what_its_commits_say(home: Home) -> None:
     assert read_task(home.workspace, "010").files_modified == ["code.txt", "made.txt"]
 
 
-def test_whoever_comes_late_moves_no_branch_that_has_gone_on(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A call that was stopped in its fetch, say; a worker has done all of it meanwhile."""
-    first = home.made("echo x >made.txt")
-    fetch = Remote.fetch
-
-    def fetch_for_long(*args: Any, **more: Any) -> None:
-        fetch(*args, **more)
-        monkeypatch.setattr(Remote, "fetch", fetch)
-        assert home.happen(EventKind.WORK, **work(first)) == ""
-        home.database.run("insert into event values (1, 1, 1, '')")
-        assert (
-            home.happen(EventKind.WORK, place=2, **work(home.made("echo y >y", base=first))) == ""
+def tell_of(home: Home, *commits: str) -> None:
+    """Put on record that attempts of the job have left these commits, one after the other."""
+    database = home.database
+    database.run("alter table job add column host_id text default ''")
+    jobs.insert_job(database, home.job)
+    travels.send(database, home.travel)
+    for number, made in enumerate(commits, 1):
+        ref = home.ref.replace("-1-", f"-{number}-")
+        git(home.site, "push", "-qf", "origin", f"{made}:{ref}", cwd=home.elsewhere)
+        data = msgspec.json.encode({"commit": made, "ref": ref}).decode()
+        database.run(
+            "insert into event (job_id, attempt, place, host, kind, data)"
+            " values (?, ?, 1, 'builder', 'work', ?)",
+            (home.job.id, number, data),
         )
 
-    monkeypatch.setattr(Remote, "fetch", fetch_for_long)
-    assert home.happen(EventKind.WORK, **work(first)) == ""
-    branch = home.branch()
-    assert branch != first
-    assert git(home.site, "rev-parse", f"{branch}^").strip() == first
+
+def test_two_processes_bring_work_home_one_after_the_other(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the slower would move the branch back to where its own look has found it."""
+    first = home.made("echo x >made.txt")
+    second = home.made("echo y >y.txt", base=first)
+    tell_of(home, first, second)
+    looked, goes_on = threading.Event(), threading.Event()
+    take_in = arriving.take_in
+
+    def take_in_slowly(*args: Any) -> Any:
+        monkeypatch.setattr(arriving, "take_in", take_in)
+        looked.set()
+        assert goes_on.wait(60)
+        return take_in(*args)
+
+    monkeypatch.setattr(arriving, "take_in", take_in_slowly)
+
+    def bring(patience: float = 0.0) -> bool:
+        with closing(open_queue(home.workspace)) as database:
+            return bring_home(home.workspace, database, home.job, now=NOW, patience=patience)
+
+    with ThreadPoolExecutor(1) as slow:
+        coming = slow.submit(bring)
+        try:
+            assert looked.wait(60)
+            with pytest.raises(WorkArrives, match="the work of task 010"):
+                bring()
+        finally:
+            goes_on.set()
+        assert bring(patience=60)
+        assert coming.result()
+    assert home.branch() == second
+    assert [row["outcome"] for row in home.database.rows("select * from event")] == ["", ""]
+    assert not home.workspace.arrival_lock("010").exists()
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from sow.paths import Workspace
+from sow.travel.arriving import arrival
+with arrival(Workspace(Path(sys.argv[1])), "010", 0):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_whoever_is_killed_as_it_brings_work_home_is_in_nobody_s_way(home: Home) -> None:
+    made = home.made("echo x >made.txt")
+    tell_of(home, made)
+    words = (sys.executable, "-c", HOLDER, str(home.site.root))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"holds\n"
+            with pytest.raises(WorkArrives):
+                bring_home(home.workspace, home.database, home.job, now=NOW)
+        finally:
+            holder.kill()
+    assert bring_home(home.workspace, home.database, home.job, now=NOW)
+    assert home.branch() == made
+
+
+def test_a_guest_has_what_home_has_taken_already(home: Home) -> None:
+    """Else an attempt that follows one at home would begin without the commits before it."""
+    made = home.made("echo x >made.txt")
+    tell_of(home, made)
+    assert bring_home(home.workspace, home.database, home.job, now=NOW)
+    main = main_checkout(home.workspace, known_settings(home.workspace))
+    git(home.site, "update-ref", "-d", f"refs/heads/{home.travel.branch}")
+    remote = remote_of(main.repository, "origin")
+    events = travels.events_of(home.database, home.job.id)
+    catch_up(home.workspace, home.database, home.job, home.travel, events, remote, now=NOW)
+    assert home.branch() == made
 
 
 def attempt(database: Database, job: Job, number: int, session: str | None = None) -> None:

@@ -13,7 +13,14 @@ from importlib import import_module
 
 from sow.calls.caller import Caller
 from sow.calls.idempotency import TaskHasJob, has_reported
-from sow.calls.job_end import finish, give_back, is_abandoned, is_deserted, release
+from sow.calls.job_end import (
+    PATIENCE_SECONDS,
+    finish,
+    give_back,
+    is_abandoned,
+    is_deserted,
+    release,
+)
 from sow.calls.request import Known, Placed, Request, Resolved
 from sow.calls.wait import Progress, Waiter
 from sow.clock import format_duration
@@ -290,4 +297,5 @@ def finish_abandoned(caller: Caller, database: Database, task_id: TaskId) -> Non
     elif is_deserted(caller.workspace, database, last):
         release(caller.workspace, database, last, code=None, now=caller.now())
     elif last.owes_task:
-        give_back(caller.workspace, database, last, now=caller.now())
+        now = caller.now()
+        give_back(caller.workspace, database, last, now=now, patience=PATIENCE_SECONDS)
