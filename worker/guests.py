@@ -28,7 +28,7 @@ from sow.state.guarded_state import GuardedState
 from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
-from sow.travel.telling import look_at_state, state_events, verdict_events
+from sow.travel.telling import look_at_review, look_at_state, state_events, verdict_events
 from worker.clone_gathering import gather
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathered
@@ -172,11 +172,20 @@ def tell_check(context: WorkerContext, running: Running, result: StepResult) -> 
         travels.add_event(context.database, job.id, number, EventKind.CHECK, data)
 
 
-def tell_verdict(context: WorkerContext, running: Running, task: Task) -> None:
-    """Tell what a reviewer has said; in the transaction that settles its attempt."""
+def verdict_teller(context: WorkerContext, running: Running) -> Callable[[Task], None]:
+    """Look at what befell a task under review, and return what tells it, with the verdict.
+
+    When each is to be called, `state_teller` says.
+    """
     database, job, number = context.database, running.job, running.attempt.number
     travel, known = travels.travel_of(database, job.id), travels.events_of(database, job.id)
     if travel is None:
-        return
-    for kind, data in verdict_events(context.workspace, travel, job, task, known):
-        travels.add_event(database, job.id, number, kind, data)
+        return lambda _: None
+    guest = context.workspace
+    seen = look_at_review(guest, travel, job.task_id, known)
+
+    def tell_verdict(task: Task) -> None:
+        for kind, data in verdict_events(seen, guest, job, task):
+            travels.add_event(database, job.id, number, kind, data)
+
+    return tell_verdict

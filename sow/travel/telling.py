@@ -82,23 +82,30 @@ def state_events(seen: Seen, task: Task) -> Iterator[Told]:
         yield Told(EventKind.TASK, fields)
 
 
-def verdict_events(
-    guest: Workspace, travel: Travel, job: Job, task: Task, known: Sequence[Event]
-) -> Iterator[Told]:
-    """Yield what a reviewer has said of a task, but for what is told already (`known`).
+def look_at_review(
+    guest: Workspace, travel: Travel, task_id: str, known: Sequence[Event]
+) -> Sequence[Told]:
+    """Return what befell a task under review, but for the verdict and what is told (`known`).
 
-    The task is only looked at: what else was changed there is named.
+    The task is only looked at: what else was changed there is named. It runs git: nobody is to wait
+    for that.
     """
-    view, place = view_of(guest.root), find_task(guest, task.id)
+    view, place = view_of(guest.root), find_task(guest, task_id)
     inside = place.folder.relative_to(guest.sow)
-    yield from _entries(view, travel, place, inside, known)
+    events = [*_entries(view, travel, place, inside, known)]
     own = f"{inside}/{place.feedback.name}/"
     stays: list[str] = []
     for kind, data in _files(guest, view, travel, inside):
         named = data["what"] if kind is EventKind.UNTAKEN else [data["path"]]
         stays += [path for path in named if not path.startswith(own)]
     if stays:
-        yield Told(EventKind.UNTAKEN, {"what": stays[:MOST_NAMED]})
+        events.append(Told(EventKind.UNTAKEN, {"what": stays[:MOST_NAMED]}))
+    return events
+
+
+def verdict_events(seen: Sequence[Told], guest: Workspace, job: Job, task: Task) -> Iterator[Told]:
+    """Yield what was seen, and what its reviewer has said of a task as it stands by now."""
+    yield from seen
     review = given_by(task, job)
     if review is None:
         return

@@ -6,15 +6,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from attempts.job_values import NOW, make_job
+from journeys.gitsite import take_through
 from travel.test_guest import HOME_ID
 from travel.travelling import Travelling, travelling
 
+from sow.ids import JobId, ProjectId
 from sow.paths import Workspace
+from sow.schema.job import Verb
+from sow.schema.job_terms import ReviewTerms
+from sow.schema.task import TaskStatus
 from sow.schema.travel import EventKind
 from sow.state.log_writing import LogEntry, write_entry
+from sow.state.tasks import read_task
+from sow.state.verdicts import Judgement, correct
 from sow.travel import telling
 from sow.travel.guest import GuestWorkspace, guest_at, take_up
-from sow.travel.telling import Seen, look_at_state
+from sow.travel.telling import Seen, look_at_review, look_at_state, verdict_events
 
 pytestmark = pytest.mark.slow
 TASK = "project/phases/implementation/tasks/010"
@@ -98,3 +106,26 @@ def test_an_entry_that_is_too_long_keeps_no_other_from_being_told(
     seen = look(guest, sent)
     assert named(seen, EventKind.LOG) == ["one", "two"]
     assert named(seen, EventKind.UNTAKEN) == [["1 entries of its log"]]
+
+
+def test_a_verdict_is_told_by_what_was_seen_before_and_runs_no_git(
+    sent: Travelling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told in the queue's turn, for which all hosts wait."""
+    take_through(sent.site, "010", TaskStatus.IN_PROGRESS, TaskStatus.NEEDS_REVIEW)
+    travel = sent.send()
+    guest = guest_at(Workspace(sent.elsewhere), HOME_ID, sent.project_id, "010")
+    take_up(guest, travel, "origin", sent.project_id, "010", in_clone=False)
+    terms = ReviewTerms(commit=travel.base)
+    project = ProjectId(sent.project_id)
+    job = make_job(id=JobId(2), project_id=project, verb=Verb.REVIEW, agent="reviewer", terms=terms)
+    judgement = Judgement(by="reviewer", summary="", commit=travel.base, job=job.id, attempt=1)
+    correct(guest, "010", judgement, b"Say two.\n", now=NOW, once=job)
+    write_entry(guest.sow / TASK, LogEntry("2026-01-31T12:00:00Z", "reviewer", "Looked"))
+    (guest.sow / TASK / "notes.md").write_text("x")
+    seen = look_at_review(guest, travel, "010", [])
+    monkeypatch.setenv("PATH", "/nowhere")
+    events = list(verdict_events(seen, guest, job, read_task(guest, "010")))
+    assert [kind for kind, _ in events] == [EventKind.LOG, EventKind.UNTAKEN, EventKind.VERDICT]
+    assert events[1].data == {"what": [f"{TASK}/notes.md"]}
+    assert events[2].data == {"verdict": "corrections", "summary": "", "findings": "Say two."}

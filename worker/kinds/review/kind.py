@@ -1,6 +1,6 @@
 """The kind `review`, as a worker asks it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -121,16 +121,13 @@ class ReviewKind(AgentKind):
             nonlocal is_final, last
             last = task
             ending()
-            if running.guest is not None:
-                # Few queues are shared.
-                from worker.guests import tell_verdict
-
-                tell_verdict(context, running, task)
+            tell_verdict(task)
             is_final = follow(context, job, running.lease, verdict, next_step, None, spent)
 
         try:
             if verdict.cause is Cause.STATE_UNREADABLE:
                 restore_state(context, running)
+            tell_verdict = _verdict_teller(context, running)
             change_under_lease(context, job, running.lease, change, record)
         except StateError as error:
             if passing_fault(error) is not None:
@@ -144,6 +141,16 @@ class ReviewKind(AgentKind):
             if last is not None:
                 ended = last
                 in_background(lambda: end_review_clone(context, job, ended))
+
+
+def _verdict_teller(context: WorkerContext, running: Running) -> Callable[[Task], None]:
+    """Return what tells of a verdict where its task is at home elsewhere."""
+    if running.guest is None:
+        return lambda _: None
+    # Few queues are shared.
+    from worker.guests import verdict_teller
+
+    return verdict_teller(context, running)
 
 
 KIND = ReviewKind()
