@@ -225,6 +225,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return self.terms.names if isinstance(self.terms, CheckTerms) else ()
 
     @property
+    def checked_commit(self) -> str | None:
+        """The commit that is checked instead of the task's work; None where that is checked."""
+        return self.terms.base if isinstance(self.terms, CheckTerms) else None
+
+    @property
     def merge_way(self) -> MergeWay:
         """How a merge brings the work of its tasks into the project's branch."""
         return self.terms.way if isinstance(self.terms, MergeTerms) else MergeWay.MERGE

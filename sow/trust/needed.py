@@ -24,12 +24,14 @@ def needed_keys(
     """Return the settings whose command lines a job runs, such as `checks.unit`.
 
     `source` is what stands in `path`. Of an agent's job it is what makes its clone
-    ready; `makes_clone` is whether a check does that first. Raises UnknownCheck, NoChecks,
+    ready; `makes_clone` is whether a check does that first. A check of what a task began with does
+    it in a clone of its own. Raises UnknownCheck, NoChecks,
     InvalidConfiguration.
     """
     if kind_of(job).checks:
         meant = chosen(checks_of(source), job.check_names, path)
-        return (*(f"checks.{name}" for name in meant), *((SETUP,) if makes_clone else ()))
+        setup = (SETUP,) if makes_clone or job.checked_commit is not None else ()
+        return (*(f"checks.{name}" for name in meant), *setup)
     if kind_of(job).merges:
         commands = merge_commands(source, clone_settings(source)[0], path)
         names = (command.name for command in commands)

@@ -20,17 +20,18 @@ from msgspec import UNSET
 from step_cases import CheckSite
 from watch_cases import ME, WatchSite, dead_process
 
+from sow.calls.held_jobs import release_accepted
 from sow.clone_mark import read_mark
 from sow.clones.main_checkout import main_checkout
 from sow.clones.mark import Stage, mark_for, write_mark
 from sow.clones.record import note_clone
 from sow.config.clones import CloneSettings
 from sow.git.repository import repository_of
-from sow.ids import TaskId, WorkerId
+from sow.ids import JobId, TaskId, WorkerId
 from sow.jobs import jobs, leases
 from sow.sandbox.probe import SandboxUnavailable, usable
 from sow.schema.causes import Cause
-from sow.schema.job import JobState, Verb
+from sow.schema.job import HeldFor, JobState, Verb
 from sow.schema.job_terms import CheckTerms
 from sow.schema.step_result import StepResult
 from sow.schema.task import TaskClone, TaskStatus
@@ -81,6 +82,29 @@ def test_of_a_check_of_the_base_the_sandbox_of_the_setup_is_looked_at_too(
     refused = checks.site.get(job)
     assert (refused.state, refused.cause) == (JobState.FAILED, Cause.SANDBOX_FAILED)
     assert refused.reason.startswith("clones.setup asks for sandbox: bwrap")
+
+
+def test_a_check_of_the_base_waits_until_its_setup_is_accepted(checks: CheckSite) -> None:
+    context = checks.site.context
+    path = checks.site.workspace.repository_config
+    content = {"checks": {"unit": "echo hello"}}
+    path.write_text(yaml.safe_dump(content))
+    checks.trust()
+    path.write_text(yaml.safe_dump({**content, "clones": {"setup": "touch ready"}}))
+    job = checks.place("unit")
+    terms = CheckTerms(names=("unit",), base="0" * 40)
+    jobs.change_job(checks.site.database, job.id, terms=terms)
+    assert checks.start(job) is None
+    held = checks.site.get(job)
+    assert (held.state, held.held_for) == (JobState.HELD, HeldFor.TRUST)
+
+    def release() -> list[JobId]:
+        where = context.workspace, context.database, context.environ
+        return release_accepted(*where, now=context.now())
+
+    assert release() == []
+    checks.trust()
+    assert release() == [job.id]
 
 
 def test_a_check_in_a_folder_that_no_sandbox_may_have_fails_by_its_settings(

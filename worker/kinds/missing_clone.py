@@ -6,16 +6,13 @@ Asked in a queue that is shared alone.
 """
 
 from sow.clones.main_checkout import known_settings, main_checkout
-from sow.config.checks import read_repository
-from sow.config.clones import SETUP, clone_settings, setup_commands
-from sow.config.command_sandbox import refuse_without_sandbox
 from sow.paths import AttemptPaths
 from sow.processes import process_facts
 from sow.schema.job import Job
 from sow.schema.task import Task
 from sow.travel.clones_at_home import lacks_clone
-from sow.trust.accepted import refuse_untrusted
 from worker.context import WorkerContext
+from worker.kinds.new_clone import settings_of_new_clone
 from worker.steps.program_input import CloneOrders
 
 
@@ -30,11 +27,7 @@ def missing_clone(
     main = main_checkout(context.workspace, known_settings(context.workspace))
     if not lacks_clone(main, task):
         return None
-    source = read_repository(context.workspace.repository_config)
-    settings, _ = clone_settings(source)
-    if settings.setup is not None:
-        refuse_untrusted(context.workspace, source.content, context.environ, keys=(SETUP,))
-        refuse_without_sandbox(setup_commands(settings))
+    settings = settings_of_new_clone(context)
     noted = main.noted(task)
     packages = process_facts.packages()
     return CloneOrders(

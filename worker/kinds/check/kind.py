@@ -110,12 +110,12 @@ def _base_of(
     context: WorkerContext, job: Job, source: Source[RepositoryConfigFile]
 ) -> BaseOrders | None:
     """Return which commit is checked instead of the task's work, if that was asked for."""
-    if not isinstance(job.terms, CheckTerms) or job.terms.base is None:
+    if job.checked_commit is None:
         return None
     return BaseOrders(
         root=str(context.workspace.root),
         task=job.task_id,
-        commit=job.terms.base,
+        commit=job.checked_commit,
         settings=clone_settings(source)[0],
     )
 

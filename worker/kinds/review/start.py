@@ -24,9 +24,7 @@ from sow.attempts.session_command import create_session
 from sow.attempts.sessions import lacks_session
 from sow.clones.main_checkout import main_checkout
 from sow.clones.throw_away_clone import review_place
-from sow.config.checks import read_repository
-from sow.config.clones import CloneSettings, clone_settings, setup_commands
-from sow.config.command_sandbox import refuse_without_sandbox
+from sow.config.clones import CloneSettings
 from sow.environment import agent_environment, own_process
 from sow.executors.base import Executor
 from sow.executors.registry import make_executor
@@ -39,10 +37,9 @@ from sow.schema.job import Attempt, Job, Lease
 from sow.schema.job_terms import ReviewTerms
 from sow.schema.task import Task
 from sow.state.tasks import read_task
-from sow.trust.accepted import refuse_untrusted
-from sow.trust.needed import needed_keys
 from worker.context import WorkerContext
 from worker.kinds.base import Prepared
+from worker.kinds.new_clone import settings_of_new_clone
 from worker.kinds.review.sweep import sweep_reviews_of
 from worker.session_home import prepare_home, warm_home
 from worker.steps.program_input import ReviewOrders
@@ -175,13 +172,8 @@ def _review_folder(
     if brief.commit is None:
         orders = _orders(context, job, paths, CloneSettings(), is_first=is_first)
         return ReviewFolder(context.workspace.root / job.cwd, None, brief, orders)
-    source = read_repository(context.workspace.repository_config)
-    settings, _ = clone_settings(source)
+    settings = settings_of_new_clone(context)
     place = review_place(main_checkout(context.workspace, settings).place(task), job.id)
-    if settings.setup is not None:
-        keys = needed_keys(job, source, context.workspace.repository_config)
-        refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
-        refuse_without_sandbox(setup_commands(settings))
     in_background(lambda: sweep_reviews_of(context, place.path.parent))
     orders = _orders(context, job, paths, settings, is_first=is_first)
     orders = msgspec.structs.replace(orders, commit=brief.commit, without=tuple(brief.left_out))

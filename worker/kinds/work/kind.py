@@ -37,9 +37,6 @@ from sow.clock import format_time
 from sow.clones.main_checkout import MainCheckout, known_settings, main_checkout
 from sow.clones.mark import Stage, own_mark
 from sow.clones.place import Place
-from sow.config.checks import read_repository
-from sow.config.clones import clone_settings, setup_commands
-from sow.config.command_sandbox import refuse_without_sandbox
 from sow.environment import own_process
 from sow.errors import SowError, StateError
 from sow.executors.base import Executor, Verdict
@@ -57,11 +54,10 @@ from sow.state import transitions
 from sow.state.log_writing import LogEntry
 from sow.state.task_log import append_entry
 from sow.state.tasks import find_task, read_task
-from sow.trust.accepted import refuse_untrusted
-from sow.trust.needed import needed_keys
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering
 from worker.kinds.base import Prepared, Recording
+from worker.kinds.new_clone import settings_of_new_clone
 from worker.kinds.work.end import write_down
 from worker.next_step import AgentKind
 from worker.running import Running
@@ -116,13 +112,7 @@ def clone_of_attempt(
         return CloneOfAttempt(
             place.path, place.root, brief, None
         )  # whatever the settings say by now
-    source = read_repository(context.workspace.repository_config)
-    settings, _ = clone_settings(source)
-    if settings.setup is not None:
-        path = context.workspace.repository_config
-        keys = needed_keys(job, source, path)
-        refuse_untrusted(context.workspace, source.content, context.environ, keys=keys)
-        refuse_without_sandbox(setup_commands(settings))
+    settings = settings_of_new_clone(context)
     packages = process_facts.packages()
     orders = CloneOrders(
         folder=str(paths.folder),
