@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huey_queue import HueyQueue
+from postgres import Server
 from queue_cases import Queue, RecordsQueue
 from stores import FILE, SERVER, name_server, opened
 
@@ -46,6 +48,14 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def database(workspace: Workspace, store: str) -> Iterator[Database]:
     with opened(workspace, store) as found:
+        yield found
+
+
+@pytest.fixture
+def on_server(workspace: Workspace, postgres_server: Server, poisoned_home: Path) -> Iterator[Any]:
+    """Give a queue on a server, for tests of what a file has not."""
+    name_server(poisoned_home, postgres_server)
+    with opened(workspace, postgres_server.url) as found:
         yield found
 
 

@@ -2,15 +2,12 @@
 
 import os
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import postgres
 import pytest
 from queue_cases import MANY, NOW, OTHER_WORKER, WORKER, insert
-from stores import name_server, opened
 
 from sow.errors import QueueError
 from sow.ids import JobId, WorkerId
@@ -28,12 +25,8 @@ LEASE = pytest.approx(120.0, abs=30.0)
 
 
 @pytest.fixture
-def database(
-    workspace: Workspace, postgres_server: postgres.Server, poisoned_home: Path
-) -> Iterator[Any]:
-    name_server(poisoned_home, postgres_server)
-    with opened(workspace, postgres_server.url) as found:
-        yield found
+def database(on_server: Any) -> Any:
+    return on_server
 
 
 def leased(database: Database, task: str, worker: WorkerId = WORKER) -> JobId:

@@ -4,12 +4,10 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, cast
+from typing import Any
 
-import postgres
 import pytest
 from queue_cases import insert
-from stores import name_server, opened
 from test_query_plans import GROWING, QUERIES
 
 from sow.jobs import leases
@@ -21,16 +19,12 @@ BY_INDEX = ("Index Scan", "Index Only Scan", "Bitmap Index Scan")
 
 
 @pytest.fixture
-def database(
-    workspace: Workspace, postgres_server: postgres.Server, poisoned_home: Any
-) -> Iterator[Any]:
-    name_server(poisoned_home, postgres_server)
-    with opened(workspace, postgres_server.url) as found:
-        # The rows that earlier tests have deleted would make other plans seem better.
-        cast(Any, found).connection.execute(f"truncate {', '.join(GROWING)}, batch, lease")
-        for task in ("010", "020"):
-            leases.enqueue(found, insert(found, task).id, now=1.0)
-        yield found
+def database(on_server: Any) -> Any:
+    # The rows that earlier tests have deleted would make other plans seem better.
+    on_server.connection.execute(f"truncate {', '.join(GROWING)}, batch, lease")
+    for task in ("010", "020"):
+        leases.enqueue(on_server, insert(on_server, task).id, now=1.0)
+    return on_server
 
 
 def nodes(

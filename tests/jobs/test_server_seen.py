@@ -1,14 +1,11 @@
 """How a checkout notices that its queue's server was restored from an older backup."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import postgres
 import pytest
 from queue_cases import insert
-from stores import name_server, opened
 
 from sow.errors import ExitCode
 from sow.jobs import jobs
@@ -108,12 +105,8 @@ def test_another_queue_has_numbers_of_its_own(clock: Clock, note: Path) -> None:
 
 
 @pytest.fixture
-def database(
-    workspace: Workspace, postgres_server: postgres.Server, poisoned_home: Path
-) -> Iterator[Any]:
-    name_server(poisoned_home, postgres_server)
-    with opened(workspace, postgres_server.url) as found:
-        yield found
+def database(on_server: Any) -> Any:
+    return on_server
 
 
 def test_a_process_that_lives_through_it_and_the_next_one_are_told(
