@@ -191,6 +191,7 @@ class _Look:
     def _facts(self, item: BatchItem, task: Task, history: History) -> ItemFacts:
         needed = [TaskId(other) for other in task.depends_on]
         last = next(reversed(history.ended), None)
+        done_last, in_a_row = history.in_a_row(item.forgiven)
         return ItemFacts(
             task=item.task_id,
             status=task.status,
@@ -213,7 +214,8 @@ class _Look:
             asked_for_change=history.count((Action.ASK_FOR_CHANGE,), item.forgiven),
             conflicts_handed=history.count((Action.SOLVE,), item.forgiven),
             vain_reviews=history.vain_reviews,
-            updates=history.updates_in_a_row(item.forgiven),
+            done_last=done_last,
+            in_a_row=in_a_row,
             steps=max((job.step or 0 for job in history.jobs), default=0),
             forgiven=item.forgiven,
             batch=self._batch.label,

@@ -26,9 +26,10 @@ from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.terminal_text import printable, readable
 
 MOST_NAMED = 5
-MOST_UPDATES = 10
-"""So many updates in a row come to nothing: somebody moves the project's branch all the time, or
-something is wrong with the clone. A person is asked rather than going on for ever."""
+MOST_IN_A_ROW = {Action.CHECK: 10, Action.REVIEW: 5, Action.UPDATE: 10}
+"""So many in a row come to nothing: somebody moves the branches all the time, something is wrong
+with the clone, or a host says what is refused at home. A person is asked rather than going on for
+ever."""
 FOLLOWED = frozenset({Cause.CHECK_FAILED, Cause.MERGE_CONFLICT})
 """Why a job without an agent can fail so that the loop knows what follows."""
 
@@ -377,9 +378,6 @@ def _merge_is_red(item: ItemFacts) -> bool:
 
 
 def _to_be_merged(item: ItemFacts) -> Standing:
-    if item.is_behind and item.updates >= MOST_UPDATES:
-        reason = f"{item.updates} updates in a row did not bring it up to date"
-        return needs_person(item, reason, f"sow clone update {item.task}")
     if item.is_behind and item.clone_is_gone:
         return _without_clone(item)
     if item.is_behind:
@@ -393,10 +391,25 @@ def _to_be_merged(item: ItemFacts) -> Standing:
 def advance(
     item: ItemFacts, state: ItemState, action: Action, *, in_turn: bool = False
 ) -> Standing:
-    """Return that an action takes an item on."""
+    """Return that an action takes an item on; a person, where it has too often come to nothing."""
+    if action == item.done_last and item.in_a_row >= MOST_IN_A_ROW.get(action, item.in_a_row + 1):
+        return _in_vain(item, action)
     return Standing(
         task=item.task, state=state, action=action, step=item.steps + 1, in_turn=in_turn
     )
+
+
+def _in_vain(item: ItemFacts, action: Action) -> Standing:
+    """Return that a person is asked about what was done again and again without an effect."""
+    last = item.last.warnings[-1:] if item.last is not None else ()
+    words = ": ".join((f"{item.in_a_row} {action.value}s in a row have come to nothing", *last))
+    match action:
+        case Action.REVIEW:
+            return needs_person(item, f"{words}; judge it yourself", accept(item))
+        case Action.CHECK:
+            return needs_person(item, words, f"sow task check {item.task}")
+        case _:
+            return needs_person(item, words, f"sow clone update {item.task}")
 
 
 def needs_person(item: ItemFacts, reason: str, command: str) -> Standing:

@@ -109,8 +109,10 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True):
     """How often a conflict was handed to it since then."""
     vain_reviews: int = 0
     """How many reviews of it in a row have come to nothing, up to its last job."""
-    updates: int = 0
-    """How many updates of its clone in a row have ended, and nothing else was done since."""
+    done_last: str | None = None
+    """What the batch has done last with it."""
+    in_a_row: int = 0
+    """How often it did that since anything else was done, or a person had a hand in it."""
     steps: int = 0
     """The number of the newest job that the batch has placed for it."""
     forgiven: int = -1

@@ -64,11 +64,14 @@ class History(Struct):
         since, counted = max(self.persons, forgiven), set(actions)
         return sum(1 for job in self.ended if job.id > since and job.action in counted)
 
-    def updates_in_a_row(self, forgiven: int) -> int:
-        """Return how many updates have come to their end since anything else was done."""
-        since = max(self.persons, forgiven)
-        last = takewhile(lambda job: job.id > since and _moved(job), reversed(self.ended))
-        return sum(1 for _ in last)
+    def in_a_row(self, forgiven: int) -> tuple[str | None, int]:
+        """Return what the batch has done last, and how often it did that since anything else.
+
+        However those jobs have ended: how they have, a host may say as it likes.
+        """
+        since, last = max(self.persons, forgiven), self.jobs[-1].action if self.jobs else None
+        same = takewhile(lambda job: job.id > since and job.action == last, reversed(self.jobs))
+        return last, sum(1 for _ in same)
 
     @property
     def vain_reviews(self) -> int:

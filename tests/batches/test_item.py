@@ -1,10 +1,13 @@
 """What a batch does next, by a table: every state of an item, and every fact that matters."""
 
+from typing import Any
+
 import pytest
 from batches.item_values import ALL, accepted, checked, ended, finished, item, live
 
 from sow.batches.item import standing_of
 from sow.batches.item_facts import ItemFacts
+from sow.batches.item_history import History
 from sow.jobs.batches import JobInBatch
 from sow.schema.batch import Action, ItemState
 from sow.schema.batch_policy import Accept, BatchPolicy
@@ -22,6 +25,11 @@ RED_MERGE = ended(Verb.MERGE, JobState.FAILED, Cause.CHECK_FAILED)
 NO_VERDICT = ended(Verb.REVIEW, JobState.FAILED, Cause.NO_VERDICT)
 CANCELLED = ended(Verb.CHECK, JobState.CANCELLED, Cause.CANCELLED, cancel_asked=True)
 COMPLETED = TaskStatus.COMPLETED
+
+
+def again(action: Action, count: int) -> dict[str, Any]:
+    """Return that the batch has done the same so often in a row."""
+    return {"done_last": action.value, "in_a_row": count}
 
 
 @pytest.mark.parametrize(
@@ -110,6 +118,10 @@ COMPLETED = TaskStatus.COMPLETED
         (checked(**CORRECTIONS), ALL, S.IN_REVIEW, D.REVIEW),
         (checked(last=NO_VERDICT), ALL, S.NEEDS_PERSON, None),
         (checked(last=NO_VERDICT, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
+        (checked(**again(D.REVIEW, 4)), ALL, S.IN_REVIEW, D.REVIEW),
+        (checked(**again(D.REVIEW, 5)), ALL, S.NEEDS_PERSON, None),
+        (finished(**again(D.CHECK, 9)), ALL, S.CHECKING, D.CHECK),
+        (finished(**again(D.CHECK, 10)), ALL, S.NEEDS_PERSON, None),
         (checked(last=NO_VERDICT, vain_reviews=2), ALL, S.NEEDS_PERSON, None),
         (checked(last=NO_VERDICT, vain_reviews=2, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
         (finished(last=CANCELLED), ALL, S.NEEDS_PERSON, None),
@@ -121,9 +133,10 @@ COMPLETED = TaskStatus.COMPLETED
         (accepted(merge_is_gone=True), ALL, S.NEEDS_PERSON, None),
         (accepted(), ALL, S.MERGING, D.MERGE),
         (accepted(is_behind=True), ALL, S.MERGING, D.UPDATE),
-        (accepted(is_behind=True, updates=9), ALL, S.MERGING, D.UPDATE),
-        (accepted(is_behind=True, updates=10), ALL, S.NEEDS_PERSON, None),
-        (accepted(updates=10), ALL, S.MERGING, D.MERGE),
+        (accepted(is_behind=True, **again(D.UPDATE, 9)), ALL, S.MERGING, D.UPDATE),
+        (accepted(is_behind=True, **again(D.UPDATE, 10)), ALL, S.NEEDS_PERSON, None),
+        (accepted(is_behind=True, **again(D.CHECK, 10)), ALL, S.MERGING, D.UPDATE),
+        (accepted(**again(D.UPDATE, 10)), ALL, S.MERGING, D.MERGE),
         (accepted(check_stands=False), ALL, S.MERGING, D.CHECK),
         (accepted(check_passed=False), ALL, S.CORRECTING, D.MEND),
         (accepted(last=CONFLICT), ALL, S.CORRECTING, D.SOLVE),
@@ -225,3 +238,34 @@ def test_a_second_review_that_comes_to_nothing_asks_a_person_to_judge() -> None:
     twice = standing_of(checked(last=NO_VERDICT, vain_reviews=2), ALL)
     assert twice.command == 'sow review accept 010 --summary "…"'
     assert twice.reason.startswith("2 reviews have come to nothing, so judge it yourself: ")
+
+
+REFUSED = "not taken from builder, attempt 1: a verdict, which is a reviewer's"
+
+
+def test_reviews_whose_verdicts_are_refused_at_home_are_not_asked_for_without_end() -> None:
+    """A hostile host says how they have ended: done, or cancelled before they began."""
+    author = ended(Verb.SPAWN, number=1, step=1, action="spawn")
+    reviews = [
+        ended(
+            Verb.REVIEW,
+            JobState.CANCELLED if number % 2 else JobState.DONE,
+            number=number,
+            step=number,
+            action="review",
+            warnings=(REFUSED,),
+        )
+        for number in range(2, 7)
+    ]
+    done_last, in_a_row = History([author, *reviews]).in_a_row(-1)
+    assert (done_last, in_a_row) == ("review", 5)
+    assert History([author, *reviews]).in_a_row(6)[1] == 0, "a person has had them go on"
+    corrected = ended(Verb.RESUME, number=7, step=7, action="correct")
+    assert History([author, *reviews, corrected]).in_a_row(-1) == ("correct", 1)
+    assert History().in_a_row(-1) == (None, 0)
+    facts = {"last": reviews[-1], "done_last": done_last, "in_a_row": in_a_row}
+    found = standing_of(checked(**facts), ALL)
+    assert found.reason == (
+        f"5 reviews in a row have come to nothing: {REFUSED}; judge it yourself"
+    )
+    assert found.command == 'sow review accept 010 --summary "…"'

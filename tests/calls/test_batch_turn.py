@@ -325,26 +325,28 @@ def test_what_its_own_caller_s_death_undid_and_a_check_of_the_base_count_for_not
     assert items_found[0].returns == 2, "its agent was at work when it was ended"
 
 
-def test_updates_are_counted_until_something_else_is_done(desk: Desk) -> None:
+def test_what_is_done_again_is_counted_until_something_else_is_done(desk: Desk) -> None:
     desk.task("010")
     work = begin(desk, "010")
 
-    def updates() -> int:
-        return gather(
+    def counted() -> tuple[str | None, int]:
+        (facts,), _ = gather(
             desk.workspace, desk.database, work.batch, Seen(desk.workspace), LimitsNow(work)
-        )[0][0].updates
+        )
+        return facts.done_last, facts.in_a_row
 
     def ended(verb: Verb, step: int) -> None:
-        job = desk.insert(verb=verb, task_id="010", batch=work.batch.id, batch_step=step)
+        its = {"batch": work.batch.id, "batch_step": step, "batch_deed": verb.value}
+        job = desk.insert(verb=verb, task_id="010", **its)
         jobs.change_job(desk.database, job.id, state=JobState.DONE, started_at=1.0, ended_at=2.0)
 
     for step in (1, 2, 3):
         ended(Verb.UPDATE, step)
-    assert updates() == 3
+    assert counted() == ("update", 3)
     ended(Verb.CHECK, 4)
-    assert updates() == 0
+    assert counted() == ("check", 1)
     ended(Verb.UPDATE, 5)
-    assert updates() == 1
+    assert counted() == ("update", 1)
 
 
 def test_a_look_that_something_passing_prevents_is_made_again(
