@@ -8,11 +8,14 @@ come here only in a queue that is shared.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace as replace_context
 
 import msgspec
 
+from sow.attempts.homes import homes_of_checkout, remove_home
 from sow.clones.main_checkout import known_settings, main_checkout
+from sow.errors import SowError
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import repository_of
 from sow.ids import ProjectId
@@ -28,9 +31,10 @@ from sow.state.guarded_state import GuardedState
 from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
+from sow.travel.old_guests import remove_old_guests
 from sow.travel.telling import look_at_review, look_at_state, state_events, verdict_events
 from worker.clone_gathering import gather
-from worker.context import WorkerContext, tell
+from worker.context import WorkerContext, logger, tell
 from worker.gathering import Gathered
 from worker.running import Running
 
@@ -105,6 +109,23 @@ class GuestState(GuardedState):
         catch_up(self._guest, context.database, job, self._travel, new, remote, now=context.now())
         note_caught_up(self._guest, self._travel, new[-1].attempt)
         tell(job, f"goes on from what attempt {new[-1].attempt} has left, on another host")
+
+
+def sweep_guests(context: WorkerContext, *, oldest: float) -> None:
+    """Remove what the jobs of others have left here that was last used before `oldest`.
+
+    What cannot be found or removed now stays for the next time.
+    """
+
+    def remove_homes(guest: GuestWorkspace) -> None:
+        for homes in homes_of_checkout(guest).values():
+            remove_home(homes)
+
+    where = context.workspace, context.database
+    with suppress(SowError, OSError):
+        removed = remove_old_guests(*where, remove_homes, oldest=oldest)
+        if removed:
+            logger.info("removed folders of other hosts' tasks: %s", ", ".join(map(str, removed)))
 
 
 def gather_and_push(context: WorkerContext, running: Running) -> Gathered:

@@ -26,7 +26,7 @@ from worker.notifier import Notifier
 from worker.postponing import release_if_trusted
 from worker.recovery import end_recorded, give_back_tasks, recover
 from worker.session_home import sweep_homes
-from worker.sweeping import Sweeper
+from worker.sweeping import Sweeper, in_background
 
 RECOVERY_SECONDS = 5.0
 """How often a worker looks for dead workers and dead callers, at most."""
@@ -207,6 +207,12 @@ class Housekeeping:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
             self._sweep(thorough=True)
+            if self._context.database.is_shared:
+                # Few queues are shared.
+                from worker.guests import sweep_guests
+
+                oldest = self._context.now() - limits.seconds
+                in_background(lambda: sweep_guests(self._context, oldest=oldest))
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""

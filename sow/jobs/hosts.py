@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from sow.ids import BatchId, JobId, ProjectId
+from sow.ids import BatchId, JobId, ProjectId, TaskId
 from sow.jobs.server_deadlines import LEASE_SECONDS
-from sow.jobs.store import HOST_MARK, MOST_AGENTS, Database, Serves
+from sow.jobs.store import ACTIVE, HOST_MARK, MOST_AGENTS, Database, Serves
 from sow.schema.job import WAITING_STATES, Job
 from sow.schema.job_terms import required_by
 
@@ -267,6 +267,19 @@ def hosts_of_batch(database: Database, batch_id: BatchId) -> dict[str, str]:
 def is_queued_elsewhere(database: Database, job_id: JobId) -> bool:
     """Whether a job was queued from another host: there its call is, and the state of its task."""
     return database.is_elsewhere(f"{HOST_MARK}{home_of(database, job_id)}")
+
+
+def tasks_of_others(database: Database) -> list[tuple[str, ProjectId, TaskId]]:
+    """Return the tasks with a job that another host has queued and that has not ended.
+
+    Each with the id of that host and its project.
+    """
+    rows = database.rows(f"select host_id, project_id, task_id from job where {ACTIVE}")  # noqa: S608 - words of ours
+    return [
+        (row["host_id"], ProjectId(row["project_id"]), TaskId(row["task_id"]))
+        for row in rows
+        if database.is_elsewhere(f"{HOST_MARK}{row['host_id']}")
+    ]
 
 
 def home_of(database: Database, job_id: JobId) -> str:

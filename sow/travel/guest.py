@@ -13,18 +13,20 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from sow.clones.checkout_id import checkout_id
 from sow.clones.copying import copy_files, files_to_copy
-from sow.clones.locks import locked_place
+from sow.clones.locks import LOCK_SECONDS, locked_place
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.clones.place import inside_of, is_own_branch, safe_name
 from sow.clones.steps import read_json, write_json
 from sow.errors import StateError
-from sow.files import NotWritten, read_if_there, write_atomically
+from sow.files import NotWritten, StateLocked, read_if_there, write_atomically
+from sow.files.flock import take_lock_file
 from sow.git.inert_refs import read_ref
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import Repository, repository_of
@@ -40,6 +42,8 @@ from sow.travel.names import ID_DIGITS, outward_ref
 from sow.user_folders import BaseFolder, user_folder
 
 FOLDER = "guests"
+LOCK = ".{}.lock"
+"""What the lock of a guest's folder is called, beside it."""
 FOLDER_MODE = 0o700
 TAKEN_UP = Path("sow") / "guest.json"
 """Below the git folder of a guest: what was taken up there."""
@@ -95,12 +99,36 @@ def guest_at(host: Workspace, home: str, project_id: str, task_id: str) -> Guest
 
     Others have written what it is named after.
     """
+    whose = f"{safe_name(home[:ID_DIGITS])}-{safe_name(project_id[:ID_DIGITS])}"
+    return guest_in(host, guests_of(host) / whose / safe_name(task_id))
+
+
+def guests_of(host: Workspace) -> Path:
+    """Return the folder of a checkout's guests: in it one for each home and project."""
     repository = repository_of(host.root)
     own = f"{safe_name(repository.top.name)}-{checkout_id(repository)}"
-    whose = f"{safe_name(home[:ID_DIGITS])}-{safe_name(project_id[:ID_DIGITS])}"
-    guests = Path(os.path.realpath(user_folder(BaseFolder.STATE)), FOLDER)
-    top = guests / own / whose / safe_name(task_id)
-    return GuestWorkspace(top / inside_of(host.root, repository.top), host.root)
+    return Path(os.path.realpath(user_folder(BaseFolder.STATE)), FOLDER, own)
+
+
+def guest_in(host: Workspace, top: Path) -> GuestWorkspace:
+    """Return the workspace of the guest whose repository is in a folder."""
+    return GuestWorkspace(top / inside_of(host.root, repository_of(host.root).top), host.root)
+
+
+@contextmanager
+def guest_lock(top: Path, *, timeout_seconds: float) -> Iterator[None]:
+    """Hold the lock under which a guest's folder is made ready or removed. Raises StateLocked."""
+    try:
+        top.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotWritten(top.parent, error) from error
+    descriptor = take_lock_file(top.with_name(LOCK.format(top.name)), timeout_seconds)
+    if descriptor is None:
+        raise StateLocked(top, timeout_seconds)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def take_up(
@@ -116,10 +144,25 @@ def take_up(
 
     `in_clone` is whether the job works in the task's clone: one that is outdated goes then. Done
     again, it changes nothing. Killed anywhere, the next call begins anew. Raises GuestRefused,
-    NoRemote, RemoteRefused, NotWritten, GitRefused, and CloneIsBehind where such a clone stays.
+    NoRemote, RemoteRefused, NotWritten, StateLocked, GitRefused, and CloneIsBehind where such a
+    clone stays.
     """
     _refuse(travel, project_id, task_id)
-    host, inside, top = _places(guest)
+    places = _places(guest)
+    with guest_lock(places[2], timeout_seconds=LOCK_SECONDS):
+        _take_up(guest, places, travel, remote_name, task_id, in_clone=in_clone)
+
+
+def _take_up(
+    guest: GuestWorkspace,
+    places: tuple[Repository, str, Path],
+    travel: Travel,
+    remote_name: str,
+    task_id: str,
+    *,
+    in_clone: bool,
+) -> None:
+    host, inside, top = places
     packed = travel.packed
     mark = _mark(top)
     before = read_json(mark, TakenUp)
@@ -186,7 +229,6 @@ def _make_repository(host: Repository, top: Path) -> None:
     """Make the repository, with the objects of the worker's checkout and nothing else of it."""
     draft = top.with_name(f".{top.name}.{os.urandom(4).hex()}")
     try:
-        top.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         shutil.rmtree(top, ignore_errors=True)
         words = ("clone", "--quiet", "--no-checkout", "--no-tags", "--dissociate", "--template=")
         source = os.fsdecode(host.common_dir)

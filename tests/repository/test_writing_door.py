@@ -77,6 +77,7 @@ ELSEWHERE = {
     "sow/state/kept/copies.py": "git's folder",
     "sow/travel/guest.py": "the guests' own place, in the user's state folder",
     "sow/travel/leaving.py": "git's folder",
+    "sow/travel/old_guests.py": "the guests' own place, in the user's state folder",
     "sow/trust/accepted.py": "beside the user's configuration",
     "sow/validation/history.py": "a temporary folder",
     "worker/reports/carrying_out.py": "standard streams",
