@@ -13,7 +13,7 @@ from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state import log_writing
 from sow.state.kept import keeper_hooks
-from sow.state.kept.copies import read, versions
+from sow.state.kept.copies import PAGE, read, versions
 from sow.state.kept.guard import restore_project
 from sow.state.kept.history import added_since
 from sow.state.kept.putback import adopt
@@ -395,3 +395,37 @@ def test_a_head_that_is_no_text_keeps_nobody_from_changing_a_task(workspace, tas
     name = kept.name(task.state)
     assert read(kept.copy(name)) == task.state.read_bytes()
     assert [commit for _, commit in versions(kept, name)][-1] == "???"
+
+
+@pytest.mark.parametrize("name", ["Longer than before", "A task", "A"])
+def test_a_copy_is_written_over_unless_it_becomes_shorter(workspace, task, alive, name):
+    """One write(2) leaves the old text or the new one; cutting the rest off would be a second."""
+    kept = kept_at(workspace.root)
+    copy = Path(kept.copy(kept.name(task.state)))
+    before = copy.stat()
+    change_task(workspace, "010", lambda _: {"name": name}, now=NOON)
+    after = copy.stat()
+    assert copy.read_bytes() == task.state.read_bytes()
+    assert (after.st_ino == before.st_ino) == (after.st_size >= before.st_size)
+    assert (after.st_size < before.st_size) == (name == "A")
+
+
+def test_a_link_in_the_place_of_a_copy_is_not_written_through(workspace, task, alive):
+    kept = kept_at(workspace.root)
+    copy, outside = Path(kept.copy(kept.name(task.state))), workspace.root / "outside"
+    copy.rename(outside)
+    copy.symlink_to(outside)
+    was = outside.read_bytes()
+    change_task(workspace, "010", lambda _: {"name": "Longer than before"}, now=NOON)
+    assert outside.read_bytes() == was
+    assert copy.read_bytes() == task.state.read_bytes()
+
+
+def test_a_large_copy_is_put_in_place_by_a_rename(workspace, task, alive):
+    kept = kept_at(workspace.root)
+    copy = Path(kept.copy(kept.name(task.state)))
+    change_task(workspace, "010", lambda _: {"name": "n" * PAGE}, now=NOON)
+    before = copy.stat().st_ino
+    change_task(workspace, "010", lambda _: {"name": "n" * PAGE + "n"}, now=NOON)
+    assert copy.stat().st_ino != before
+    assert copy.read_bytes() == task.state.read_bytes()

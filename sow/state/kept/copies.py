@@ -23,6 +23,8 @@ MOST_BRANCHES = 24
 SMALL = 65_536
 END = 512
 """As much of a log's end as tells its last entry."""
+PAGE = 4096
+"""The smallest page of any machine, in bytes."""
 LOG = "log.md"
 UNREADABLE = object()
 """What is there is no regular file of a usual size; the keeper has nothing to say of it."""
@@ -43,10 +45,12 @@ def keep(
 ) -> None:
     """Make `data` the newest copy of a file; `is_listed`: its version is listed already."""
     with suppress(OSError):
+        is_log = name.endswith(LOG)
         # First: a version that is listed twice harms nobody.
-        if not is_listed and not name.endswith(LOG):
+        if not is_listed and not is_log:
             _note(kept, name, data, before)
-        write(kept, kept.copy(name), data)
+        if is_log or not _is_written_over(kept.copy(name), data):
+            write(kept, kept.copy(name), data)
 
 
 def list_new(kept: Kept, files: Mapping[str, bytes]) -> set[str]:
@@ -243,6 +247,29 @@ def write(kept: Kept, path: str, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+
+
+def _is_written_over(path: str, data: bytes) -> bool:
+    """Write over a copy by one write(2), where that is done whole or not at all; tell whether.
+
+    So it is within the first page of a file that becomes no shorter. A rename costs a new inode
+    and the end of the old one, and has ext4 write the file to disk at once (auto_da_alloc). Whoever
+    reads the copy meanwhile, without the lock of the file's folder, may see neither text; what does
+    not agree is read again with it.
+    """
+    flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags)
+    except OSError:
+        return False
+    try:
+        facts = os.fstat(descriptor)
+        is_whole = stat.S_ISREG(facts.st_mode) and 0 < facts.st_size <= len(data) <= PAGE
+        return is_whole and os.write(descriptor, data) == len(data)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
