@@ -22,7 +22,7 @@ from sow.environment import own_environment
 from sow.errors import ConfigurationError, QueueError, SowError, StateError
 from sow.evidence import DIGITS
 from sow.faults import passing_fault, reason_of, words_of_bug
-from sow.files import discard_tree, write_in
+from sow.files import discard_tree, write_first_in
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs, leases, spending
 from sow.jobs.attempt_evidence import put_foreign_aside
@@ -418,7 +418,7 @@ def _write_files(context: WorkerContext, paths: AttemptPaths, prepared: Prepared
             files[paths.last_valid_state.name] = state
         with opened_private(paths.folder, below=context.workspace.run) as folder:
             for name, data in files.items():
-                write_in(folder, paths.folder / name, data, mode=0o600, durable=False)
+                write_first_in(folder, paths.folder / name, data, mode=0o600)
     except OSError as error:
         raise QueueError(
             f"the output of the job cannot be kept in {paths.folder}: {error.strerror}",

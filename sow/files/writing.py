@@ -167,6 +167,22 @@ def write_in(
         raise NotWritten(path, error) from error
 
 
+def write_first_in(folder: int, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Do as `write_in`, not durably and without a draft where nothing has the name yet.
+
+    A kill may leave a part of it: for a folder that nobody reads before all of it is written.
+    Raises NotWritten, LeadsOut.
+    """
+    try:
+        _write_new(path.name, data, mode, durable=False, folder=folder)
+    except FileExistsError:
+        write_in(folder, path, data, mode=mode, durable=False)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(path.name, dir_fd=folder)  # what there was no room for takes none
+        raise NotWritten(path, error) from error
+
+
 def write_folder(
     above: int, name: str, files: Mapping[str, bytes], *, empty: Sequence[str] = (), durable: bool
 ) -> None:
