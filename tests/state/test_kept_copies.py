@@ -12,11 +12,11 @@ from sow.files import NotAFile, append_whole
 from sow.paths import Workspace
 from sow.schema.task import TaskStatus
 from sow.state import log_writing
-from sow.state.kept import keeper_hooks
+from sow.state.kept import copies, keeper_hooks, putback
 from sow.state.kept.copies import PAGE, read, versions
 from sow.state.kept.guard import restore_project
 from sow.state.kept.history import added_since
-from sow.state.kept.putback import adopt
+from sow.state.kept.putback import adopt, differing_names, kept_names
 from sow.state.kept.store import Checkout, kept_at
 from sow.state.log_writing import LogEntry, format_entry, write_entry
 from sow.state.projects import read_project
@@ -100,6 +100,58 @@ def test_an_edit_is_kept_and_a_broken_file_is_not(workspace, task, alive):
     kept = kept_at(workspace.root)
     assert read(kept.copy(kept.name(task.state))) == edited
     assert alive == []
+
+
+@pytest.fixture
+def looked_at(monkeypatch) -> list[str]:
+    """Collect the names of the files that are read to be compared, a while after their change."""
+    names: list[str] = []
+    whole = putback.read
+
+    def noted(path: str) -> object:
+        names.append(path.rpartition("/")[2])
+        return whole(path)
+
+    monkeypatch.setattr(putback, "read", noted)
+    later = copies.time.time_ns() + 10 * 10**9
+    monkeypatch.setattr(copies.time, "time_ns", lambda: later)
+    return names
+
+
+def test_a_file_that_was_found_to_agree_is_read_again_once_it_has_changed(
+    workspace, task, looked_at
+):
+    kept = kept_at(workspace.root)
+    assert differing_names(kept) == []
+    assert sorted(looked_at) == sorted(name.rpartition("/")[2] for name in kept_names(kept))
+    looked_at.clear()
+    assert (differing_names(kept), looked_at) == ([], [])
+    edited = task.state.read_bytes().replace(b"A task", b"Edited")
+    task.state.write_bytes(edited)
+    assert differing_names(kept) == [kept.name(task.state)]
+    assert looked_at == ["state.yaml"]
+    task.log.unlink()
+    assert differing_names(kept) == [kept.name(task.log), kept.name(task.state)]
+
+
+def test_a_file_that_sow_has_written_since_is_compared_anew(workspace, task, looked_at):
+    kept = kept_at(workspace.root)
+    differing_names(kept)
+    begin(workspace)
+    append_entry(task.folder, entry("A"))
+    looked_at.clear()
+    assert (differing_names(kept), sorted(looked_at)) == ([], ["log.md", "state.yaml"])
+    looked_at.clear()
+    assert (differing_names(kept), looked_at) == ([], [])
+
+
+def test_a_file_that_was_changed_a_moment_ago_is_read_at_each_look(workspace, task):
+    """A change in the same tick of the file system's clock could not be told from it."""
+    kept = kept_at(workspace.root)
+    copy = Path(kept.copy(kept.name(task.state)))
+    written = copy.stat().st_mtime_ns
+    differing_names(kept)
+    assert copy.stat().st_mtime_ns == written
 
 
 def test_a_copy_that_a_crash_has_cut_is_not_put_back(workspace, task, alive):

@@ -10,11 +10,13 @@ tells of a store that cannot be written.
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow.state.kept.store import Checkout, Kept, kept_for
+from sow.unchanged_files import SETTLED_SECONDS
 
 LARGEST = 16 * 1024 * 1024
 """Larger files are left to themselves."""
@@ -26,6 +28,8 @@ END = 512
 PAGE = 4096
 """The smallest page of any machine, in bytes."""
 LOG = "log.md"
+BACK_NS = 10**18
+"""Some thirty years. A copy that bears so early a time was compared with its file."""
 UNREADABLE = object()
 """What is there is no regular file of a usual size; the keeper has nothing to say of it."""
 
@@ -115,6 +119,35 @@ def agrees(kept: Kept, name: str, data: bytes | None) -> bool:
     """
     copy = read(kept.copy(name))
     return copy is None or copy is UNREADABLE or copy == data
+
+
+def is_marked(copy: str, facts: os.stat_result) -> bool:
+    """Whether a copy says that it was compared with its file as that stands, and was the same."""
+    try:
+        kept = os.stat(copy)  # noqa: PTH116
+    except OSError:
+        return False
+    return (kept.st_mtime_ns, kept.st_size) == (_mark(facts), facts.st_size)
+
+
+def mark(copy: str, facts: os.stat_result) -> None:
+    """Have a copy say that it is the same as its file, of which `facts` were read before both were.
+
+    Not of a file that was changed a moment ago: another change in the same tick of the file
+    system's clock could not be told from it.
+    """
+    if facts.st_ctime_ns < time.time_ns() - SETTLED_SECONDS * 10**9:
+        with suppress(OSError):
+            os.utime(copy, ns=(_mark(facts), _mark(facts)))
+
+
+def _mark(facts: os.stat_result) -> int:
+    """Return the time of modification of a copy that was compared: no copy has it by itself.
+
+    It tells when its file was changed at last, which nobody can set. Two moments that are equal
+    are one, however a clock was set meanwhile.
+    """
+    return facts.st_ctime_ns - BACK_NS
 
 
 def forget(kept: Kept, name: str) -> None:

@@ -16,7 +16,16 @@ from sow.errors import StateError
 from sow.files import locked_once, make_folder, move, remove_file, write_atomically
 from sow.paths import path_at
 from sow.state.kept import keeper_hooks
-from sow.state.kept.copies import LOG, UNREADABLE, agrees, forget, keep, read
+from sow.state.kept.copies import (
+    LOG,
+    UNREADABLE,
+    agrees,
+    forget,
+    is_marked,
+    keep,
+    mark,
+    read,
+)
 from sow.state.kept.history import came_before
 from sow.state.kept.store import Checkout, Kept
 from sow.state.log_writing import LogEntry, write_entry
@@ -214,10 +223,22 @@ def _entries(path: str, *, folder: bool) -> list[str]:
 
 
 def _agrees(kept: Kept, name: str) -> bool:
-    data = read(f"{kept.sow}/{name}")
+    """Whether a file is what was kept; read only where it has changed since that was found last."""
+    path, copy = f"{kept.sow}/{name}", kept.copy(name)
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - asked of every file
+    except OSError:
+        facts = None
+    if facts is not None and is_marked(copy, facts):
+        return True
+    data = read(path)
     if data is UNREADABLE:
         return name != PROJECT_STATE
-    return agrees(kept, name, data if isinstance(data, bytes) else None)
+    if not agrees(kept, name, data if isinstance(data, bytes) else None):
+        return False
+    if facts is not None:
+        mark(copy, facts)
+    return True
 
 
 def _restore_file(kept: Kept, name: str, alive: str) -> bool:
