@@ -17,6 +17,9 @@ from sow.files.inside import FLAGS, PLAIN, opened_folder, refuse_leading_out, re
 from sow.files.locking import is_held
 from sow.files.reading import open_regular
 
+DRAFT_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""With these nothing that somebody puts into a draft's place is followed, or waited for."""
+
 
 def write_atomically(
     path: Path,
@@ -79,17 +82,17 @@ def _replace(
 
 
 def write_beside(path: Path, data: bytes) -> Path:
-    """Write `data`, which is to take the place of `path`, beside it; return where. It is on disk.
+    """Write `data`, which is to take the place of `path`, beside it; return where.
 
-    So `write_atomically` has only to rename it. No lock is needed: whoever holds that of the folder
-    may take it for a killed writer's, and remove it; then it is written anew. Whoever does not use
-    it discards it. Raises NotWritten, LeadsOut.
+    So `write_atomically` has only to sync and rename it. No lock is needed: whoever holds that of
+    the folder may take it for a killed writer's, and remove it; then it is written anew. Whoever
+    does not use it discards it. Raises NotWritten, LeadsOut.
     """
     try:
         with opened_folder(path.parent) as folder:
             draft, mode = _draft_of(path), _mode_in(folder, path, 0o644)
             try:
-                _write_new(draft, data, mode, folder=folder)
+                _write_new(draft, data, mode, durable=False, folder=folder)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(draft, dir_fd=folder)
@@ -106,8 +109,9 @@ def discard_written(written: Path) -> None:
 
 
 def _is_in_place(folder: int, draft: str, name: str) -> bool:
-    """Put a draft in its place, and wait for the disk; False where it is not there any more."""
+    """Put a draft in its place, on disk; False where it is not there any more."""
     try:
+        _sync(os.open(draft, DRAFT_FLAGS, dir_fd=folder))
         os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except FileNotFoundError:
         return False
@@ -272,12 +276,12 @@ def sync_folder(folder: Path) -> None:
     _sync(os.open(folder, PLAIN))
 
 
-def _sync(folder: int) -> None:
-    """Sync an open folder and close it. Raises OSError."""
+def _sync(descriptor: int) -> None:
+    """Sync an open file or folder and close it. Raises OSError."""
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def sync_file_system(folder: Path) -> None:

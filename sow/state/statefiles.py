@@ -118,7 +118,7 @@ class Draft(PlainRecord, Generic[T]):
     result: bytes
     state: T
     file: Path
-    """Where `result` lies beside the state file, on disk, to be put in its place."""
+    """Where `result` lies beside the state file, to be put in its place."""
 
 
 def drafted(path: Path, text: bytes, changes: Changes, type: type[T]) -> Draft[T]:

@@ -84,7 +84,7 @@ def test_the_drafts_of_killed_writers_go_under_the_lock(tmp_path):
 
 
 def test_what_was_written_beside_a_file_takes_its_place(tmp_path):
-    """It is the very file that was synced before; nothing is written once more."""
+    """It is the very file; nothing is written once more."""
     path = tmp_path / "state.yaml"
     path.write_bytes(b"one")
     path.chmod(0o600)
