@@ -126,12 +126,14 @@ class Waiter(Recipient):
     def printed(self, job_ids: Sequence[JobId]) -> None:
         """Say that these jobs' outcomes have been printed: for the caller, or for its server.
 
-        One commit says so of all of them. Who dies before it prints them once more.
+        One commit says so of all of them. Who dies before it prints them once more; so does the
+        next call after a loss of power, which may have taken the commit and what was printed. What
+        lies in an escrow was printed nowhere else.
         """
         if not job_ids:
             return
         escrow = self.caller.escrow
-        with self.database.transaction():
+        with self.database.transaction(durable=escrow is not None):
             for job_id in job_ids:
                 if escrow is not None:
                     waiters.put_into(self.database, escrow, job_id, now=self.caller.now())
