@@ -11,7 +11,6 @@ there), and the SQL of what was spent in them.
 """
 
 from collections.abc import Iterator, Mapping
-from math import floor
 
 import msgspec
 from msgspec import Struct
@@ -208,7 +207,7 @@ def share_of(account: Account, at_once: int) -> float:
     parts = min(max(2, account.waiting), max(1, at_once - account.running))
     share = max(rest / parts, min(rest, LEAST_PART * account.total))
     grain = GRAINS[account.measure]
-    return min(rest, max(grain, floor(share / grain) * grain))
+    return min(rest, max(grain, int(share / grain) * grain))
 
 
 def offer(accounts: list[Account], at_once: int) -> Amounts:

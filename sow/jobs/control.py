@@ -1,13 +1,12 @@
 """What holds for the queue as a whole: whether it is paused, what it holds, what was set aside."""
 
-from typing import NamedTuple
-
 from sow.clock import format_time
 from sow.jobs.database import Database
 from sow.jobs.leases import COUNTED, QUEUE
+from sow.plain_record import PlainRecord
 
 
-class Aside(NamedTuple):
+class Aside(PlainRecord):
     """A message that no job on record stands behind. `set_aside_at`: seconds since the epoch."""
 
     data: bytes

@@ -536,6 +536,6 @@ def is_session_of_another(database: Database, session_id: str, job: Job) -> bool
     return database.row(sql, (session_id, job.task_id, job.project_id)) is not None
 
 
-def author_of_job(job: Job, attempt: int | None = None) -> Author:
+def author_of_job(job: Job, attempt: int | None = None, entry_id: str = "") -> Author:
     """Return sow itself, as the author of a change that it makes on behalf of a job."""
-    return Author(role=job.agent, job=job.id, attempt=attempt)
+    return Author(role=job.agent, job=job.id, attempt=attempt, entry_id=entry_id)

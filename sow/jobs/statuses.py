@@ -16,7 +16,6 @@ In a queue that several hosts share, a project's home alone does so (`hosts.is_h
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +23,7 @@ from sow.errors import StateError
 from sow.ids import PhaseName, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace
+from sow.plain_record import PlainRecord
 from sow.schema.job import Job
 from sow.schema.status_note import StatusNote
 from sow.schema.task import Task
@@ -43,7 +43,7 @@ harms nothing: the files are compared too."""
 LARGEST = 2**63 - 1
 
 
-class Standing(NamedTuple):
+class Standing(PlainRecord):
     """How a task stands in one version of its file. `at`: when, in seconds since the epoch."""
 
     project: ProjectId
@@ -223,5 +223,5 @@ def _record(database: Database, seen: Standing) -> None:
                 and created_at <= :at and coalesce(ended_at, :at) >= :at),
             'status', :data)
         """,
-        {**seen._asdict(), "data": msgspec.json.encode(data).decode()},
+        {**vars(seen), "data": msgspec.json.encode(data).decode()},
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sow.ids import BatchId, JobId, WorkerId
+from sow.plain_record import PlainRecord
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -88,7 +89,7 @@ class Beats:
         raise NotImplementedError
 
 
-class Ring(NamedTuple):
+class Ring(PlainRecord):
     """What somebody has changed in a queue; 0 where it concerns no job, or no batch."""
 
     job: JobId

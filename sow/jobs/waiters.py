@@ -26,7 +26,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from sow import env_vars
 from sow.ids import JobId, ProjectId, TaskId
@@ -34,6 +33,7 @@ from sow.jobs import doorbell, records
 from sow.jobs.database import Database
 from sow.jobs.store import HOST_MARK
 from sow.paths import Workspace
+from sow.plain_record import PlainRecord
 from sow.schema.job import FINAL_STATES
 
 BELL_SUFFIX = ".bell"
@@ -189,7 +189,7 @@ def owed_tasks(
     return [(task, job) for task, job in found if is_owed(database, workspace, job)]
 
 
-class Unshown(NamedTuple):
+class Unshown(PlainRecord):
     """A job of a detached call that has ended, and whose outcome no command has shown."""
 
     task_id: TaskId

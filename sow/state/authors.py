@@ -5,9 +5,9 @@ nothing: `sow agent log` passes through here.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from sow import env_vars
+from sow.plain_record import PlainRecord
 
 PERSON = "person"
 ORCHESTRATOR = "orchestrator"
@@ -19,7 +19,7 @@ LONGEST_NUMBER = 18
 """How many digits fit into every record."""
 
 
-class Author(NamedTuple):
+class Author(PlainRecord):
     """Who makes a change, and within which attempt of a job."""
 
     agent: str = "sow"

@@ -8,13 +8,13 @@ may follow which is `state.transitions`; which field takes what text is
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from sow.clock import format_time, utc_now
 from sow.errors import StateError
 from sow.files import locked_folder
 from sow.ids import PhaseName, TaskId, parse_phase, parse_task_id
 from sow.paths import Workspace
+from sow.plain_record import PlainRecord
 from sow.schema.task import Task, TaskState
 from sow.state.authors import SOW, Author
 from sow.state.dependencies import refuse_circle, refuse_unknown
@@ -176,7 +176,7 @@ def change_task(
         return task
 
 
-class LockedTask(NamedTuple):
+class LockedTask(PlainRecord):
     """A task whose lock is held, as it stands."""
 
     place: TaskPlace
@@ -210,7 +210,7 @@ def change_locked(
 
     `is_noted` says that the new status is on record.
     """
-    place, text, task = locked
+    place, text, task = locked.place, locked.text, locked.task
     changes = {} if is_carried_out(place.folder, by) else _changes(task, change, now)
     if changes:
         entries = status_entry(task, changes, by, now=now)

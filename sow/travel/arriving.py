@@ -384,7 +384,7 @@ def _take_fields(
 ) -> None:
     """Change the fields of the task's state that an agent's attempt changes, by today's rules."""
     its_id = entry_id(event, f"place {event.place}")
-    by = author_of_job(job, attempt=event.attempt)._replace(entry_id=its_id)
+    by = author_of_job(job, attempt=event.attempt, entry_id=its_id)
     refused = []
     last = jobs.last_attempt(database, job.id)
     if last is not None and last.number > event.attempt and changed.status is not None:

@@ -126,7 +126,7 @@ def test_a_report_that_is_killed_anywhere_is_carried_out_once(workspace):
     number, was_killed, outcomes = 0, True, set[bool]()
     while was_killed:
         number += 1
-        by = AGENT._replace(entry_id=f"{number:012x}")
+        by = Author(**{**vars(AGENT), "entry_id": f"{number:012x}"})
         value = f"the agent's {number}"
         was_killed = killed_before_call(number, partial(set_to, value, number, by))
         was_done = read_task(workspace, "010").metadata.get("where") == value
