@@ -16,6 +16,7 @@ import msgspec
 from sow.attempts.homes import homes_of_checkout, remove_home
 from sow.clones.main_checkout import known_settings, main_checkout
 from sow.errors import SowError
+from sow.faults import reason_of
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import repository_of
 from sow.ids import ProjectId
@@ -32,6 +33,7 @@ from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
 from sow.travel.old_guests import remove_old_guests
+from sow.travel.old_refs import remove_old_refs
 from sow.travel.telling import look_at_review, look_at_state, state_events, verdict_events
 from worker.clone_gathering import gather
 from worker.context import WorkerContext, logger, tell
@@ -111,10 +113,11 @@ class GuestState(GuardedState):
         tell(job, f"goes on from what attempt {new[-1].attempt} has left, on another host")
 
 
-def sweep_guests(context: WorkerContext, *, oldest: float) -> None:
-    """Remove what the jobs of others have left here that was last used before `oldest`.
+def sweep_travelled(context: WorkerContext, *, oldest: float) -> None:
+    """Remove what is left of jobs that were away: guests' folders here, and refs of our own jobs.
 
-    What cannot be found or removed now stays for the next time.
+    They were last used before `oldest`. What cannot be found or removed now stays for the next
+    time.
     """
 
     def remove_homes(guest: GuestWorkspace) -> None:
@@ -126,6 +129,14 @@ def sweep_guests(context: WorkerContext, *, oldest: float) -> None:
         removed = remove_old_guests(*where, remove_homes, oldest=oldest)
         if removed:
             logger.info("removed folders of other hosts' tasks: %s", ", ".join(map(str, removed)))
+    # Records that go after this leave refs behind where it fails: a remote may refuse for ever.
+    try:
+        refs = remove_old_refs(*where, context.configuration.queue_remote, oldest=oldest)
+    except (SowError, OSError) as error:
+        logger.warning("refs of old jobs cannot be removed now: %s", reason_of(error))
+    else:
+        if refs:
+            logger.info("removed %d refs of old jobs from the remote", len(refs))
 
 
 def gather_and_push(context: WorkerContext, running: Running) -> Gathered:

@@ -193,8 +193,26 @@ class Housekeeping:
             )
 
     def _prune(self) -> None:
-        """Remove the records of old jobs; the boundary around it."""
+        """Remove the records of old jobs; with a shared queue in the background, for git is asked.
+
+        The refs come first: without the records nobody knows of them.
+        """
         self._prune_after = time.monotonic() + PRUNE_SECONDS
+        if self._context.database.is_shared:
+            in_background(self._prune_shared)
+        else:
+            self._prune_records()
+
+    def _prune_shared(self) -> None:
+        # Few queues are shared.
+        from worker.guests import sweep_travelled
+
+        keeps = self._context.configuration.worker.keep_for_seconds
+        sweep_travelled(self._context, oldest=self._context.now() - keeps)
+        self._prune_records()
+
+    def _prune_records(self) -> None:
+        """Remove the records of old jobs; the boundary around it."""
         settings = self._context.configuration.worker
         limits = Limits(settings.keep_for_seconds, settings.keep_bytes)
         try:
@@ -207,12 +225,6 @@ class Housekeeping:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
             self._sweep(thorough=True)
-            if self._context.database.is_shared:
-                # Few queues are shared.
-                from worker.guests import sweep_guests
-
-                oldest = self._context.now() - limits.seconds
-                in_background(lambda: sweep_guests(self._context, oldest=oldest))
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""

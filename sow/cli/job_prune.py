@@ -8,8 +8,8 @@ from sow.cli import late_click as click
 from sow.cli.arguments import this_caller
 from sow.cli.output import echo_result, json_option
 from sow.config.units import parse_duration, parse_size, round_size
-from sow.errors import UsageError
-from sow.jobs.database import open_existing_queue
+from sow.errors import SowError, UsageError
+from sow.jobs.database import Database, open_existing_queue
 from sow.jobs.pruning import Limits, Pruned, find_prunable
 from sow.jobs.pruning import prune as prune_now
 
@@ -34,6 +34,8 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
         gone = Pruned((), (), 0)
     else:
         with closing(database):
+            if database.is_shared and not dry_run:
+                _remove_refs(caller, database, limits)
             act = find_prunable if dry_run else prune_now
             gone = act(caller.workspace, database, limits, now=caller.now())
     view = {
@@ -44,6 +46,25 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
         "dry_run": dry_run,
     }
     echo_result(view, _summary(gone, dry_run=dry_run), as_json=as_json)
+
+
+def _remove_refs(caller: Caller, database: Database, limits: Limits) -> None:
+    """Remove the refs of old jobs before their records: those name them. It is no reason to stop.
+
+    Nothing of it is in the result: a remote is not this machine's disk.
+    """
+    # Few queues are shared.
+    from sow.travel.old_refs import remove_old_refs
+
+    remote, oldest = caller.load_configuration().queue_remote, caller.now() - limits.seconds
+    try:
+        refs = remove_old_refs(caller.workspace, database, remote, oldest=oldest)
+    except SowError as error:
+        click.echo(f"Warning: the refs of old jobs stay: {error.message}", err=True)
+    else:
+        if refs:
+            count = f"{len(refs)} refs" if len(refs) != 1 else refs[0]
+            click.echo(f"Note: {count} of old jobs removed from the remote {remote}", err=True)
 
 
 def _limits(caller: Caller, keep_for: str | None, keep_size: str | None) -> Limits:

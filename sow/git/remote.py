@@ -11,7 +11,7 @@ size, and is looked at there; only what is taken is put among the repository's o
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -36,6 +36,8 @@ PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 INCOMING = "tmp_objdir-sow-"
 """How the folder begins where objects lie that come in. Git removes those that were left behind by
 this name (git-prune(1)), as it does its own."""
+MOST_AT_ONCE = 100
+"""How many refs one push removes."""
 FEW = 1 << 16
 """A pack of at most so many bytes becomes single objects: many packs make each git slow."""
 BROKEN = "fsck error"
@@ -154,6 +156,20 @@ class Remote(Struct, frozen=True):
                 raise error from None
             if there != commit:
                 raise RefIsTaken(self, ref, there) from None
+
+    def remove_refs(self, refs: Collection[str], *, below: str) -> list[str]:
+        """Remove those of some refs that the remote has, all below one name; return them.
+
+        Raises RemoteRefused; some may be gone then.
+        """
+        answer = self._talk("asking", "ls-remote", "--", self.url, f"{below}/*")
+        there = {line.partition("\t")[2] for line in answer.splitlines()}
+        meant = sorted(there.intersection(refs))
+        words = ("push", "--quiet", "--no-verify", "--recurse-submodules=no", "--no-follow-tags")
+        for begin in range(0, len(meant), MOST_AT_ONCE):
+            gone = [f":{ref}" for ref in meant[begin : begin + MOST_AT_ONCE]]
+            self._talk("removing refs of", *words, "--", self.url, *gone)
+        return meant
 
     def fetch(
         self, ref: str, commit: str, *, most: int, look: Callable[[View], None] = lambda _: None

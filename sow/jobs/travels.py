@@ -6,15 +6,19 @@ nobody else asks. Knows nothing of git.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from sow.ids import JobId
+from sow.ids import AttemptId, JobId, ProjectId, TaskId
 from sow.jobs import jobs, records
 from sow.jobs.database import Database, Row
 from sow.jobs.hosts import host_of
+from sow.jobs.store import HOST_MARK
+from sow.schema.job import FINAL_STATES
 from sow.schema.travel import Event, EventKind, Travel
+
+ENDED = records.among("state", sorted(FINAL_STATES))
 
 
 def send(database: Database, travel: Travel) -> None:
@@ -25,6 +29,44 @@ def send(database: Database, travel: Travel) -> None:
 def travel_of(database: Database, job_id: JobId) -> Travel | None:
     """Return by which ref others get what a job begins with; None of one that stays at home."""
     return records.first(database, Travel, "travel where job_id = ?", job_id)
+
+
+class Travelled(NamedTuple):
+    """A job that has ended, and what tells its refs."""
+
+    travel: Travel
+    project_id: ProjectId
+    task_id: TaskId
+    attempts: Mapping[int, AttemptId]
+    """By their numbers."""
+    shares_ref: bool
+    """Whether a job that is no such job began with the same ref."""
+
+
+def ended_before(database: Database, at: float) -> list[Travelled]:
+    """Return the jobs that were queued here, may have been away, and ended before `at`.
+
+    None that owes its task what befell it.
+    """
+    rows = database.rows(
+        f"""
+        select job.id, project_id, task_id, host_id, ref,
+            case when {ENDED} and not owes_task and ended_at <= ? then 1 else 0 end as is_over
+        from job join travel on travel.job_id = job.id order by job.id
+        """,  # noqa: S608 - words of ours
+        (at,),
+    )
+    used = {row["ref"] for row in rows if not row["is_over"]}
+    found = []
+    for row in rows:
+        is_ours = not database.is_elsewhere(f"{HOST_MARK}{row['host_id']}")
+        travel = travel_of(database, JobId(row["id"])) if is_ours and row["is_over"] else None
+        if travel is not None:
+            tried = database.rows("select number, id from attempt where job_id = ?", (row["id"],))
+            attempts = {int(each["number"]): AttemptId(each["id"]) for each in tried}
+            whose = ProjectId(row["project_id"]), TaskId(row["task_id"])
+            found.append(Travelled(travel, *whose, attempts, travel.ref in used))
+    return found
 
 
 def host_of_session(database: Database, session_id: str) -> str | None:

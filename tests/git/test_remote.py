@@ -50,6 +50,23 @@ def test_a_ref_is_made_once_and_nothing_overwrites_it(remote: Remote) -> None:
     assert git(remote.repository.top, "for-each-ref", "refs/remotes") == ""
 
 
+def test_only_refs_that_are_meant_and_there_are_removed(
+    remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sow.git.remote.MOST_AT_ONCE", 2)
+    names = [f"refs/sow/attempts/1f2e3d4c/{number}-1" for number in range(5)]
+    for name in names:
+        remote.make_ref(name, remote.repository.commit)
+    git(remote.repository.top, "push", "-q", "origin", "HEAD:refs/heads/kept")
+    meant = [*names[:3], "refs/sow/none", "refs/heads/kept"]
+    assert remote.remove_refs(meant, below="refs/sow") == names[:3]
+    there = git(remote.repository.top, "ls-remote", "origin").split()
+    assert [name for name in there if name.startswith("refs/")] == [
+        *("refs/heads/kept", *names[3:])
+    ]
+    assert remote.remove_refs(meant, below="refs/sow") == []
+
+
 def test_what_it_names_is_fetched_if_that_is_what_was_said(remote: Remote, tmp_path: Path) -> None:
     made = commit(remote.repository.top, "work")
     remote.make_ref(REF, made)

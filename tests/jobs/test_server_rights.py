@@ -19,7 +19,17 @@ from sow.calls import job_end
 from sow.errors import QueueError
 from sow.executors.base import Verdict
 from sow.ids import AttemptId, JobId, TaskId, WorkerId
-from sow.jobs import changes, jobs, leases, records, spending, statuses, waiters, workers
+from sow.jobs import (
+    changes,
+    jobs,
+    leases,
+    records,
+    spending,
+    statuses,
+    travels,
+    waiters,
+    workers,
+)
 from sow.jobs.database import Database, open_existing_queue, open_queue
 from sow.jobs.faults import QueueChanged
 from sow.jobs.hosts import put_on_record, unserved
@@ -428,6 +438,25 @@ def test_the_queue_s_owner_removes_records_and_a_host_its_own_output(
     assert prune(workspace, owner, limits, now=NOW + 11).jobs == (job.id,)
     assert owner.value("select count(*) from job") == 0
     assert owner.value("select count(*) from waiter") == 0, "whoever waited is on another host"
+
+
+def test_the_refs_of_an_old_job_are_its_home_s_to_remove(
+    owner: Any, alice: Any, builder: Any
+) -> None:
+    job = queued(alice)
+    assert claim(builder) is not None
+    assert travels.ended_before(alice, NOW + 9) == [], "it runs"
+    settle = {"state": JobState.DONE, "ended_at": NOW}
+    begin(builder, job)
+    leases.settle(builder, lease_of(builder, job.id), **settle)
+    assert travels.ended_before(alice, NOW + 9) == [], "it owes its task what befell it"
+    jobs.pay_task(alice, job.id)
+    (found,) = travels.ended_before(alice, NOW)
+    assert found.travel.ref == f"refs/sow/tasks/{job.project_id[:8]}/010/{'a' * 12}"
+    assert (found.task_id, found.shares_ref) == ("010", False)
+    assert list(found.attempts) == [1]
+    for other in (owner, builder):
+        assert travels.ended_before(other, NOW) == []
 
 
 COPY = "insert into job select (jsonb_populate_record(job, '{}')).* from job where id = 1"

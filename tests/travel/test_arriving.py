@@ -16,6 +16,7 @@ from attempts.job_values import NOW, make_job
 from journeys.gitsite import commit, git, log_of, take_through
 from journeys.site import Site
 from msgspec import UNSET
+from msgspec.structs import replace
 from travel.travelling import travelling
 
 from sow.clones.conflicts import update_of_clone
@@ -31,7 +32,7 @@ from sow.ids import JobId, ProjectId, WorkerId
 from sow.jobs import jobs, travels
 from sow.jobs.database import Database, open_queue
 from sow.paths import Workspace, attempt_id
-from sow.schema.job import Attempt, Job, Verb
+from sow.schema.job import Attempt, Job, JobState, Verb
 from sow.schema.job_terms import CheckTerms, ReviewTerms
 from sow.schema.task import TaskStatus
 from sow.schema.travel import Event, EventKind, Travel
@@ -45,6 +46,7 @@ from sow.travel.arriving import bring_home, carry_out, catch_up
 from sow.travel.clones_at_home import lacks_clone
 from sow.travel.leaving import send_out
 from sow.travel.names import attempt_ref
+from sow.travel.old_refs import remove_old_refs
 
 pytestmark = pytest.mark.slow
 TASK = "project/phases/implementation/tasks/010"
@@ -400,11 +402,13 @@ def test_a_guest_has_what_home_has_taken_already(home: Home) -> None:
     assert home.branch() == made
 
 
-def attempt(database: Database, job: Job, number: int, session: str | None = None) -> None:
+def attempt(
+    database: Database, job: Job, number: int, session: str | None = None, mark: str = "ab"
+) -> None:
     jobs.insert_attempt(
         database,
         Attempt(
-            id=attempt_id(job.id, number, "ab"),
+            id=attempt_id(job.id, number, mark),
             job_id=job.id,
             number=number,
             verb=Verb.SPAWN,
@@ -640,3 +644,36 @@ def test_what_no_event_may_be_is_refused_in_words(home: Home) -> None:
     assert "changes outside of the task: a, b" in home.happen(EventKind.UNTAKEN, what=["a", "b"])
     assert home.happen(EventKind.TASK, status="needs_review").startswith("task 010 cannot go")
     assert read_task(home.workspace, "010").status == "pending"
+
+
+def test_refs_go_once_their_job_is_old_and_owes_its_task_nothing(home: Home) -> None:
+    first = home.made("echo x >made.txt")
+    tell_of(home, first)
+    attempt(home.database, home.job, 1, mark="abcdef")
+    other = home.ref.replace("-1-abcdef", "-1-012345")  # of a job that a restored server has lost
+    git(home.site, "push", "-q", "origin", f"{first}:{other}", cwd=home.elsewhere)
+    ends = {"state": JobState.DONE, "ended_at": NOW}
+
+    def remove(oldest: float) -> list[str]:
+        return remove_old_refs(home.workspace, home.database, "origin", oldest=oldest)
+
+    def ends_with(**fields: Any) -> None:
+        jobs.change_job(home.database, home.job.id, **fields)
+
+    assert remove(NOW) == [], "it has not ended"
+    ends_with(**ends, owes_task=True)
+    assert remove(NOW) == []
+    assert bring_home(home.workspace, home.database, home.job, now=NOW)
+    ends_with(owes_task=False)
+    assert remove(NOW - 1) == []
+    travels.send(home.database, replace(home.travel, job_id=JobId(2)))
+    next_job = jobs.insert_job(
+        home.database, make_job(project_id=home.job.project_id, task_id="010", id=JobId(2))
+    )
+    assert remove(NOW) == [home.ref], "the other one is the next job's too"
+    jobs.change_job(home.database, next_job.id, **ends)
+    assert remove(NOW) == [home.travel.ref]
+    assert remove(NOW) == []
+    there = git(home.site, "ls-remote", "origin", "refs/sow/*").split()
+    assert there[1::2] == [other]
+    assert home.branch() == first

@@ -35,3 +35,37 @@ def test_batches_are_driven_after_a_start_but_not_after_each_of_many(
     keeping.drive_batches_if_due()
     keeping.drive_batches()
     assert driven == [100.0, clock.now, clock.now]
+
+
+def test_old_refs_are_asked_for_before_the_records_that_name_them_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    settings = SimpleNamespace(keep_for_seconds=10.0, keep_bytes=1)
+    context: Any = SimpleNamespace(
+        workspace=None,
+        database=SimpleNamespace(is_shared=True),
+        configuration=SimpleNamespace(worker=settings),
+        now=lambda: 100.0,
+    )
+
+    def sweep(_: Any, *, oldest: float) -> None:
+        done.append(f"refs before {oldest:g}")
+
+    def prune(*_: Any, **__: Any) -> Any:
+        done.append("records")
+        return SimpleNamespace(jobs=())
+
+    monkeypatch.setattr("worker.guests.sweep_travelled", sweep)
+    monkeypatch.setattr(housekeeping, "prune", prune)
+    monkeypatch.setattr(housekeeping, "in_background", lambda work: work())
+    monkeypatch.setattr(Housekeeping, "_sweep", lambda *_, **__: done.append("clones"))
+    anything: Any = context
+    keeping = Housekeeping(
+        anything, anything, anything, anything, anything, anything, idle_exit_seconds=None
+    )
+    keeping._prune()
+    assert done == ["refs before 90", "records", "clones"]
+    context.database.is_shared = False
+    keeping._prune()
+    assert done[3:] == ["records", "clones"]
