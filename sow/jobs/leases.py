@@ -114,7 +114,8 @@ MAY_RUN = f"""
     +task.queue = :queue
       and not exists (select 1 from control where name = 'paused')
       and (job.id is null or (
-        job.retry_at <= :now and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
+        head.id = job.queue_row and job.retry_at <= :now
+        and coalesce(job.held_for, '') <> '{HeldFor.SHARE}'
         and not ({PAUSED_BATCH}) and {SERVED_MARK}
         and (cast(:most as bigint) is null
             or (select count(*) from lease where worker_id = :worker and {COUNTED}) < :most)
@@ -127,7 +128,11 @@ MAY_RUN = f"""
                 select count(*) from lease where executor = job.executor_name and {COUNTED}))
         end))
 """  # noqa: S608 - the only insertions are the constants above
-"""What the limits allow of the messages with their jobs."""
+"""What the limits allow of the messages with their jobs.
+
+It names the head itself, so that a server looks at the limits of heads alone: it would else look at
+those of every job and every message, and join the head afterwards.
+"""
 
 HEADS_MARK = "(heads)"
 """Where the store's query of what may come first stands."""
@@ -141,9 +146,10 @@ ANY_CLAIMABLE = f"""
 
 CLAIMABLE = f"""
     with head (id) as ({HEADS_MARK}), running as (
-        select job.batch, count(*) filter (where lease.executor <> '') as agents,
+        select (select batch from job where job.id = lease.job_id) as batch,
+            count(*) filter (where lease.executor <> '') as agents,
             count(*) filter (where lease.executor = '') as steps
-        from lease join job on job.id = lease.job_id where {COUNTED} group by job.batch)
+        from lease where {COUNTED} group by 1)
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
     from head join task on task.id = head.id left join job on job.queue_row = task.id
     left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)

@@ -166,6 +166,63 @@ def test_a_claim_takes_what_a_look_at_every_message_finds(
                 running.append(taken)
 
 
+COLUMNS = """
+    select column_name as name from information_schema.columns
+    where table_schema = ? and table_name = 'job'
+"""
+MANY = "generate_series(1, 5000) as n"
+
+
+def rows_of(plan: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield how many rows each node of a plan that was run has read, and of what."""
+    read = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+    yield int(read * plan["Actual Loops"]), plan.get("Relation Name", plan["Node Type"])
+    for below in plan.get("Plans", ()):
+        yield from rows_of(below)
+
+
+@pytest.mark.parametrize("statement", [leases.CLAIMABLE, leases.ANY_CLAIMABLE], ids=["take", "any"])
+def test_a_claim_from_a_long_queue_reads_few_rows(
+    shared: Shared, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the server believes of its tables, as after many jobs have run."""
+    from sow.jobs.server_statements import translated, values_for
+
+    owner, builder = shared.owner, shared.hosts[BUILDER]
+    builder.serves = Serves('{"claude-code": null}', None)
+    (job,) = put(owner, [Drawn("claude-code")])
+    owner.run("update job set host_id = ? where id = ?", (builder.host_id, job.id))
+    leases.enqueue(owner, job.id, now=NOW)
+    columns = [row["name"] for row in owner.rows(COLUMNS, (SCHEMA,))]
+    other = {"id": "id + n", "task_id": "cast(n + 1000 as text)", "queue_row": "queue_row + n"}
+    values = ", ".join(other.get(name, name) for name in columns)
+    owner.connection.execute(
+        f"set session_replication_role = replica;"
+        f"insert into job ({', '.join(columns)}) select {values} from job, {MANY};"
+        f"insert into task (id, queue, data, priority, job_id)"
+        f" select id + n, queue, data, priority, job_id + n from task, {MANY};"
+        f"insert into lease (job_id, worker_id, token, executor, taken_at, deadline)"
+        f" select -n, 'w', n, 'claude-code', 0, 0 from {MANY};"
+        "insert into travel (job_id, ref, packed, base, branch, trunk)"
+        " select id, '', '', '', '', '' from job;"
+        "set session_replication_role = origin; analyze; delete from lease where token > 9"
+    )
+    plans, execute = [], builder._execute
+
+    def explained(sql: str, parameters: Any) -> Any:
+        asked = f"explain (analyze, format json) {translated(sql)}"
+        ((plan,),) = builder.connection.execute(asked, values_for(sql, parameters)).fetchall()
+        plans.append(plan[0]["Plan"])
+        return execute(sql, parameters)
+
+    monkeypatch.setattr(builder, "_execute", explained)
+    worker = WorkerId(builder.named(WORKER))
+    parameters = leases._parameters(worker, NOW, {"total": 9, "own": 9})
+    assert leases._look(builder, statement, parameters) is not None
+    ((most, of),) = (max(rows_of(plan)) for plan in plans)
+    assert most < 50, of
+
+
 def described(owner: Any) -> list[tuple[str, ...]]:
     """Return the columns, indexes and functions of a queue."""
     return [
@@ -200,8 +257,11 @@ def test_a_shared_queue_of_the_form_before_is_brought_up_to_date(
     assert described(owner) != today
     from sow.jobs import server_making  # it imports psycopg
 
-    with pytest.raises(QueueError, match="has format 5") as refused:
-        server_making._bring_up_to_date(as_role(owner, BUILDER))
+    with (
+        closing(as_role(owner, BUILDER)) as host,
+        pytest.raises(QueueError, match="has format 5") as refused,
+    ):
+        server_making._bring_up_to_date(host)
     assert "Whoever owns its tables" in refused.value.hint
     with closing(open_queue(workspace)) as again:
         assert described(again) == today
