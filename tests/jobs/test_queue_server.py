@@ -326,6 +326,11 @@ def test_the_server_soon_forgets_a_host_that_is_gone(
             assert [database.value(f"show {name}") for name in ITS_NETWORK] == ["30", "10", "3"]
 
 
+def test_no_plan_is_compiled(database: Any) -> None:
+    """A claim would take 70 ms more, once many rows of leases lie about that are no more."""
+    assert database.value("show jit") == "off"
+
+
 def test_a_writer_that_rests_too_long_loses_its_turn(database: Any, other: Database) -> None:
     def rest() -> None:
         with database.transaction():
