@@ -177,11 +177,37 @@ def _of_msgspec_core() -> Mapping[str, object]:
 
 
 def _of_psycopg() -> Mapping[str, object]:
-    """Return all of `psycopg`, imported without what its asynchronous half needs, and `ssl`.
+    """Return all of `psycopg`, imported without what no queue of ours needs of it.
 
-    It imports that to keep two of an old OpenSSL apart; its own is linked into it.
+    That is its asynchronous half; `ssl`, which it imports to keep two of an old OpenSSL apart, and
+    its own is linked into it; `ctypes`, by which it finds a library where it has none of its own;
+    its version; and the types of values that no row of ours has.
     """
-    return _imported_without("psycopg", {"asyncio": _of_asyncio, "ssl": dict})
+    types = {f"psycopg.types.{name}": _without_adapters for name in UNUSED_TYPES}
+    others: dict[str, Known] = {
+        "asyncio": _of_asyncio,
+        "ctypes": lambda: {"util": LateModule("ctypes.util", dict)},
+        "ctypes.util": dict,
+        "importlib.metadata": _without_versions,
+        "ssl": dict,
+    }
+    return _imported_without("psycopg", {**others, **types})
+
+
+UNUSED_TYPES = ("composite", "datetime", "enum", "multirange", "net", "numpy", "range", "uuid")
+
+
+def _without_adapters() -> Mapping[str, object]:
+    return {"register_default_adapters": lambda _context: None}
+
+
+def _without_versions() -> Mapping[str, object]:
+    """Return what says of each package that it is not known: psycopg does with that."""
+
+    def version(name: str) -> str:
+        raise LookupError(name)
+
+    return {"version": version, "PackageNotFoundError": LookupError}
 
 
 def _imported_without(name: str, others: Mapping[str, Known]) -> Mapping[str, object]:

@@ -1,5 +1,6 @@
 """Modules that are imported late: what stands for them answers as they do."""
 
+import ctypes.util
 import datetime
 import gettext
 import inspect
@@ -223,14 +224,31 @@ def test_a_module_that_is_imported_already_stays() -> None:
     subprocess.run([sys.executable, "-P", "-c", whole + check], check=True)
 
 
-def test_psycopg_is_imported_once_and_without_asyncio_which_comes_whole_later() -> None:
+def test_psycopg_is_imported_once_and_without_what_comes_whole_later() -> None:
     program = """
 import sys
 import sow.jobs.server_making
 psycopg = sys.modules["psycopg"]
-print({"asyncio", "ssl"} & sys.modules.keys(), psycopg.conninfo is sys.modules["psycopg.conninfo"])
+put_off = {"asyncio", "ctypes", "importlib.metadata", "ssl"}
+print(put_off & sys.modules.keys(), psycopg.conninfo is sys.modules["psycopg.conninfo"])
 print(psycopg.adapt is sys.modules["psycopg.adapt"], psycopg.Connection.__module__)
 import asyncio
 print(asyncio.run(asyncio.sleep(0, "slept")))
 """
     assert late(program).splitlines() == ["set() True", "True psycopg", "slept"]
+
+
+def test_psycopg_finds_a_library_and_knows_its_types_as_ever() -> None:
+    """By `ctypes`, where it has no library of its own; and of each type that is asked for later."""
+    program = """
+import sow.jobs.server_making, sys
+psycopg = sys.modules["psycopg"]
+from psycopg.pq.misc import find_libpq_full_path
+print(find_libpq_full_path())
+import datetime
+from psycopg.types.datetime import register_default_adapters
+register_default_adapters(psycopg.adapters)
+dumper = psycopg.adapters.get_dumper(datetime.date, psycopg.adapt.PyFormat.TEXT)
+print(dumper(datetime.date).dump(datetime.date(2026, 1, 2)).decode())
+"""
+    assert late(program).splitlines() == [str(ctypes.util.find_library("pq")), "2026-01-02"]
