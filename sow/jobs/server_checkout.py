@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 from sow.files import read_if_there
-from sow.jobs.queue_server import CHECKOUT, QueueServer
+from sow.jobs.queue_server import CHECKOUT, HOST_SETTING, QueueServer
 from sow.jobs.server_deadlines import silent_seconds
 from sow.jobs.server_faults import OtherCheckout, ServerFault
 from sow.jobs.store import ACTIVE
@@ -33,6 +33,10 @@ GOES_ON = f"""
         or exists (select 1 from lease)
         or exists (select 1 from batch where ended_at is null)
 """  # noqa: S608 - words of ours
+
+
+KNOWN = f"select role, set_config('{HOST_SETTING}', id, false) from host where id = ? and name = ?"  # noqa: S608
+"""Does what `be_host` does for a host that is on record: a short command loads no PL/pgSQL."""
 
 
 def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None:
@@ -79,7 +83,8 @@ def become_host(database: QueueServer, workspace: Workspace, noted: str | None) 
     database.has_unmarked = noted in (None, database.checkout)
     if not database.is_shared:
         return
-    kept_for = database.value("select be_host(?, ?)", (database.host_id, name_of(workspace)))
+    its = (database.host_id, name_of(workspace))
+    kept_for = database.value(KNOWN, its) or database.value("select be_host(?, ?)", its)
     if kept_for != role:
         hint = "Remove the copy of a user's secret (queue.key) that two of them share."
         raise ServerFault(database.place, f"this host's id is kept for the role {kept_for}", hint)
