@@ -244,10 +244,18 @@ def where_attempts_ran(database: Database, job_id: JobId) -> dict[int, Ran]:
     }
 
 
-def last_host(database: Database, job_id: JobId) -> str | None:
-    """Return what people call the host of a job's last attempt; None where none is on record."""
-    ran = [*where_attempts_ran(database, job_id).values()]
-    return ran[-1].host if ran else None
+def last_hosts(database: Database, job_ids: Sequence[JobId]) -> dict[JobId, str]:
+    """Return what people call the host of the last attempt of each job that has one on record."""
+    rows = database.rows(
+        """
+        select attempt.job_id, host.name
+        from attempt join host on host.id = split_part(attempt.worker_id, '@', 2)
+        where attempt.job_id in (select cast(value as bigint) from json_each(?))
+        order by attempt.number
+        """,
+        (msgspec.json.encode(job_ids).decode(),),
+    )
+    return {JobId(row["job_id"]): row["name"] for row in rows}
 
 
 def hosts_of_batch(database: Database, batch_id: BatchId) -> dict[str, str]:

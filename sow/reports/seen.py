@@ -3,12 +3,13 @@
 What looking at a live job needs is imported where there is one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sow.plain_record import PlainRecord
 
 if TYPE_CHECKING:
+    from sow.ids import JobId
     from sow.jobs.database import Database
     from sow.paths import Workspace
     from sow.reports.prospects import Staff, Surroundings
@@ -35,14 +36,19 @@ def see_jobs(
     workspace: "Workspace", database: "Database", found: "Sequence[Job]", now: float
 ) -> list[Seen]:
     """Look at what lies beside the records of some jobs. Raises QueueError."""
-    live = any(not job.state.is_final for job in found)
-    if not live:
-        return [_of_ended(database, job) for job in found]
+    hosts = _hosts_of_ended(database, [job for job in found if job.state.is_final])
+    if all(job.state.is_final for job in found):
+        return [Seen(host=hosts.get(job.id)) for job in found]
     # What ended jobs need nothing of.
     from sow.reports.prospects import look_at_staff
 
     staff = look_at_staff(workspace, database)
-    return [see_job(workspace, database, job, now, staff) for job in found]
+    return [
+        Seen(host=hosts.get(job.id))
+        if job.state.is_final
+        else see_job(workspace, database, job, now, staff)
+        for job in found
+    ]
 
 
 def see_job(
@@ -54,7 +60,7 @@ def see_job(
 ) -> Seen:
     """Look at what lies beside one job's records. Raises QueueError."""
     if job.state.is_final:
-        return _of_ended(database, job)
+        return Seen(host=_hosts_of_ended(database, [job]).get(job.id))
     # As above.
     from sow.reports.prospects import look_around
 
@@ -70,11 +76,11 @@ def seen_in(job: "Job", around: "Surroundings", now: float) -> Seen:
     return Seen(quiet, words_of(job, around, now), around.in_doubt, around.ran_on)
 
 
-def _of_ended(database: "Database", job: "Job") -> Seen:
-    """Return where a job ran that has ended."""
-    if not database.is_shared:
-        return NOT_LOOKED
+def _hosts_of_ended(database: "Database", ended: "Sequence[Job]") -> "Mapping[JobId, str]":
+    """Return where jobs ran that have ended."""
+    if not (ended and database.is_shared):
+        return {}
     # Few queues are shared.
-    from sow.jobs.hosts import last_host
+    from sow.jobs.hosts import last_hosts
 
-    return Seen(host=last_host(database, job.id))
+    return last_hosts(database, [job.id for job in ended])

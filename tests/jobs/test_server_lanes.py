@@ -166,6 +166,18 @@ def test_a_claim_takes_what_a_look_at_every_message_finds(
                 running.append(taken)
 
 
+def test_where_the_last_attempts_of_jobs_ran_is_asked_for_once(shared: Shared) -> None:
+    from sow.jobs.hosts import last_hosts
+
+    owner = shared.owner
+    owner.run("update host set name = role")
+    made = put(owner, [Drawn("gpu")] * 3)
+    for job, tried_on in zip(made, [(BUILDER, TESTER), (), (TESTER, BUILDER)], strict=True):
+        put_in_place(shared, job.id, Place(CALLER, BUILDER, False, "", tried_on))
+    found = last_hosts(owner, [job.id for job in made])
+    assert found == {made[0].id: TESTER, made[2].id: BUILDER}
+
+
 COLUMNS = """
     select column_name as name from information_schema.columns
     where table_schema = ? and table_name = 'job'
