@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 import yaml
 from hosts.fleet import OWNER, Fleet, open_fleet
+from proving import FOLDER
 
 pytestmark = [
     pytest.mark.storm,
     pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
 ]
 HOSTS = ("host_a", "host_b", "host_c")
-TASKS = 6
+TASKS = 30 if FOLDER else 6
 AUTHOR = """\
 #!/bin/sh
 if [ -e .git/MERGE_HEAD ]; then
