@@ -30,7 +30,7 @@ NAMES = ("db.example.org", "git.example.org")
 """How they may call it."""
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEATH_SECONDS = 60.0
-COMMAND_SECONDS = 300.0
+COMMAND_SECONDS = 900.0
 SLOW = ("rate", "256kbit", "burst", "2kb", "latency", "2s")
 """What a slow link lets through (tc-tbf): some 30 kB a second."""
 
