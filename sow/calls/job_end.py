@@ -289,6 +289,8 @@ def _owed(database: Database, job: Job, task: Task, now: float) -> transitions.F
         return transitions.enter(task, TaskStatus.FAILED, now=now)
     never_ran = jobs.last_attempt(database, job.id) is None
     prior = job.outcome_status or TaskStatus.PENDING
+    if prior in transitions.TERMINAL:  # the word of another host: it ends no task
+        prior = TaskStatus.NEEDS_REVIEW
     return transitions.undo(task, prior, resumed=never_ran and _continues(job))
 
 

@@ -22,6 +22,7 @@ from sow.schema.job import Job, JobState, ProcessIdentity, Verb
 from sow.schema.task import TaskStatus
 from sow.state.projects import new_project
 from sow.state.tasks import add_task, change_task, read_task
+from sow.state.transitions import TERMINAL
 from sow.state.workspace_init import init_workspace
 
 PROJECT = ProjectId("3f0c0b5e-1111-4222-8333-444455556667")
@@ -170,6 +171,19 @@ def test_a_task_whose_job_failed_and_could_not_write_it_is_failed_then(
     assert give_back(workspace, database, job, now=NOW)
     assert read_task(workspace, "010").status is TaskStatus.FAILED
     assert jobs.get_job(database, job.id).outcome_status is TaskStatus.FAILED
+
+
+@pytest.mark.parametrize("status", sorted(TERMINAL))
+@pytest.mark.parametrize("state", [JobState.DONE, JobState.CANCELLED])
+def test_no_job_s_record_ends_a_task(
+    workspace: Workspace, database: Database, state: JobState, status: TaskStatus
+) -> None:
+    """A host of a shared queue writes there what it likes, and nobody has judged the work."""
+    set_status(workspace, TaskStatus.IN_PROGRESS)
+    job = insert(database, state=state, owes_task=True, outcome_status=status)
+    assert give_back(workspace, database, job, now=NOW)
+    assert read_task(workspace, "010").status is TaskStatus.NEEDS_REVIEW
+    assert jobs.get_job(database, job.id).outcome_status is TaskStatus.NEEDS_REVIEW
 
 
 @pytest.mark.parametrize("state", LIVE_STATES)
