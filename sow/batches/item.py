@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from sow.batches.item_facts import Dependency, ItemFacts, LiveJob, Standing
+from sow.batches.item_history import are_alike
 from sow.jobs.batches import JobInBatch
 from sow.lifecycle.lifecycle_facts import WAY_TO_PLAN
 from sow.lifecycle.project_verdict import ENOUGH
@@ -26,10 +27,10 @@ from sow.schema.task import ReviewVerdict, TaskStatus
 from sow.terminal_text import printable, readable
 
 MOST_NAMED = 5
-MOST_IN_A_ROW = {Action.CHECK: 10, Action.REVIEW: 5, Action.UPDATE: 10}
-"""So many in a row come to nothing: somebody moves the branches all the time, something is wrong
-with the clone, or a host says what is refused at home. A person is asked rather than going on for
-ever."""
+MOST_IN_A_ROW, MOST_REVIEWS = 10, 5
+"""How often one action is done in a row. So many have come to nothing: somebody moves the branches
+all the time, something is wrong with the clone, or a host says what is refused at home. A person is
+asked then, for it would never end."""
 FOLLOWED = frozenset({Cause.CHECK_FAILED, Cause.MERGE_CONFLICT})
 """Why a job without an agent can fail so that the loop knows what follows."""
 
@@ -392,7 +393,8 @@ def advance(
     item: ItemFacts, state: ItemState, action: Action, *, in_turn: bool = False
 ) -> Standing:
     """Return that an action takes an item on; a person, where it has too often come to nothing."""
-    if action == item.done_last and item.in_a_row >= MOST_IN_A_ROW.get(action, item.in_a_row + 1):
+    most = MOST_REVIEWS if action is Action.REVIEW else MOST_IN_A_ROW
+    if item.in_a_row >= most and are_alike(action, item.done_last):
         return _in_vain(item, action)
     return Standing(
         task=item.task, state=state, action=action, step=item.steps + 1, in_turn=in_turn
@@ -401,15 +403,23 @@ def advance(
 
 def _in_vain(item: ItemFacts, action: Action) -> Standing:
     """Return that a person is asked about what was done again and again without an effect."""
-    last = item.last.warnings[-1:] if item.last is not None else ()
-    words = ": ".join((f"{item.in_a_row} {action.value}s in a row have come to nothing", *last))
     match action:
         case Action.REVIEW:
-            return needs_person(item, f"{words}; judge it yourself", accept(item))
+            what, command = "reviews", accept(item)
         case Action.CHECK:
-            return needs_person(item, words, f"sow task check {item.task}")
+            what, command = "checks", f"sow task check {item.task}"
+        case Action.UPDATE:
+            what, command = "updates", f"sow clone update {item.task}"
+        case Action.MERGE:
+            what, command = "merges", f"sow merge {item.task}"
+        case Action.SPAWN:
+            what, command = "jobs of its author", spawn(item)
         case _:
-            return needs_person(item, words, f"sow clone update {item.task}")
+            what, command = "jobs of its author", resume(item)
+    last = item.last.warnings[-1:] if item.last is not None else ()
+    words = ": ".join((f"{item.in_a_row} {what} in a row have come to nothing", *last))
+    advice = "; judge it yourself" if action is Action.REVIEW else ""
+    return needs_person(item, f"{words}{advice}", command)
 
 
 def needs_person(item: ItemFacts, reason: str, command: str) -> Standing:

@@ -14,6 +14,15 @@ from sow.schema.causes import Cause
 from sow.schema.job import CHANGED_NOTHING, NOT_BROUGHT_BACK, JobState
 from sow.schema.kinds import KINDS
 
+BEGINS = frozenset({Action.SPAWN, Action.GO_ON})
+"""The actions that have an author work on what nobody has judged: which of them it is, a host's
+word on the session decides."""
+
+
+def are_alike(action: str | None, other: str | None) -> bool:
+    """Whether two actions are the same to whoever counts how often one was done."""
+    return action == other or {action, other} <= BEGINS
+
 
 class History(Struct):
     """The jobs of one task since it belonged to the batch, oldest first."""
@@ -70,7 +79,9 @@ class History(Struct):
         However those jobs have ended: how they have, a host may say as it likes.
         """
         since, last = max(self.persons, forgiven), self.jobs[-1].action if self.jobs else None
-        same = takewhile(lambda job: job.id > since and job.action == last, reversed(self.jobs))
+        same = takewhile(
+            lambda job: job.id > since and are_alike(job.action, last), reversed(self.jobs)
+        )
         return last, sum(1 for _ in same)
 
     @property

@@ -52,6 +52,10 @@ def again(action: Action, count: int) -> dict[str, Any]:
         ),
         # the cancel came too late, and the task was reopened since
         (item(last=ended(Verb.SPAWN, cancel_asked=True)), PLAIN, S.WAITING, D.SPAWN),
+        (item(**again(D.SPAWN, 9)), PLAIN, S.WAITING, D.SPAWN),
+        (item(**again(D.SPAWN, 10)), PLAIN, S.NEEDS_PERSON, None),
+        (item(**again(D.GO_ON, 10)), PLAIN, S.NEEDS_PERSON, None),
+        (item(**again(D.CHECK, 10)), PLAIN, S.WAITING, D.SPAWN),
         (item(refusal="No such program."), PLAIN, S.NEEDS_PERSON, None),
         (item(None, fault="It cannot be read."), PLAIN, S.NEEDS_PERSON, None),
         # it has reported, and changed nothing: it is asked once, before anybody is paid
@@ -96,6 +100,13 @@ def again(action: Action, count: int) -> dict[str, Any]:
             S.RUNNING,
             D.GO_ON,
         ),
+        (item(TaskStatus.FAILED, may_go_on=True, **again(D.SPAWN, 9)), PLAIN, S.RUNNING, D.SPAWN),
+        (
+            item(TaskStatus.FAILED, may_go_on=True, **again(D.SPAWN, 10)),
+            PLAIN,
+            S.NEEDS_PERSON,
+            None,
+        ),
         (item(COMPLETED), ALL, S.DONE, None),
         (item(COMPLETED, has_clone=True), BatchPolicy(check=True, review=True), S.DONE, None),
         (item(COMPLETED, has_clone=True, is_merged=True), ALL, S.DONE, None),
@@ -115,6 +126,10 @@ def again(action: Action, count: int) -> dict[str, Any]:
         (checked(**CORRECTIONS, feedback_is_open=True), ALL, S.CORRECTING, D.CORRECT),
         (finished(**CORRECTIONS, feedback_is_open=True), PLAIN, S.CORRECTING, D.CORRECT),
         (checked(**CORRECTIONS, feedback_is_open=True, returns=3), ALL, S.NEEDS_PERSON, None),
+        (
+            checked(**CORRECTIONS, feedback_is_open=True, **again(D.CORRECT, 10)),
+            *(ALL, S.NEEDS_PERSON, None),
+        ),
         (checked(**CORRECTIONS), ALL, S.IN_REVIEW, D.REVIEW),
         (checked(last=NO_VERDICT), ALL, S.NEEDS_PERSON, None),
         (checked(last=NO_VERDICT, forgiven=5), ALL, S.IN_REVIEW, D.REVIEW),
@@ -269,3 +284,28 @@ def test_reviews_whose_verdicts_are_refused_at_home_are_not_asked_for_without_en
         f"5 reviews in a row have come to nothing: {REFUSED}; judge it yourself"
     )
     assert found.command == 'sow review accept 010 --summary "…"'
+
+
+@pytest.mark.parametrize(
+    "ended_as",
+    [
+        {"state": JobState.DONE, "started_at": 1.0},
+        {"state": JobState.CANCELLED},
+        {"state": JobState.FAILED, "started_at": 1.0, "cause": Cause.BUDGET_REACHED},
+    ],
+)
+def test_an_author_s_host_that_tells_nothing_is_not_given_the_task_for_ever(
+    ended_as: dict[str, Any],
+) -> None:
+    """By its word the task is as it was before, whatever it says of how the job has ended."""
+    actions = [Action.SPAWN if number % 3 else Action.GO_ON for number in range(1, 11)]
+    tried = [
+        ended(Verb.SPAWN, number=number, step=number, action=action.value, **ended_as)
+        for number, action in enumerate(actions, 1)
+    ]
+    done_last, in_a_row = History(tried).in_a_row(-1)
+    assert in_a_row == 10
+    found = standing_of(item(done_last=done_last, in_a_row=in_a_row), ALL)
+    assert found.reason == "10 jobs of its author in a row have come to nothing"
+    assert found.command == "sow agent spawn 010"
+    assert History(tried).in_a_row(10)[1] == 0, "a person has had them go on"
