@@ -6,7 +6,6 @@ session that begins has a new one, and one whose task is done is not gone on wit
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 
 from sow.agent_clis.description import AgentCli
 from sow.attempts.homes import (
@@ -19,7 +18,7 @@ from sow.attempts.homes import (
     remove_home,
 )
 from sow.attempts.launch import variables_of
-from sow.errors import SowError, StateError
+from sow.errors import QueueError, SowError, StateError
 from sow.executors.base import Launch
 from sow.ids import JobId, TaskId
 from sow.jobs import jobs
@@ -95,9 +94,12 @@ def sweep_homes(context: WorkerContext) -> None:
 def _is_over(context: WorkerContext, whose: str) -> bool:
     kind, _, name = whose.partition("-")
     if kind == "review" and name.isdecimal():
-        with suppress(SowError):
+        try:
             return jobs.get_job(context.database, JobId(int(name))).state.is_final
-        return True
+        except jobs.UnknownJob:
+            return True
+        except QueueError:
+            return False  # nobody can tell now: its reviewer may be at work
     try:
         return read_task(context.workspace, TaskId(name)).status in TERMINAL
     except StateError:

@@ -9,6 +9,7 @@ from watch_cases import WatchSite
 from sow.agent_clis.codex import CLI
 from sow.agent_clis.known import AGENT_CLIS
 from sow.attempts.homes import folder_of_job, place_in
+from sow.errors import QueueError
 from sow.executors.base import Launch
 from sow.jobs import jobs
 from sow.schema.executor import ExecutorConfig
@@ -114,6 +115,19 @@ def test_the_home_of_a_review_goes_with_its_job(site: WatchSite, home: Path) -> 
     jobs.change_job(site.database, job.id, state=JobState.DONE)
     sweep_homes(site.context)
     assert not folder.exists()
+
+
+def test_the_home_of_a_review_stays_while_the_queue_cannot_be_asked(
+    site: WatchSite, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(site, site.job(executor=CODEX, verb=Verb.REVIEW))
+
+    def away(*_: object) -> Job:
+        raise QueueError("the server is away")
+
+    monkeypatch.setattr(jobs, "get_job", away)
+    sweep_homes(site.context)
+    assert folder.is_dir()
 
 
 def test_a_cli_that_makes_a_store_is_asked_to_before_its_first_run(
