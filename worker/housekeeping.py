@@ -195,15 +195,17 @@ class Housekeeping:
     def _prune(self) -> None:
         """Remove the records of old jobs; with a shared queue in the background, for git is asked.
 
-        The refs come first: without the records nobody knows of them.
+        The sweep stays in this thread: no job begins here while it removes the homes of sessions.
         """
         self._prune_after = time.monotonic() + PRUNE_SECONDS
         if self._context.database.is_shared:
             in_background(self._prune_shared)
         else:
             self._prune_records()
+        self._sweep(thorough=True)
 
     def _prune_shared(self) -> None:
+        """Remove what lies elsewhere first: without the records nobody knows of the refs."""
         # Few queues are shared.
         from worker.guests import sweep_travelled
 
@@ -224,7 +226,6 @@ class Housekeeping:
         else:
             if gone.jobs:
                 logger.info("pruned %d old jobs", len(gone.jobs))
-            self._sweep(thorough=True)
 
     def _sweep_if_idle(self) -> None:
         """Sweep once each time that nothing is left to be done, the first time included."""

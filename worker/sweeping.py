@@ -30,7 +30,7 @@ def in_background(work: Callable[[], None]) -> None:
     try:
         threading.Thread(target=work, name="sweep", daemon=True).start()
     except RuntimeError as error:
-        logger.warning("temporary files of reviews are removed later: %s", error)
+        logger.warning("what earlier jobs have left is removed later: %s", error)
 
 
 class Sweeper:
