@@ -146,20 +146,21 @@ ANY_CLAIMABLE = f"""
 
 CLAIMABLE = f"""
     with head (id) as ({HEADS_MARK}), running as (
-        select (select batch from job where job.id = lease.job_id) as batch,
+        select (select coalesce(batch, 0) from job where job.id = lease.job_id) as batch,
             count(*) filter (where lease.executor <> '') as agents,
             count(*) filter (where lease.executor = '') as steps
         from lease where {COUNTED} group by 1)
     select task.id, cast(task.data as blob) as data, job.id as job_id, job.executor_name
     from head join task on task.id = head.id left join job on job.queue_row = task.id
-    left join running on coalesce(running.batch, 0) = coalesce(job.batch, 0)
+    left join running on running.batch = coalesce(job.batch, 0)
     where {MAY_RUN}
     order by coalesce(case job.executor_name when '' then running.steps else running.agents end, 0),
         task.priority desc, job.id nulls first, task.id limit 1
 """  # noqa: S608 - as above
 """Of the batches that have a job to be taken, all single calls being one of them, the one with the
 fewest running comes first; so none has fewer than its share once what runs has ended. For an
-agent's job the agents are counted, for a step the steps."""
+agent's job the agents are counted, for a step the steps. What runs of jobs that a host of a shared
+queue may not see (their batch is null) counts for none."""
 
 ON_HOST = "split_part(lease.worker_id, '@', 2) = :host"
 FREE_STEP_OF_HOST = f"(select count(*) from lease where {STEPS} and {ON_HOST}) < :checks"  # noqa: S608

@@ -166,6 +166,25 @@ def test_a_claim_takes_what_a_look_at_every_message_finds(
                 running.append(taken)
 
 
+def test_what_runs_of_jobs_that_a_host_does_not_serve_is_no_single_call_s(shared: Shared) -> None:
+    owner, tester = shared.owner, shared.hosts[TESTER]
+    tester.serves = Serves('{"gpu": null}', None)
+    drawn = [*[Drawn("claude-code")] * 2, *[Drawn("gpu", batch=1)] * 2, Drawn("gpu")]
+    put_jobs = put(owner, drawn)
+    owner.run("update job set owner = ?, host_id = ?", (CALLER, tester.host_id))
+    for number, job in enumerate(put_jobs[:3]):
+        owner.run(
+            "insert into lease (job_id, worker_id, token, executor, taken_at, deadline, host)"
+            " select id, 'w', ?, executor_name, 0, 1e18, ? from job where id = ?",
+            (number, BUILDER, job.id),
+        )
+    for job in put_jobs[3:]:
+        leases.enqueue(owner, job.id, now=NOW)
+    limits = {"total": 9, "own": 9, "checks": 9, "most": None}
+    taken = claim(tester, WorkerId(tester.named(WORKER)), NOW, limits)
+    assert taken == put_jobs[-1].id, "it sees one of the batch run, and no single call"
+
+
 def test_where_the_last_attempts_of_jobs_ran_is_asked_for_once(shared: Shared) -> None:
     from sow.jobs.hosts import last_hosts
 
