@@ -19,6 +19,7 @@ from sow.schema.job import FINAL_STATES
 from sow.schema.travel import Event, EventKind, Travel
 
 ENDED = records.among("state", sorted(FINAL_STATES))
+OF_THESE = " where job_id in (select cast(value as bigint) from json_each(?))"
 
 
 def send(database: Database, travel: Travel) -> None:
@@ -40,13 +41,13 @@ class Travelled(NamedTuple):
     attempts: Mapping[int, AttemptId]
     """By their numbers."""
     shares_ref: bool
-    """Whether a job that is no such job began with the same ref."""
+    """Whether a job that does not count here began with the same ref."""
 
 
 def ended_before(database: Database, at: float) -> list[Travelled]:
     """Return the jobs that were queued here, may have been away, and ended before `at`.
 
-    None that owes its task what befell it.
+    A job that still owes its task something does not count.
     """
     rows = database.rows(
         f"""
@@ -57,16 +58,27 @@ def ended_before(database: Database, at: float) -> list[Travelled]:
         (at,),
     )
     used = {row["ref"] for row in rows if not row["is_over"]}
-    found = []
-    for row in rows:
-        is_ours = not database.is_elsewhere(f"{HOST_MARK}{row['host_id']}")
-        travel = travel_of(database, JobId(row["id"])) if is_ours and row["is_over"] else None
-        if travel is not None:
-            tried = database.rows("select number, id from attempt where job_id = ?", (row["id"],))
-            attempts = {int(each["number"]): AttemptId(each["id"]) for each in tried}
-            whose = ProjectId(row["project_id"]), TaskId(row["task_id"])
-            found.append(Travelled(travel, *whose, attempts, travel.ref in used))
-    return found
+    over = [
+        row
+        for row in rows
+        if row["is_over"] and not database.is_elsewhere(f"{HOST_MARK}{row['host_id']}")
+    ]
+    ids = msgspec.json.encode([row["id"] for row in over]).decode()
+    sent = {each.job_id: each for each in records.every(database, Travel, f"travel{OF_THESE}", ids)}
+    tried: dict[int, dict[int, AttemptId]] = {}
+    for row in database.rows(f"select job_id, number, id from attempt{OF_THESE}", (ids,)):  # noqa: S608
+        tried.setdefault(row["job_id"], {})[row["number"]] = AttemptId(row["id"])
+    return [
+        Travelled(
+            sent[JobId(row["id"])],
+            ProjectId(row["project_id"]),
+            TaskId(row["task_id"]),
+            tried.get(row["id"], {}),
+            row["ref"] in used,
+        )
+        for row in over
+        if row["id"] in sent
+    ]
 
 
 def host_of_session(database: Database, session_id: str) -> str | None:
