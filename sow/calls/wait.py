@@ -126,9 +126,9 @@ class Waiter(Recipient):
     def printed(self, job_ids: Sequence[JobId]) -> None:
         """Say that these jobs' outcomes have been printed: for the caller, or for its server.
 
-        One commit says so of all of them. Who dies before it prints them once more; so does the
-        next call after a loss of power, which may have taken the commit and what was printed. What
-        lies in an escrow was printed nowhere else.
+        One commit says so of all of them. If the caller dies before that commit, or a loss of power
+        takes it, the next call prints them once more. What lies in an escrow was printed nowhere:
+        that commit is on disk when this returns.
         """
         if not job_ids:
             return

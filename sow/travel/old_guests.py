@@ -1,9 +1,8 @@
 """What a host has kept of jobs that are at home elsewhere, removed when it is old.
 
 Owns when a guest's folder was last used, and that its clones and the output of its attempts go with
-it. The work of each attempt was pushed as that
-ended. Results that `clones.keep` has moved out of a clone stay. The next job of the task has the
-folder made anew.
+it. The work of each attempt was pushed when that ended. Results that `clones.keep` has moved out of
+a clone stay. The next job of the task has the folder made anew.
 """
 
 import os

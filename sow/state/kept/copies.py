@@ -131,10 +131,10 @@ def is_marked(copy: str, facts: os.stat_result) -> bool:
 
 
 def mark(copy: str, facts: os.stat_result) -> None:
-    """Have a copy say that it is the same as its file, of which `facts` were read before both were.
+    """Have a copy say that it is the same as its file. `facts` were read before file and copy.
 
-    Not of a file that was changed a moment ago: another change in the same tick of the file
-    system's clock could not be told from it.
+    It does nothing where the file was changed a moment ago: another change in the same tick of the
+    file system's clock would leave the same facts.
     """
     if facts.st_ctime_ns < time.time_ns() - SETTLED_SECONDS * 10**9:
         with suppress(OSError):
