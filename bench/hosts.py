@@ -10,7 +10,7 @@ from functools import partial
 
 import psutil
 
-from bench import claiming
+from bench import claiming, elsewhere
 from bench.claiming import HOST, name_server, opened, share_queue
 from bench.memory import pss_of, running_python
 from bench.place import Place, make_place
@@ -27,6 +27,7 @@ from sow.state.projects import read_project
 from tests.jobs.queue_cases import make_job
 
 ROUNDS, FEW_ROUNDS = 7, 3
+STARTS, FEW_STARTS = 20, 5
 COMMANDS = {
     "sow job list": ("job", "list"),
     "sow status": ("status",),
@@ -44,6 +45,7 @@ def measure(builds: Sequence[Build], *, quick: bool) -> list[Row]:
     assert builds
     with running_server() as url:
         rows = claiming.measure(url, FEW_ROUNDS)
+        rows += elsewhere.measure(url, FEW_STARTS if quick else STARTS)
         with make_place() as in_file, make_place() as on_server:
             name_server(on_server, url.replace("owner@", f"{HOST}@"))
             share_queue(on_server, url)
