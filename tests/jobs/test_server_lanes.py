@@ -185,7 +185,7 @@ def test_what_runs_of_jobs_that_a_host_does_not_serve_is_no_single_call_s(shared
     assert taken == put_jobs[-1].id, "it sees one of the batch run, and no single call"
 
 
-def test_where_the_last_attempts_of_jobs_ran_is_asked_for_once(shared: Shared) -> None:
+def test_of_each_job_the_host_of_its_last_attempt_is_found(shared: Shared) -> None:
     from sow.jobs.hosts import last_hosts
 
     owner = shared.owner

@@ -21,6 +21,7 @@ from sow.executors.base import Verdict
 from sow.ids import AttemptId, JobId, TaskId, WorkerId
 from sow.jobs import (
     changes,
+    hosts,
     jobs,
     leases,
     records,
@@ -438,6 +439,20 @@ def test_the_queue_s_owner_removes_records_and_a_host_its_own_output(
     assert prune(workspace, owner, limits, now=NOW + 11).jobs == (job.id,)
     assert owner.value("select count(*) from job") == 0
     assert owner.value("select count(*) from waiter") == 0, "whoever waited is on another host"
+
+
+def test_a_host_knows_which_tasks_of_others_have_a_job_that_has_not_ended(
+    alice: Any, builder: Any
+) -> None:
+    job = queued(alice)
+    its_task = (alice.host_id, job.project_id, job.task_id)
+    assert hosts.tasks_of_others(builder) == [its_task], "anybody may claim it"
+    assert hosts.tasks_of_others(alice) == [], "it is no task of another host's"
+    assert claim(builder) is not None
+    begin(builder, job)
+    assert hosts.tasks_of_others(builder) == [its_task], "it runs"
+    leases.settle(builder, lease_of(builder, job.id), state=JobState.DONE, ended_at=NOW)
+    assert hosts.tasks_of_others(builder) == []
 
 
 def test_the_refs_of_an_old_job_are_its_home_s_to_remove(

@@ -145,13 +145,16 @@ def test_a_file_that_sow_has_written_since_is_compared_anew(workspace, task, loo
     assert (differing_names(kept), looked_at) == ([], [])
 
 
-def test_a_file_that_was_changed_a_moment_ago_is_read_at_each_look(workspace, task):
+def test_a_file_that_was_changed_a_moment_ago_is_read_at_each_look(workspace, task, monkeypatch):
     """A change in the same tick of the file system's clock could not be told from it."""
     kept = kept_at(workspace.root)
     copy = Path(kept.copy(kept.name(task.state)))
-    written = copy.stat().st_mtime_ns
-    differing_names(kept)
-    assert copy.stat().st_mtime_ns == written
+    written, changed = copy.stat().st_mtime_ns, task.state.stat().st_ctime_ns
+    for seconds, is_marked in ((1, False), (10, True)):
+        now = changed + seconds * 10**9
+        monkeypatch.setattr(copies.time, "time_ns", lambda now=now: now)
+        differing_names(kept)
+        assert (copy.stat().st_mtime_ns != written) is is_marked
 
 
 def test_a_copy_that_a_crash_has_cut_is_not_put_back(workspace, task, alive):
