@@ -196,7 +196,7 @@ def _start(job: Job, around: Surroundings, times: Times) -> str:
         case Obstacle.NO_HOST:
             return (
                 f"it waits for a host: {around.lacks}. `sow hosts list` shows what each serves and"
-                " offers."
+                " offers; start a worker that does."
             )
         case Obstacle.CHECKS_FULL:
             return (

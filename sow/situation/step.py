@@ -30,6 +30,7 @@ EDITOR = '"${EDITOR:-vi}"'
 RESTORE = "git restore --source=HEAD --staged --worktree"
 AT_TERMINAL = (
     *("sow trust", "sow config edit", "sow job resolve", "sow job show", "sow clone list"),
+    "sow hosts list",
     *(EDITOR, RESTORE, "mv ", "rm ", "mkdir ", "cd ", "(cd "),
 )
 """What a person decides, whatever the configuration says."""

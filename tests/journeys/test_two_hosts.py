@@ -127,7 +127,8 @@ def test_a_job_waits_for_a_host_with_its_labels_and_says_so(hosts: Pair) -> None
     (listed,) = owner.sow("job", "list", "--json").json_lines
     assert (listed["state"], listed["standing"]) == ("queued", f"waits for a host: {lacks}")
     assert f"it waits for a host: {lacks}" in owner.sow("job", "explain", "1").out
-    assert f"sow hosts list  # {lacks}: job 1" in owner.sow("next").out
+    step = f"# a person has to, in a terminal: sow hosts list  # {lacks}: job 1"
+    assert step in owner.sow("next").out
     assert lacks in owner.sow("status").out
     text = f"{lacks[:1].upper()}{lacks[1:]}: job 1"
     assert text in owner.sow("doctor", expect=None).out
