@@ -87,7 +87,14 @@ def _wait(
 
 
 def hold(context: WorkerContext, job: Job, lease: Lease, error: NotTrusted) -> None:
-    """Put a job aside until its command lines are accepted. Raises Fenced, EndIsAsked."""
+    """Put a job aside until its command lines are accepted. Raises Fenced, EndIsAsked.
+
+    A job of another checkout is tried again after a while: what its user accepts at home does not
+    count here, and another host may have accepted them.
+    """
+    if context.workspace.host is not None:
+        put_off(context, job, lease, error.message)
+        return
     tell(job, f"held: {error.message}")
     leases.hold(context.database, lease, reason=error.message)
     release_if_trusted(context)  # it may have been accepted between our look and this commit

@@ -155,9 +155,8 @@ def look_at_held(workspace: Workspace, database: Database, *, now: float) -> Rea
     project_id = ProjectId(project_id_at(workspace.root))
     held = [
         job
-        for job in jobs.held_jobs(database, HeldFor.DEPENDENCIES)
+        for job in _own(database, jobs.held_jobs(database, HeldFor.DEPENDENCIES))
         if job.project_id == project_id
-        and not (database.is_shared and _is_of_another_host(database, job))
     ]
     if not held:
         return Ready()
@@ -171,11 +170,14 @@ def look_at_held(workspace: Workspace, database: Database, *, now: float) -> Rea
     return Ready(released, frozenset(each for each in looks if looks[each] is Look.IN_VAIN))
 
 
-def _is_of_another_host(database: Database, job: Job) -> bool:
+def _own(database: Database, held: Sequence[Job]) -> Sequence[Job]:
+    """Return those of some jobs that were queued from this host."""
+    if not (held and database.is_shared):
+        return held
     # Few queues are shared.
     from sow.jobs.hosts import is_queued_elsewhere
 
-    return is_queued_elsewhere(database, job.id)
+    return [job for job in held if not is_queued_elsewhere(database, job.id)]
 
 
 def _look_at(database: Database, job: Job, task: Task, among: Among, *, now: float) -> Look:
@@ -227,7 +229,7 @@ def release_accepted(
 
     Raises InvalidConfiguration, TrustFileBroken.
     """
-    held = jobs.held_jobs(database, HeldFor.TRUST)
+    held = _own(database, jobs.held_jobs(database, HeldFor.TRUST))
     if not held:
         return []
     # Hardly any job is held for that.

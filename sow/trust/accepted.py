@@ -77,12 +77,20 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotTrusted(StateError):
-    """The repository's command lines are not those that this user has accepted."""
+    """The command lines in `.sow/config.yaml` below `root` are not those this user has accepted.
 
-    def __init__(self, path: Path, *, changed: bool) -> None:
+    `is_host` is whether the user is that of a host who runs a job of another checkout.
+    """
+
+    def __init__(self, root: Path, *, changed: bool, is_host: bool = False) -> None:
         how = "have changed since they were accepted" if changed else "are not accepted yet"
+        path = Workspace(root).repository_config
+        trust = "`sow trust` shows them and asks"
+        if is_host:
+            how += f" on host {os.uname().nodename}"
+            trust = f"`sow trust` in {root} on that host shows them and asks"
         super().__init__(
-            f"the command lines in {path} {how}; `sow trust` shows them and asks",
+            f"the command lines in {path} {how}; {trust}",
             hint="They run as you, so they wait for your word.",
         )
 
@@ -124,7 +132,8 @@ def refuse_untrusted(
     """
     if any(key in keys for key in unaccepted(workspace, content, environ)):
         changed = _key(workspace) in _read(trust_file(environ)).accepted
-        raise NotTrusted(workspace.repository_config, changed=changed)
+        root, is_host = workspace.host or workspace.root, workspace.host is not None
+        raise NotTrusted(root, changed=changed, is_host=is_host)
 
 
 def unaccepted(

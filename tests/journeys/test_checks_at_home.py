@@ -1,5 +1,6 @@
 """Authors work on another host; their work is checked, reviewed and merged at the owner's."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import postgres
 import pytest
 import yaml
 from journeys.gitsite import commit, git
+from journeys.site import wait_until
 from journeys.staff import start_worker
 from journeys.two_checkouts import Pair, host_of, pair_at
 
@@ -168,6 +170,41 @@ def test_a_host_with_another_command_line_checks_nothing(pair: Pair) -> None:
     assert failed.code not in (0, 75)
     assert "another command line for the check unit" in failed.out + failed.err
     assert "check" not in pair.owner.task("010")
+
+
+def test_a_host_without_the_check_says_where_it_is_to_be_brought_up_to_date(pair: Pair) -> None:
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    without = {key: value for key, value in SETTINGS.items() if key != "checks"}
+    path = pair.host.root / ".sow/config.yaml"
+    path.write_text(yaml.safe_dump(without))
+    start_worker(pair.host)
+    failed = pair.owner.sow("task", "check", "010", expect=None)
+    where = f"host {os.uname().nodename} has no check unit in {path}: "
+    assert where in failed.out + failed.err
+    assert "`git pull` there" in failed.out + failed.err
+
+
+def test_a_host_that_has_not_accepted_a_check_says_where_and_goes_on_once_it_has(
+    pair: Pair,
+) -> None:
+    pair.host.sow("trust", "--yes")
+    work_came_home(pair)
+    new = {**SETTINGS, "checks": {"unit": "ls", "default": ["unit"]}}
+    for site in (pair.owner, pair.host):
+        (site.root / ".sow/config.yaml").write_text(yaml.safe_dump(new))
+    pair.owner.sow("trust", "--yes")
+    start_worker(pair.host)
+    pair.owner.sow("task", "check", "010", "--detach")
+    wait_until(lambda: pair.owner.job(2)["state"] == "backoff", "the host waits for its user")
+    path = pair.host.root / ".sow/config.yaml"
+    reason = (
+        f"the command lines in {path} have changed since they were accepted on host"
+        f" {os.uname().nodename}; `sow trust` in {pair.host.root} on that host shows them and asks"
+    )
+    assert reason in pair.owner.sow("job", "explain", "2").out
+    assert pair.host.sow("trust", "--yes").out.endswith("Accepted.\n")
+    assert pair.owner.sow("agent", "wait", "010").out.startswith("010 passed")
 
 
 def test_what_a_clone_here_has_besides_its_branch_is_checked_here(pair: Pair) -> None:

@@ -4,7 +4,8 @@ Owns which command lines are run, and that the outcome of a check of the whole p
 the project's state.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -17,7 +18,7 @@ from sow.config.command_sandbox import refuse_without_sandbox
 from sow.config.source import Source
 from sow.errors import ConfigurationError, StateError
 from sow.faults import passing_fault
-from sow.paths import AttemptPaths
+from sow.paths import AttemptPaths, Workspace
 from sow.processes import process_facts
 from sow.schema.config import RepositoryConfigFile
 from sow.schema.job import Job
@@ -49,9 +50,9 @@ class CheckKind(StepKind):
         source = read_repository(path)
         names = job.check_names
         checks = checks_of(source)
-        meant = chosen(checks, names, path)
         if context.workspace.host is not None:
-            _refuse_other_lines(job, [checks.commands[name] for name in meant], path)
+            _refuse_other_lines(job, checks.commands, context.workspace.host)
+        meant = chosen(checks, names, path)
         refuse_untrusted_commands(context, job, source)
         packages = process_facts.packages()
         base = _base_of(context, job, source)
@@ -89,21 +90,21 @@ class CheckKind(StepKind):
             tell(job, f"its result was not written to the project's state: {error.message}")
 
 
-def _refuse_other_lines(job: Job, commands: Sequence[CheckCommand], path: Path) -> None:
-    """Refuse to run other command lines than the task's home has. Raises ConfigurationError."""
+def _refuse_other_lines(job: Job, commands: Mapping[str, CheckCommand], host: Path) -> None:
+    """Refuse to run other command lines than the task's home has. Raises ConfigurationError.
+
+    `host` is the checkout here whose settings count.
+    """
     wanted = job.terms.lines if isinstance(job.terms, CheckTerms) else UNSET
-    other = [
-        command.name
-        for command, line in zip(commands, wanted or (), strict=False)
-        if hash_of(command.run) != line
-    ]
-    if other:
-        raise ConfigurationError(
-            f"{path} of this host has another command line for the check {other[0]} than the"
-            " checkout where the task is at home",
-            hint="Bring the repository up to date on this host (`git pull`), then run the check"
-            " again.",
-        )
+    for name, line in zip(job.check_names, wanted or (), strict=False):
+        command = commands.get(name)
+        if command is None or hash_of(command.run) != line:
+            other = "no check" if command is None else "another command line for the check"
+            raise ConfigurationError(
+                f"host {os.uname().nodename} has {other} {name} in"
+                f" {Workspace(host).repository_config}: that checkout is not up to date with the"
+                " task's own. `git pull` there, then check again"
+            )
 
 
 def _base_of(
