@@ -25,7 +25,8 @@ def prune(keep_for: str | None, keep_size: str | None, dry_run: bool, as_json: b
     Jobs of tasks that are neither completed nor abandoned are kept, and so are
     results that a call has waited for and no command has shown. Defaults come
     from the settings worker.keep_for and worker.keep_size. Sessions and task
-    states are never removed.
+    states are never removed. In a shared queue, the refs of old jobs that this
+    checkout has queued are removed from the remote, too.
     """
     caller = this_caller()
     limits = _limits(caller, keep_for, keep_size)
