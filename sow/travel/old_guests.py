@@ -41,7 +41,7 @@ def remove_old_guests(
     """Remove the guests' folders that were last used before `oldest`; return them.
 
     `before` removes what others have put elsewhere for a guest. One with a job that has not ended
-    stays, and so does what cannot be removed now.
+    stays, and so does what cannot be removed now, or was never wholly taken up.
     """
     removed = []
     folder = guests_of(host)
@@ -51,6 +51,8 @@ def remove_old_guests(
                 if path.name.startswith("."):  # a killed process has left it
                     if changed_at(path) <= oldest:
                         delete_folder(path)
+                elif not is_real_folder(guest_in(host, path).sow):
+                    continue  # another workspace in this repository has it
                 elif _last_used(host, path) > oldest:
                     continue
                 elif _remove(host, database, path, before, oldest):

@@ -112,6 +112,18 @@ def test_one_stays_that_is_being_made_ready_or_whose_clone_is_in_use(sent: Trave
     assert place.path.exists()
 
 
+def test_one_of_another_workspace_in_the_same_repository_stays(sent: Travelling) -> None:
+    """Only its own workers know whether a job of it lives, and where its attempts lie."""
+    guest = take(sent)
+    age(guest)
+    part = Workspace(sent.elsewhere / "part")
+    part.sow.mkdir(parents=True)
+    assert guests_of(part) == guests_of(Workspace(sent.elsewhere))
+    nobody: Any = ()
+    assert remove_old_guests(part, nobody, lambda _: None, oldest=time.time()) == []
+    assert sweep(sent) == [guest.root]
+
+
 def test_what_a_killed_process_has_left_goes_and_links_are_not_followed(
     sent: Travelling, tmp_path: Path
 ) -> None:
