@@ -202,7 +202,7 @@ def _without_adapters() -> Mapping[str, object]:
 
 
 def _without_versions() -> Mapping[str, object]:
-    """Return what says of each package that it is not known: psycopg does with that."""
+    """Return what knows the version of no package: psycopg does without its own."""
 
     def version(name: str) -> str:
         raise LookupError(name)

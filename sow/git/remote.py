@@ -37,7 +37,7 @@ INCOMING = "tmp_objdir-sow-"
 """How the folder begins where objects lie that come in. Git removes those that were left behind by
 this name (git-prune(1)), as it does its own."""
 MOST_AT_ONCE = 100
-"""How many refs one push removes."""
+"""How many refs one push removes at most."""
 FEW = 1 << 16
 """A pack of at most so many bytes becomes single objects: many packs make each git slow."""
 BROKEN = "fsck error"

@@ -195,7 +195,7 @@ class QueueServer(Database):
                 "TimeZone": time_zone(),
                 "client_encoding": "UTF8",
                 "extra_float_digits": "1",  # fewer would round what is read
-                "jit": "off",  # it takes 70 ms, wherever a guess is high
+                "jit": "off",  # to compile a plan takes 70 ms, and is tried at a wrong guess
                 **ITS_NETWORK,
                 HOST_SETTING: self.host_id,
             }

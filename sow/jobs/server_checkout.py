@@ -36,7 +36,7 @@ GOES_ON = f"""
 
 
 KNOWN = f"select role, set_config('{HOST_SETTING}', id, false) from host where id = ? and name = ?"  # noqa: S608
-"""Does what `be_host` does for a host that is on record: a short command loads no PL/pgSQL."""
+"""Does what `be_host` does, for a host that is on record: so a short command loads no PL/pgSQL."""
 
 
 def take(database: QueueServer, workspace: Workspace, noted: str | None) -> None:
