@@ -18,9 +18,12 @@ import msgspec
 from msgspec.structs import replace
 
 from sow import __version__
+from sow.agent_clis.known import AGENT_CLIS
 from sow.agents.roles import get_agent
+from sow.config.configuration import Configuration
 from sow.config.load import read_executors
 from sow.errors import ConfigurationError, SowError
+from sow.executors.programs import binary_of, find_program
 from sow.ids import is_slug, is_task_id
 from sow.jobs.hosts import put_on_record
 from sow.jobs.store import Serves
@@ -56,13 +59,15 @@ def go_by_own_facts(context: WorkerContext) -> None:
 
 
 def served_here(context: WorkerContext) -> Serves:
-    """Return what this host's user serves: the executors that are defined here, and owners."""
-    configuration = context.configuration
-    wanted = configuration.served_executors
+    """Return what this host's user serves: executors whose programs are here, and owners.
+
+    A host without a program would take all jobs for it, one after another, and fail each.
+    """
+    configuration, path = context.configuration, own_path(context)
     executors = {
         name: executor.max_parallel
-        for name, executor in configuration.executors.items()
-        if wanted is None or name in wanted
+        for name, executor in _allowed(configuration).items()
+        if find_program(binary_of(executor, AGENT_CLIS[executor.type]), path) is not None
     }
     owners = configuration.served_owners
     return Serves(
@@ -70,6 +75,13 @@ def served_here(context: WorkerContext) -> Serves:
         None if owners is None else msgspec.json.encode(owners).decode(),
         msgspec.json.encode(labels_here(configuration.host_labels, executors)).decode(),
     )
+
+
+def _allowed(configuration: Configuration) -> Mapping[str, ExecutorConfig]:
+    """Return the executors that this host's user would have it run, by name."""
+    wanted = configuration.served_executors
+    known = configuration.executors.items()
+    return {name: each for name, each in known if wanted is None or name in wanted}
 
 
 def labels_here(own: Collection[str], executors: Collection[str]) -> list[str]:
@@ -169,7 +181,7 @@ def _unfit(context: WorkerContext, job: Job, lease: Lease) -> str | None:
         return "an agent's job has an executor, and no other has one"
     if lease.executor != job.executor_name:
         return "its record names two executors"
-    if job.executor is not None and job.executor_name not in _names(context):
+    if job.executor is not None and job.executor_name not in _allowed(context.configuration):
         return f"its user does not serve executor {job.executor_name!r}"
     if not all(not task_id or is_task_id(task_id) for task_id in ids):
         return "it names a task that can be none"
@@ -182,10 +194,6 @@ def _unfit(context: WorkerContext, job: Job, lease: Lease) -> str | None:
     if not all(COMMIT.fullmatch(commit) for commit in commits_of(job.terms)):
         return "it names a commit that can be none"
     return None
-
-
-def _names(context: WorkerContext) -> frozenset[str]:
-    return frozenset(msgspec.json.decode(served_here(context).executors))
 
 
 def _is_role(agent: str) -> bool:

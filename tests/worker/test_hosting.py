@@ -250,8 +250,13 @@ def test_a_caller_s_process_is_none_of_this_machine_s(shared: WatchSite) -> None
     assert record(shared, caller=caller).caller == caller
 
 
-def test_what_a_host_serves_is_what_its_own_user_says(shared: WatchSite) -> None:
-    context = shared.context
+def test_what_a_host_serves_is_what_its_own_user_says(shared: WatchSite, tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path)}
+    known = shared.context
+    context = WorkerContext(known.workspace, known.database, ME, known.configuration, environ)
+    assert json.loads(served_here(context).executors) == {}, "it has no program for it"
+    assert "executor:claude-code" not in json.loads(served_here(context).labels)
+    (tmp_path / "claude").touch(mode=0o755)
     assert json.loads(served_here(context).executors) == {"claude-code": None}
     assert served_here(context).owners is None
     chosen = replace(context.configuration, served_executors=("gpu",), served_owners=("alice",))
