@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from recorded_changes import read_after
 
 from sow.batches.gathering import Seen, gather
+from sow.batches.item import MOST_IN_A_ROW
 from sow.calls import batch_actions, batch_changes, batch_making, batch_turn
 from sow.calls.batch_actions import Step
 from sow.calls.batch_changes import BatchHasEnded, selection_of
@@ -347,6 +348,29 @@ def test_what_is_done_again_is_counted_until_something_else_is_done(desk: Desk) 
     assert counted() == ("check", 1)
     ended(Verb.UPDATE, 5)
     assert counted() == ("update", 1)
+
+
+def test_a_task_is_not_spawned_for_ever_whose_jobs_end_as_if_nothing_had_happened(
+    desk: Desk,
+) -> None:
+    """As a hostile host of a shared queue can end them, telling of no event."""
+    desk.task("010")
+    work = begin(desk, "010")
+
+    def end_what_is_placed() -> None:
+        for _ in range(2 * MOST_IN_A_ROW):
+            turn(work)
+            live = jobs.live_job(desk.database, work.batch.project_id, TaskId("010"))
+            if live is None:
+                return
+            desk.end(live.id, TaskStatus.PENDING)
+
+    end_what_is_placed()
+    assert len(placed(work)) == MOST_IN_A_ROW
+    assert items(work) == {"010": ItemState.NEEDS_PERSON}
+    batch_changes.resume(desk.caller, desk.database, work.batch)
+    end_what_is_placed()
+    assert len(placed(work)) == 2 * MOST_IN_A_ROW
 
 
 def test_a_look_that_something_passing_prevents_is_made_again(
