@@ -5,6 +5,7 @@ nobody knows of is at work on its task. Owns the wait before the next try. None
 of this is a retry, and the job never fails for it.
 """
 
+import os
 from typing import Any
 
 from sow.attempts.retry import doubled
@@ -72,8 +73,10 @@ def wait_before(postponements: int) -> float:
 def _wait(
     context: WorkerContext, job: Job, lease: Lease, reason: str, seconds: float, **changes: Any
 ) -> None:
-    now = context.now()
-    tell(job, f"cannot be started now: {reason}; again in {format_duration(seconds)}")
+    now, where = context.now(), ""
+    if context.workspace.host is not None:
+        where = f" on host {os.uname().nodename}"
+    tell(job, f"cannot be started now{where}: {reason}; again in {format_duration(seconds)}")
     leases.requeue(
         context.database,
         lease,
@@ -81,7 +84,7 @@ def _wait(
         retry_at=now + seconds,
         now=now,
         cause=None,
-        reason=f"cannot be started now: {reason}",
+        reason=f"cannot be started now{where}: {reason}",
         **changes,
     )
 

@@ -296,5 +296,6 @@ def _waiting(job: Job, around: Surroundings, times: Times) -> list[str]:
     if job.state is JobState.PARKED:
         return ["Now: it is parked, until the usage limit resets.", f"Next: it goes on {when}."]
     if job.cause is None and job.reason:
-        return [f"Now: it waits: {job.reason}.", f"Next: it is looked at again {when}."]
+        reason = job.reason.rstrip(".")
+        return [f"Now: it waits: {reason}.", f"Next: it is looked at again {when}."]
     return [f"Next: it is tried again {when}."]

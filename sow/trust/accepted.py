@@ -85,12 +85,9 @@ class NotTrusted(StateError):
     def __init__(self, root: Path, *, changed: bool, is_host: bool = False) -> None:
         how = "have changed since they were accepted" if changed else "are not accepted yet"
         path = Workspace(root).repository_config
-        trust = "`sow trust` shows them and asks"
-        if is_host:
-            how += f" on host {os.uname().nodename}"
-            trust = f"`sow trust` in {root} on that host shows them and asks"
+        where = f" in {root} on that host" if is_host else ""
         super().__init__(
-            f"the command lines in {path} {how}; {trust}",
+            f"the command lines in {path} {how}; `sow trust`{where} shows them and asks",
             hint="They run as you, so they wait for your word.",
         )
 

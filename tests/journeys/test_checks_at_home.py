@@ -199,8 +199,8 @@ def test_a_host_that_has_not_accepted_a_check_says_where_and_goes_on_once_it_has
     wait_until(lambda: pair.owner.job(2)["state"] == "backoff", "the host waits for its user")
     path = pair.host.root / ".sow/config.yaml"
     reason = (
-        f"the command lines in {path} have changed since they were accepted on host"
-        f" {os.uname().nodename}; `sow trust` in {pair.host.root} on that host shows them and asks"
+        f"cannot be started now on host {os.uname().nodename}: the command lines in {path} have"
+        f" changed since they were accepted; `sow trust` in {pair.host.root} on that host"
     )
     assert reason in pair.owner.sow("job", "explain", "2").out
     assert pair.host.sow("trust", "--yes").out.endswith("Accepted.\n")

@@ -121,6 +121,8 @@ def test_an_attempt_that_is_kept_for_its_project_does_not_run() -> None:
     assert "has ended; it is not judged yet" in printed
     assert "Now: it waits: its project is not checked out." in printed
     assert "Next: it is looked at again in 30s" in printed
+    git = msgspec.structs.replace(job, reason="fatal: no such repository.")
+    assert "Now: it waits: fatal: no such repository.\n" in story(git, make_attempt())
 
 
 def test_what_is_forgiven_once_is_told_while_it_matters() -> None:
