@@ -19,8 +19,13 @@ def binary_of(config: ExecutorConfig, cli: AgentCli) -> str:
 
 
 def resumes(config: ExecutorConfig, cli: AgentCli) -> bool:
-    """Whether sessions can be continued: by `settings.resume`, else as its CLI does."""
-    return bool(config.resume) if config.type is ExecutorType.COMMAND else cli.resumes
+    """Whether sessions can be continued: by `settings.resume`, else as its CLI does.
+
+    A record of a shared queue has no command, and so says nothing of it: true, and a call tells.
+    """
+    if config.type is not ExecutorType.COMMAND:
+        return cli.resumes
+    return bool(config.resume) or not config.command
 
 
 def fence_of(config: ExecutorConfig) -> tuple[Fence, str]:

@@ -2,6 +2,7 @@
 
 import pytest
 from built_in import RESUMABLE_IN_WORDS
+from msgspec.structs import replace
 
 from sow.agent_clis.known import AGENT_CLIS, WITH_SHELL_TIMEOUT
 from sow.errors import ExecutorError
@@ -75,3 +76,10 @@ def test_a_chat_that_was_not_made_is_told(answer: str) -> None:
         executor.create_session(lambda _argv: answer)
     assert caught.value.message.startswith('executor "cursor" could not create a session')
     assert len(caught.value.message) < 400
+
+
+def test_a_record_without_a_command_may_be_continued() -> None:
+    """A shared queue keeps a name and a type; what says otherwise stands on the host."""
+    bare = ExecutorConfig(name="mine", type=ExecutorType.COMMAND)
+    assert make_executor(bare).supports_resumption
+    assert not make_executor(replace(bare, command=("agent",))).supports_resumption
