@@ -20,7 +20,7 @@ from sow.errors import SowError
 from sow.git.checked_out import branch_at, lacks_branch
 from sow.lifecycle.stages import ProjectType
 from sow.paths import SOW_FOLDER, Workspace, may_be_on_server
-from sow.schema.config import ApproveRule
+from sow.schema.config import ApproveRule, CloneUse
 from sow.schema.project import Project
 from sow.schema.task import Task, TaskStatus
 from sow.situation.branches import Branches
@@ -109,6 +109,8 @@ def _with_project(
         runs=queue.review_runs,
         check_job=queue.last_check,
     )
+    if queue.is_shared:
+        facts = replace(facts, clones=CloneUse.ALWAYS.value)
     return replace(
         found,
         has_lost_branch=_has_lost_branch(workspace, project, found.branch),
@@ -165,7 +167,7 @@ def _queue(
         is_red = project.check is not UNSET and not project.check.passed
         has_left = is_red or any(is_left(task, branches) for task in tasks)
         if not (has_left or _has_features(configuration)) and is_quiet(database):
-            return Queue()
+            return Queue(is_shared=database.is_shared)
         from sow.situation.queue_look import QueueLook  # the records' forms
 
         look = QueueLook(caller, database, configuration, project, tasks)

@@ -107,6 +107,7 @@ class QueueLook:
             is_staffed=is_manned or self._may_start_one(),
             is_manned=is_manned,
             in_doubt=[job.id for job in live if self._is_in_doubt(job)],
+            is_shared=self._database.is_shared,
             unserved=self._unserved(live) if self._database.is_shared else {},
             silent=self._silent() if closely and self._database.is_shared else (),
             features=self._features(),

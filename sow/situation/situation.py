@@ -66,6 +66,8 @@ class Queue(Struct, frozen=True):
 
     live: "Sequence[Job]" = ()
     """The jobs that have not ended, oldest first; the reader's own are left out."""
+    is_shared: bool = False
+    """Whether several hosts use the queue: agents work in clones then, whatever is set."""
     unserved: "Mapping[str, Sequence[JobId]]" = {}
     """For what jobs wait that no host of a shared queue offers, in words, and which do."""
     silent: "Sequence[Host]" = ()

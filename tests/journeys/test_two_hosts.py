@@ -120,6 +120,7 @@ def test_two_hosts_work_side_by_side_and_each_stops_its_own(hosts: Pair) -> None
 
 def test_a_job_waits_for_a_host_with_its_labels_and_says_so(hosts: Pair) -> None:
     owner, other = hosts.owner, hosts.host
+    assert "sow agent spawn 010 020 " in owner.sow("next").out, "side by side, each in a clone"
     owner.sow("task", "set", "010", "requires", "gpu, linux")
     here = start_worker(owner)
     owner.sow(*SPAWN, "010", "--detach")
