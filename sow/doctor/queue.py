@@ -75,8 +75,11 @@ def _store(workspace: Workspace, database: Database) -> Iterator[Finding]:
     if isinstance(database, QueueServer):
         yield from examine_server(workspace, database)
     if workspace.queue_db.exists():
-        text = f"A queue file of before is there ({workspace.queue_db}); its jobs are not shown"
-        remedy = "Without the key `queue` in your configuration they are. Let them end first."
+        text = f"The queue file from before the server ({workspace.queue_db}) is not used any more"
+        remedy = (
+            "If jobs of it still run, take `queue: url` out of your configuration until they have"
+            " ended. Otherwise there is nothing to do."
+        )
         yield Finding(check="queue", level=Level.WARNING, text=text, remedy=remedy)
 
 
