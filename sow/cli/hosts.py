@@ -24,7 +24,10 @@ HEADER = (
 )
 
 MOST_NUMBER = 10_000
-BY_REMOTE = "The work of tasks travels by refs of the git remote that `queue: {remote: …}` names."
+BY_REMOTE = (
+    "The work of tasks travels by refs of the git remote origin, unless `queue: {remote: …}` names"
+    " another."
+)
 
 
 @click.command()
