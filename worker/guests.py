@@ -19,16 +19,19 @@ from sow.errors import SowError
 from sow.faults import reason_of
 from sow.git.remote import Remote, remote_of
 from sow.git.repository import repository_of
-from sow.ids import ProjectId
+from sow.ids import ProjectId, TaskId
 from sow.jobs import jobs, travels
 from sow.jobs.hosts import home_of
+from sow.jobs.jobs import author_of_job
 from sow.jobs.store import HOST_MARK
 from sow.schema.job import Job
 from sow.schema.kinds import kind_of
 from sow.schema.step_result import StepResult
 from sow.schema.task import Task
 from sow.schema.travel import EventKind, Travel
+from sow.state import transitions
 from sow.state.guarded_state import GuardedState
+from sow.state.tasks import change_task
 from sow.travel.arriving import bring_home, catch_up
 from sow.travel.guest import GuestWorkspace, caught_up, guest_at, note_caught_up, take_up
 from sow.travel.names import attempt_ref
@@ -93,6 +96,7 @@ class GuestState(GuardedState):
         sent = (self._guest, self._travel, name, project_id, task_id)
         take_up(*sent, in_clone=not kind_of(self._job).judges)
         self._catch_up()
+        self._take_back(TaskId(task_id))
         return super().opens_before_start(project_id, task_id)
 
     def _catch_up(self) -> None:
@@ -111,6 +115,23 @@ class GuestState(GuardedState):
         catch_up(self._guest, context.database, job, self._travel, new, remote, now=context.now())
         note_caught_up(self._guest, self._travel, new[-1].attempt)
         tell(job, f"goes on from what attempt {new[-1].attempt} has left, on another host")
+
+    def _take_back(self, task_id: TaskId) -> None:
+        """Have the task in progress, whatever an earlier attempt has reported here.
+
+        Its end is not on record, or there would be no other attempt: its host was not heard. The
+        next one, killed before it reports, would be judged by that report.
+        """
+        context, job = self._context, self._job
+        if not kind_of(job).marks_task or not jobs.attempts(context.database, job.id):
+            return
+        change_task(
+            self._guest,
+            task_id,
+            transitions.take_back,
+            now=context.now(),
+            by=author_of_job(job),
+        )
 
 
 def sweep_travelled(context: WorkerContext, *, oldest: float) -> None:

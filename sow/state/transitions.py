@@ -122,6 +122,17 @@ def undo(task: Task, prior: TaskStatus, *, resumed: bool = False) -> FieldChange
     return changes
 
 
+def take_back(task: Task) -> FieldChanges:
+    """Return what takes an agent's report back: the task is in progress again, as if never told.
+
+    Nothing if there is no report.
+    """
+    if task.status in NO_REPORTS:
+        return {}
+    ended = reopen(task) if task.status in TERMINAL else {}
+    return {**ended, "status": _S.IN_PROGRESS}
+
+
 def reopen(task: Task) -> FieldChanges:
     """Return what makes a completed or abandoned task pending again; nothing if it is pending.
 

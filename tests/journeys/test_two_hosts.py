@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,8 +12,9 @@ import postgres
 import psutil
 import pytest
 from journeys.callers import good
+from journeys.gitsite import git
 from journeys.site import Site, wait_until
-from journeys.staff import WorkerRun, start_worker
+from journeys.staff import WorkerRun, shell_executor, start_worker
 from journeys.two_checkouts import Pair, pair_at
 from textual.pilot import Pilot
 from watching.driving import drive, shows
@@ -41,7 +42,8 @@ def kill_host(hosts: Pair, site: Site, worker: WorkerRun) -> None:
     """Kill a worker with all that it has started, as a machine that loses its power does."""
     below = psutil.Process(worker.pid).children(recursive=True)
     for process in (psutil.Process(worker.pid), *below):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it has ended with one before it
+            process.kill()
     hosts.end_agents(site)
     worker.process.wait()
 
@@ -87,6 +89,54 @@ def test_a_host_that_dies_is_followed_by_another_after_its_deadline_once(hosts: 
     assert report["totals"]["attempts_by_host"] == dict.fromkeys(ran_on, 1)
     assert f"ran on {', '.join(ran_on)}"[:60] in owner.sow("report").out
     assert not Path(owner.root / ".sow/run/jobs/1/1").exists(), "what it left is its own"
+
+
+IN_PARTS = """
+echo part >>made.txt
+case $(wc -l <made.txt) in
+1) sow task set status needs_review && exec sleep 600 ;;
+2) exit 1 ;;
+*) sow task set status needs_review ;;
+esac
+"""
+
+
+def ended_attempts(pair: Pair) -> list[str]:
+    """Return why the attempts of the first job have ended."""
+    return [attempt["cause"] for attempt in pair.job(1)["attempts"] if attempt["cause"]]
+
+
+def test_a_report_that_was_lost_with_its_host_is_not_that_of_the_next_attempt(
+    tmp_path: Path, postgres_server: postgres.Server
+) -> None:
+    """Its work is there, in the same folder; that attempt died before it had told anything."""
+    with pair_at(tmp_path, postgres_server) as pair:
+        executors = {"parts": shell_executor(pair.owner, "parts", IN_PARTS, retries=3)}
+        agents = {"executors": executors, "bindings": {"implementer": "parts"}}
+        pair.begin("010", agents=agents)
+        lease_of(pair, LEASE)
+        lost = start_worker(pair.host)
+        pair.owner.sow(*SPAWN, "010", "--detach", expect=None)
+        guests = pair.host.base / "home/.local/state/sow/guests"
+
+        def has_reported() -> bool:
+            states = guests.glob("*/*/*/.sow/project/phases/*/tasks/010/state.yaml")
+            return any("status: needs_review" in each.read_text() for each in states)
+
+        wait_until(has_reported, "its first attempt has reported")
+        kill_host(pair, pair.host, lost)
+        others = {"executors": {"other": executors["parts"]}, "bindings": {"implementer": "other"}}
+        third = pair.add_host("third", agents=others, executors=["other"])
+        next_one = start_worker(third)
+        next_one.wait_for("queued again: its host was not heard for too long")
+        next_one.kill()
+        start_worker(pair.host)
+        wait_until(lambda: len(ended_attempts(pair)) >= 2, "its second attempt has ended")
+        pair.ask("update job set retry_at = 1")
+        assert pair.owner.sow("agent", "wait", "010").out.startswith("010 needs_review")
+        assert ended_attempts(pair) == ["worker_died", "crashed", "reported"]
+        made = git(pair.owner, "show", f"{pair.branch_of('010')}:made.txt")
+        assert made == "part\npart\npart\n"
 
 
 def test_two_hosts_work_side_by_side_and_each_stops_its_own(hosts: Pair) -> None:

@@ -19,6 +19,7 @@ from sow.state.transitions import (
     enter,
     moment,
     reopen,
+    take_back,
     undo,
 )
 
@@ -196,3 +197,13 @@ def test_check_allows_what_the_table_allows():
 
 def test_a_moment_has_whole_seconds():
     assert moment(NOON + 0.9) == NOON_TIME
+
+
+@pytest.mark.parametrize("status", TaskStatus)
+def test_a_report_that_is_taken_back_leaves_the_task_in_progress_as_it_was(status):
+    begun = apply(task(), enter(task(), S.IN_PROGRESS, now=NOON))
+    if status in (S.PENDING, S.IN_PROGRESS):
+        assert take_back(task(status)) == {}
+        return
+    reported = apply(begun, enter(begun, status, now=NOON))
+    assert apply(reported, take_back(reported)) == begun
