@@ -234,6 +234,9 @@ class Storm:
         kind, *others = kinds
 
         def strike() -> None:
+            if kind == "cut off" and not self._has_agents(place) and self._living():
+                self._at(0.2, strike)  # it would cut off nobody
+                return
             lasts = strikes[kind](place, kind)
             where = "server" if place == "server" else "host"
             self.strikes[where, kind] += 1
@@ -308,6 +311,10 @@ class Storm:
             case _:
                 raise AssertionError(kind)
         return lasts
+
+    def _has_agents(self, name: str) -> bool:
+        """Whether an agent is at work on a host."""
+        return any(AGENT_NAME in command(pid) for pid in self.fleet.machines[name].processes())
 
     def supervisors(self, machine: Machine) -> list[int]:
         """Return the supervisors of a host that have an agent, in an order that is drawn."""
