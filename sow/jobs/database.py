@@ -11,12 +11,13 @@ transaction says that a loss of power may undo it.
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sow import env_vars
 from sow.errors import QueueError
 from sow.jobs.faults import NewerQueue, QueueDamaged, QueueReplaced, unusable
+from sow.jobs.open_files import Place
 from sow.jobs.private_folders import close_to_others, make_private, refuse_foreign_run
 from sow.jobs.queue_files import (
     Marks,
@@ -349,31 +350,17 @@ class QueueFile(Database):
             try:
                 look_again(self.path, self._marks)
             except (QueueError, OSError):
-                _close_unwritten(self.path, self.connection)
+                _close_unwritten(self.path, self.connection, self._marks.file)
             else:
                 self.connection.close()
 
 
-def _close_unwritten(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection to a file that is not ours, or perhaps not.
+def _close_unwritten(path: Path, connection: sqlite3.Connection, file: Place | None = None) -> None:
+    """Close a connection to a file that is not ours, or perhaps not, and write nothing."""
+    # Once for a file that was swapped.
+    from sow.jobs.closing import close_unwritten
 
-    SQLite writes the log that lies there into the file as the last one closes it, and removes it.
-    The log may be that of ours, and pages of ours among those of another file would make it look
-    like ours.
-    """
-    with ExitStack() as kept:
-        with suppress(sqlite3.Error):  # it is gone: then the log goes into our own
-            kept.callback(_reading(path).close)
-        connection.close()
-
-
-def _reading(path: Path) -> sqlite3.Connection:
-    """Return another connection that reads, so that ours is not the last; it cannot write."""
-    reader = connect(path, seconds=0, read_only=True)
-    with suppress(sqlite3.Error):
-        reader.execute("begin")
-        reader.execute("select 1 from sqlite_master").fetchone()
-    return reader
+    close_unwritten(path, connection, file)
 
 
 def open_queue(workspace: Workspace) -> Database:

@@ -23,7 +23,7 @@ from sow.errors import QueueError
 from sow.files import discard_tree
 from sow.files.inside import PRIVATE
 from sow.jobs.faults import SUFFIXES
-from sow.jobs.open_files import is_open_without, place_of
+from sow.jobs.open_files import Place, is_open_without, place_of
 from sow.jobs.putting_aside import UNPROVEN, move_aside
 from sow.jobs.queue_files import connect, refuse_foreign_log
 from sow.jobs.queue_owner import names_here
@@ -46,8 +46,8 @@ def give_back(own: Path, log: list[Path], workspace: Workspace) -> bool:
         os.link(own, linked)
         if not _take_log_along(log, linked):
             move_aside(path, log, kind=UNPROVEN)
-        has_other_log = _is_open_with_another(own, log[1])
-        if all(os.path.lexists(file) for file in log) and not has_other_log:
+        misses_a_log = _misses_a_log(own, *log)
+        if all(os.path.lexists(file) for file in log) and not misses_a_log:
             linked.replace(path)
             return True
         with _no_commits(linked):
@@ -59,7 +59,7 @@ def give_back(own: Path, log: list[Path], workspace: Workspace) -> bool:
             move_aside(path, log, kind=UNPROVEN)
             # That by which the file is proved comes last: nobody commits to it before.
             _rename(copy, workspace.run / by_folder)
-    return not has_other_log
+    return not misses_a_log
 
 
 @contextmanager
@@ -91,10 +91,24 @@ def _take_log_along(log: list[Path], linked: Path) -> bool:
     return True
 
 
-def _is_open_with_another(own: Path, index: Path) -> bool:
-    """Whether a process of ours has a file open, and not this index of its log."""
-    with_it = place_of(index.stat()) if index.exists() else None
-    return is_open_without(place_of(own.stat()), with_it)
+def _misses_a_log(own: Path, log: Path, index: Path) -> bool:
+    """Whether a log of the file may be gone: one that a process has open, or whose index is left.
+
+    SQLite removes the index first. It removes the log alone where the file in the place of ours
+    was empty as it was opened: one that is only being written (sqlite 3.40, pager.c).
+    """
+    at_log, at_index = _place(log), _place(index)
+    if at_log is None and at_index is not None:
+        return True
+    own_place = place_of(own.stat())
+    return is_open_without(own_place, at_log, at_index)
+
+
+def _place(path: Path) -> Place | None:
+    try:
+        return place_of(path.stat())
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

@@ -18,9 +18,9 @@ def place_of(facts: os.stat_result) -> Place:
     return facts.st_dev, facts.st_ino
 
 
-def is_open_without(file: Place, other: Place | None) -> bool:
-    """Whether a process has a file open, and another one not. None: one that is not there."""
-    return any(file in files and other not in files for files in _each_process())
+def is_open_without(file: Place, *others: Place | None) -> bool:
+    """Whether a process has a file open, and one of others not. None: one that is not there."""
+    return any(file in files and not files.issuperset(others) for files in _each_process())
 
 
 def are_open_here(files: Collection[Place]) -> bool:

@@ -17,6 +17,7 @@ from sow.errors import QueueError, SowError
 from sow.files import sync_folder
 from sow.git.git_errors import GitMissing, NoRepository
 from sow.git.run import git
+from sow.jobs.closing import close_unwritten
 from sow.jobs.faults import SUFFIXES, put_aside_command
 from sow.jobs.giving_back import give_back
 from sow.jobs.putting_aside import UNPROVEN, keep_aside, locked_run, move_aside
@@ -115,9 +116,12 @@ def put_copied_over_aside(workspace: Workspace) -> None:
         with locked_run(workspace.run):
             if not is_own(workspace):
                 return  # another process was first
-            with closing(connect(path, seconds=BUSY_SECONDS)) as connection:
+            connection = connect(path, seconds=BUSY_SECONDS)
+            try:
                 if is_signed(connection, workspace.run):
                     return
+            finally:
+                close_unwritten(path, connection)
             files = [path.with_name(path.name + suffix) for suffix in SUFFIXES]
             folder = move_aside(path, [*files, *all_names(workspace.run)], kind=UNPROVEN)
             sync_folder(workspace.run)

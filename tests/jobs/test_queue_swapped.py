@@ -356,6 +356,71 @@ def test_what_the_log_holds_comes_back_with_the_file(
     assert "your own file was put back" in reports[0]
 
 
+def begin_to_write_over(mine: Workspace) -> None:
+    """Leave the files as they are while a new file is only being written under the queue's name."""
+    mine.queue_db.unlink()
+    mine.queue_db.touch()
+
+
+@pytest.mark.parametrize("is_opening", [False, True], ids=["in use", "opening"])
+def test_who_closes_beside_an_empty_file_leaves_the_log(
+    mine: Workspace, theirs: Path, monkeypatch: pytest.MonkeyPatch, is_opening: bool
+) -> None:
+    """SQLite removes the log beside an empty file as it opens that, whoever writes the log."""
+    if is_opening:
+        with holder(mine) as process:
+            process.kill()
+            process.wait()
+        monkeypatch.setattr(database_module, "is_own", lambda _: False)
+        monkeypatch.setattr(database_module, "_is_ours", lambda _: True)
+        sign = database_module.is_signed
+
+        def sign_and_swap(connection: sqlite3.Connection, run: Path) -> bool:
+            is_signed = sign(connection, run)
+            begin_to_write_over(mine)
+            return is_signed
+
+        monkeypatch.setattr(database_module, "is_signed", sign_and_swap)
+        with pytest.raises(QueueReplaced):
+            open_queue(mine)
+        monkeypatch.undo()
+    else:
+        database = open_queue(mine)
+        insert(database, "020", prompt="in the log")
+        begin_to_write_over(mine)
+        database.close()
+    assert Path(f"{mine.queue_db}-wal").stat().st_size
+    shutil.copyfile(theirs, mine.queue_db)
+    assert left(mine) == ["own", "in the log"]
+
+
+def test_a_log_whose_index_is_left_is_told_as_missing(
+    mine: Workspace, theirs: Path, reports: list[str]
+) -> None:
+    """Nobody has the file open any more who could be asked."""
+    with holder(mine) as process:
+        process.kill()
+        process.wait()
+    Path(f"{mine.queue_db}-wal").unlink()
+    rename_over(theirs, mine)
+    assert left(mine) == ["own"]
+    assert "may be missing" in reports[0]
+
+
+@pytest.mark.slow
+def test_a_new_log_beside_the_index_of_the_last_one_is_told_as_another(
+    mine: Workspace, theirs: Path, reports: list[str]
+) -> None:
+    with holder(mine) as process:
+        Path(f"{mine.queue_db}-wal").unlink()
+        Path(f"{mine.queue_db}-wal").touch()
+        rename_over(theirs, mine)
+        assert left(mine) == ["own"]
+        process.communicate()
+    assert "may be missing" in reports[0]
+    assert left(mine) == ["own"]
+
+
 def test_a_removal_is_told_to_who_begins_a_new_queue(mine: Workspace, reports: list[str]) -> None:
     mine.queue_db.unlink()
     assert left(mine) == []
