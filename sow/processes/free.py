@@ -9,6 +9,7 @@ A worker asks before each job: no file is read that cannot change the answer.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,8 @@ LIMITED = {
 """By the type of the tree: the files of a group's limit and use, and what of it is cache."""
 
 
+LIMIT_SECONDS = 5.0
+"""How long a group's limit is remembered: whoever sets another waits no longer for it to count."""
 NO_LIMIT = 1 << 60
 """More than any machine has: version 1 says the largest number of pages where there is no limit."""
 
@@ -54,11 +57,8 @@ def free_memory(proc: Path | None = None) -> int | None:
             return _portable()
         proc = PROC
     least = _available(proc)
-    for kind, folder in _groups(str(proc), _text(f"{proc}/self/cgroup")):
-        limit_name, use_name, cached = LIMITED[kind]
-        limit = _number(f"{folder}/{limit_name}")
-        if limit is None or limit >= NO_LIMIT:
-            continue
+    for kind, folder, limit in _limits(str(proc), time.monotonic() // LIMIT_SECONDS):
+        _, use_name, cached = LIMITED[kind]
         use = _number(f"{folder}/{use_name}")
         if use is None:
             continue
@@ -86,17 +86,31 @@ def _portable() -> int | None:
 
 
 @lru_cache(maxsize=1)
-def _groups(proc: str, own_groups: str) -> tuple[tuple[str, Path], ...]:
-    """Return the groups that count our memory, from the innermost outwards: type and folder.
+def _limits(proc: str, _when: float) -> tuple[tuple[str, Path, int], ...]:
+    """Return the groups that limit our memory, from the innermost outwards.
+
+    Of each: its type, its folder, its limit in bytes. Found anew for another `_when`.
+    """
+    groups = (
+        (kind, folder, _number(f"{folder}/{LIMITED[kind][0]}"))
+        for kind, folder in _groups(proc, _text(f"{proc}/self/cgroup"))
+    )
+    return tuple(
+        (kind, folder, limit)
+        for kind, folder, limit in groups
+        if limit is not None and limit < NO_LIMIT
+    )
+
+
+def _groups(proc: str, own_groups: str) -> Iterator[tuple[str, Path]]:
+    """Yield the groups that count our memory, from the innermost outwards: type and folder.
 
     `own_groups` is what `/proc/self/cgroup` says.
     """
-    return tuple(
-        (kind, folder)
-        for kind, mount, own in _trees(proc, own_groups)
-        for folder in (own, *own.parents)
-        if folder == mount or mount in folder.parents
-    )
+    for kind, mount, own in _trees(proc, own_groups):
+        for folder in (own, *own.parents):
+            if folder == mount or mount in folder.parents:
+                yield kind, folder
 
 
 def _trees(proc: str, own_groups: str) -> Iterator[tuple[str, Path, Path]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sow.processes.free import PROC, free_disk, free_memory
+from sow.processes.free import LIMIT_SECONDS, PROC, free_disk, free_memory
 
 MB = 1 << 20
 
@@ -77,4 +77,20 @@ def test_a_group_that_lies_outside_of_what_is_mounted_is_asked_where_the_tree_be
     (proc / "self/cgroup").write_text("0::/../elsewhere\n")
     (proc / "self/mountinfo").write_text(f"1 0 0:1 / {tree} rw - cgroup2 none rw\n")
     write_group(tree, memory__max=300 * MB, memory__current=100 * MB)
+    assert free_memory(proc) == 200 * MB
+
+
+def test_a_limit_is_read_again_after_some_seconds(
+    proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, now = tmp_path / "groups" / "ours", [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    (proc / "self" / "cgroup").write_text("0::/ours\n")
+    mount = f"30 20 0:26 / {group.parent} rw - cgroup2 cgroup2 rw\n"
+    (proc / "self" / "mountinfo").write_text(mount)
+    write_group(group, memory__max=500 * MB, memory__current=100 * MB, memory__stat="")
+    assert free_memory(proc) == 400 * MB
+    write_group(group, memory__max=300 * MB)
+    assert free_memory(proc) == 400 * MB
+    now[0] += LIMIT_SECONDS
     assert free_memory(proc) == 200 * MB
