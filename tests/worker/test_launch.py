@@ -25,13 +25,12 @@ from sow.schema.executor import ExecutorConfig
 from sow.schema.executor_type import ExecutorType, HomeUse
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.schema.task import Task, TaskStatus
-from sow.state.tasks import change_task
+from sow.state.tasks import LockedTask, change_task, locked_task
 from sow.yamlfile import REMOVE
 from worker import launch
 from worker.fork_servers import ForkServers
 from worker.kinds import worker_kind
 from worker.kinds.work import kind
-from worker.task_state import mark_again
 
 OTHER = WorkerId("w2-bbbbbb")
 
@@ -264,11 +263,14 @@ def test_a_task_that_its_call_has_still_to_mark_is_waited_for(
 
         change_task(site.workspace, "010", change, now=NOW)
 
-    def come(*words: Any, **more: Any) -> Task:
+    @contextmanager
+    def come(*words: Any) -> Iterator[LockedTask]:
         comes.set()
-        return mark_again(*words, **more)
+        with locked_task(*words) as locked:
+            yield locked
 
-    monkeypatch.setattr(kind, "mark_again", come)
+    monkeypatch.setattr(kind, "locked_task", come)
+    monkeypatch.setattr(kind, "mark_again", None)  # nobody marks it twice
     caller = threading.Thread(target=mark)
     caller.start()
     is_held.wait(60)

@@ -53,7 +53,7 @@ from sow.schema.task import Task, TaskStatus
 from sow.state import transitions
 from sow.state.log_writing import LogEntry
 from sow.state.task_log import append_entry
-from sow.state.tasks import find_task, read_task
+from sow.state.tasks import find_task, locked_task, read_task
 from worker.context import WorkerContext, tell
 from worker.gathering import Gathering
 from worker.kinds.base import Prepared, Recording
@@ -182,7 +182,11 @@ def mark_started(
     context: WorkerContext, job: Job, lease: Lease, history: Sequence[Attempt]
 ) -> Task:
     """Return the task as it is before an attempt: marked, also where it was put back meanwhile."""
-    task = read_task(context.workspace, TaskId(job.task_id), context.state.copies)
+    task_id, copies = TaskId(job.task_id), context.state.copies
+    task = read_task(context.workspace, task_id, copies)
+    if task.status is TaskStatus.PENDING and not history:
+        with locked_task(context.workspace, task_id, copies) as locked:
+            task = locked.task  # its call marks it under this lock, if it lives
     if task.status is not TaskStatus.PENDING:
         return task
     session_id = history[-1].session_id if history else None
