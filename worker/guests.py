@@ -90,14 +90,16 @@ class GuestState(GuardedState):
         self._job = job
         self._travel = travel
 
-    def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
+    def opens_before_start(
+        self, project_id: ProjectId, task_id: str, *, was_looked_at: bool = False
+    ) -> bool:
         """Have there what its job begins with, and look at it. Raises SowError."""
         name = self._context.configuration.queue_remote
         sent = (self._guest, self._travel, name, project_id, task_id)
         take_up(*sent, in_clone=not kind_of(self._job).judges)
         self._catch_up()
         self._take_back(TaskId(task_id))
-        return super().opens_before_start(project_id, task_id)
+        return super().opens_before_start(project_id, task_id, was_looked_at=was_looked_at)
 
     def _catch_up(self) -> None:
         """Have there what attempts of other hosts have left. Done again, it changes nothing."""

@@ -36,6 +36,7 @@ from sow.schema.amounts import Amounts
 from sow.schema.causes import Cause
 from sow.schema.job import Attempt, Job, Lease, ProcessIdentity
 from sow.schema.kinds import kind_of
+from sow.state.guarded_state import FRESH_SECONDS
 from sow.state.statefiles import read_bytes
 from sow.trust.accepted import NotTrusted
 from worker.adopt import adopt
@@ -200,7 +201,21 @@ def _opens(context: WorkerContext, job: Job, history: Sequence[Attempt]) -> bool
         from worker.guests import take_home
 
         take_home(context, job)
-    return context.state.opens_before_start(job.project_id, job.task_id)
+    was_looked_at = was_just_looked_at(context, job, history)
+    return context.state.opens_before_start(
+        job.project_id, job.task_id, was_looked_at=was_looked_at
+    )
+
+
+def was_just_looked_at(context: WorkerContext, job: Job, history: Sequence[Attempt]) -> bool:
+    """Whether the call that has placed a job has just compared all files of the project.
+
+    It has where no other job lived (`sow.calls.kinds`). Of a batch the worker places the jobs.
+    """
+    if history or job.batch is not None or context.database.is_shared:
+        return False
+    age = context.now() - job.created_at
+    return 0 <= age < FRESH_SECONDS and not jobs.is_any_other_active(context.database, job.id)
 
 
 def _not_started(

@@ -313,6 +313,12 @@ def any_live_job(database: Database, project_id: ProjectId) -> JobId | None:
     return JobId(row["id"]) if row is not None and row["id"] is not None else None
 
 
+def is_any_other_active(database: Database, job_id: JobId) -> bool:
+    """Whether another job than this one has not ended."""
+    sql = f"select 1 from job where {ACTIVE} and id <> ? limit 1"  # noqa: S608
+    return database.row(sql, (job_id,)) is not None
+
+
 def active_jobs(database: Database) -> list[Job]:
     """Return every job that has not ended, oldest first."""
     return records.every(database, Job, f"job where {ACTIVE} order by id")

@@ -61,9 +61,14 @@ class GuardedState:
         except NoProject:
             return False
 
-    def opens_before_start(self, project_id: ProjectId, task_id: str) -> bool:
-        """Whether a project is checked out, once it is whole for the agent of a task to start."""
-        kept = self._opened.kept = self._look_at_task(task_id)
+    def opens_before_start(
+        self, project_id: ProjectId, task_id: str, *, was_looked_at: bool = False
+    ) -> bool:
+        """Whether a project is checked out, once it is whole for the agent of a task to start.
+
+        `was_looked_at`: somebody else has just compared the files of all tasks.
+        """
+        kept = self._opened.kept = self._look_at_task(task_id, is_fresh=was_looked_at)
         return self.is_of(project_id, kept)
 
     def opens_after_end(
@@ -83,13 +88,17 @@ class GuardedState:
         self._opened.kept = kept
         return self.is_of(project_id, kept)
 
-    def _look_at_task(self, task_id: str, since: float | None = None) -> Kept | None:
+    def _look_at_task(
+        self, task_id: str, since: float | None = None, *, is_fresh: bool = False
+    ) -> Kept | None:
         """Look at the files of one task, and at least every FRESH_SECONDS at all others.
+
+        At those not where somebody else's look `is_fresh`.
 
         Many agents that start and end at once would else each ask for every task of the project.
         Returns what `_look` does.
         """
-        is_fresh = time.monotonic() - self._whole_since < FRESH_SECONDS
+        is_fresh = is_fresh or time.monotonic() - self._whole_since < FRESH_SECONDS
         own = task_id if task_id and is_fresh else None
         return self._look(lambda differing: differing, since=since, task_id=own)
 

@@ -1,5 +1,6 @@
 """What git takes is put back by a worker, though the queue may have gone with it."""
 
+import dataclasses
 import shutil
 import sqlite3
 import sys
@@ -8,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attempt_cases import wait_until
-from attempts.job_values import PROJECT
+from attempts.job_values import NOW, PROJECT
+from msgspec.structs import replace
 from watch_cases import WatchSite
 
 from sow.calls.state_witness import witness_by
@@ -21,11 +24,13 @@ from sow.jobs import jobs
 from sow.schema.job import Job, JobState
 from sow.schema.task import TaskStatus
 from sow.state import guarded_state
-from sow.state.guarded_state import GuardedState
+from sow.state.guarded_state import FRESH_SECONDS, GuardedState
 from sow.state.kept import keeper_hooks
 from sow.state.kept.store import kept_at
 from sow.state.statefiles import read_bytes
+from worker.context import WorkerContext
 from worker.job_end import fail_before_start
+from worker.launch import was_just_looked_at
 from worker.settle import settle_attempt
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor reads /proc")
@@ -203,6 +208,49 @@ def test_before_a_start_its_own_task_is_looked_at_every_time(
     monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 0.0)
     guarded.context.state.opens_before_start(PROJECT, "010")
     assert second.exists()
+
+
+def test_a_start_right_after_a_call_that_has_looked_looks_at_its_own_task(
+    guarded: WatchSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = two_tasks(guarded)
+    monkeypatch.setattr(guarded_state, "FRESH_SECONDS", 0.0)
+    first.unlink()
+    second.unlink()
+    assert guarded.context.state.opens_before_start(PROJECT, "010", was_looked_at=True)
+    assert (first.exists(), second.exists()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_looked"),
+    [
+        ({}, True),
+        ({"created_at": NOW - FRESH_SECONDS}, False),
+        ({"created_at": NOW + 1}, False),
+        ({"batch": 1}, False),
+    ],
+    ids=["just placed", "long waiting", "from the future", "by a batch"],
+)
+def test_a_call_has_looked_at_all_tasks_just_before_its_job(
+    guarded: WatchSite, changes: dict[str, Any], has_looked: bool
+) -> None:
+    job = replace(guarded.job("010"), **changes)
+    context = replace_clock(guarded, NOW)
+    assert was_just_looked_at(context, job, []) is has_looked
+
+
+def test_a_call_beside_another_job_and_a_next_attempt_have_not_looked(guarded: WatchSite) -> None:
+    job = guarded.job("010")
+    context = replace_clock(guarded, NOW)
+    guarded.attempt(job)
+    assert not was_just_looked_at(context, job, jobs.attempts(guarded.database, job.id))
+    guarded.job("020")
+    assert not was_just_looked_at(context, job, [])
+
+
+def replace_clock(site: WatchSite, now: float) -> WorkerContext:
+    """Return its surroundings at a moment."""
+    return dataclasses.replace(site.context, clock=lambda: now)
 
 
 def test_where_the_copies_lie_is_known_to_the_thread_that_has_looked(guarded: WatchSite) -> None:
