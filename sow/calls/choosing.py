@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.attempts.fallback import first_free, took_place
+from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.features import admitted
 from sow.calls.request import Request
@@ -87,9 +88,13 @@ def choose(
     executors: Sequence[ExecutorConfig],
     *,
     hands_over: bool,
+    may_travel: bool = False,
 ) -> Choice:
-    """Return which of a role's executors begins a task. Raises NoneInstalled."""
-    gone = [_obstacle(caller, database, executor) for executor in executors]
+    """Return which of a role's executors begins a task. Raises NoneInstalled.
+
+    `may_travel`: another host of a shared queue may run the job.
+    """
+    gone = [_obstacle(caller, database, executor, may_travel) for executor in executors]
     index = first_free([left.cause if left is not None else None for left, _ in gone])
     if index is None:
         raise NoneInstalled(role, [error for _, error in gone if error is not None])
@@ -130,11 +135,11 @@ def stand_in_for(
 
 
 def _obstacle(
-    caller: Caller, database: Database | None, executor: ExecutorConfig
+    caller: Caller, database: Database | None, executor: ExecutorConfig, may_travel: bool
 ) -> tuple[LeftExecutor | None, ExecutorBinaryNotFound | None]:
     """Return what stands in an executor's way; with the error where its program is missing."""
     try:
-        make_executor(executor).validate_availability(caller.path_variable)
+        refuse_missing(caller, database, make_executor(executor), may_travel=may_travel)
     except ExecutorBinaryNotFound as error:
         words = error.message
         return LeftExecutor(name=executor.name, cause=Cause.MISSING_BINARY, reason=words), error

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
+from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.request import Known, Request, Resolved
 from sow.config.configuration import Configuration
@@ -113,21 +114,34 @@ def _others(
 
 
 def with_free_executor(
-    caller: Caller, database: Database | None, config: Configuration, resolved: Resolved
+    caller: Caller,
+    database: Database | None,
+    config: Configuration,
+    resolved: Resolved,
+    *,
+    may_travel: bool = False,
 ) -> Resolved:
     """Return a call with the first of its executors that nothing stands in the way of.
 
-    A session that is continued keeps its own. Raises ExecutorBinaryNotFound, NoneInstalled.
+    A session that is continued keeps its own. `may_travel`: another host of a shared queue may run
+    the job. Raises ExecutorBinaryNotFound, NoneInstalled.
     """
     if not resolved.others:
-        resolved.executor.validate_availability(caller.path_variable)
+        refuse_missing(caller, database, resolved.executor, may_travel=may_travel)
         return resolved
     # Few roles have several executors.
     from sow.calls.choosing import choose
 
     own = resolved.executor.config
     executors = (*([own] if is_configured(config, own) else ()), *resolved.others)
-    choice = choose(caller, database, resolved.agent, executors, hands_over=config.hands_over)
+    choice = choose(
+        caller,
+        database,
+        resolved.agent,
+        executors,
+        hands_over=config.hands_over,
+        may_travel=may_travel,
+    )
     if resolved.request.continues_session:
         following = tuple(NextExecutor(executor=each) for each in resolved.others)
         fallback = Fallback(next=following, hands_over=True)

@@ -152,6 +152,11 @@ def unserved(database: Database, some: Iterable[Job]) -> dict[str, list[JobId]]:
     return reasons
 
 
+def is_offered(database: Database, executor: str) -> bool:
+    """Whether a host of a shared queue is heard that runs an executor."""
+    return any(host.is_heard and executor in host.offer.executors for host in hosts_of(database))
+
+
 def lacking_for(database: Database, hosts: Sequence[Host], job: Job) -> str:
     """Return for what a job waits that no host offers which is heard; empty where one would do.
 

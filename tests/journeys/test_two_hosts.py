@@ -230,6 +230,35 @@ def test_a_call_waits_for_a_worker_of_another_host_and_says_for_which(hosts: Pai
     assert owner.job(2)["state"] == "done"
 
 
+@pytest.mark.parametrize(
+    ("executor", "program"), [("claude-code", "claude"), ("cursor", "cursor-agent")]
+)
+def test_a_job_whose_cli_another_host_alone_has_runs_there(
+    hosts: Pair, executor: str, program: str
+) -> None:
+    """Claude Code takes the id of its session from sow; Cursor makes one, where it is."""
+    owner, other = hosts.owner, hosts.host
+    allowed = {"executors": {"cursor": {"type": "cursor", "settings": {"yolo_mode": True}}}}
+    for site in (owner, other):
+        hosts.configure(site, "sow", agents=allowed)
+    (owner.base / "bin" / program).unlink()
+    owner.env |= {"SOW_AGENTS_IMPLEMENTER": executor, "SOW_AGENTS_REVIEWER": executor}
+    start_worker(owner)
+    missing = f"executor binary not found: {program}"
+    assert missing in owner.sow(*SPAWN, "010", "--detach", expect=5).err
+    start_worker(other)
+    assert missing in owner.sow(*SPAWN, "010", "--detach", "--no-clone", expect=5).err
+    owner.sow(*SPAWN, "010", "--detach")
+    hosts.await_runs(other, 1)
+    hosts.open_gate("010")
+    assert owner.sow("agent", "wait", "010").out.startswith("010 needs_review")
+    assert owner.sow("task", "show", "010", "--json").json["session_id"]
+    owner.sow("agent", "review", "010", "--detach")
+    hosts.await_runs(other, 2)
+    assert hosts.runs(owner) == []
+    wait_until(lambda: owner.job(2)["state"] in ("done", "failed"), "the review ends")
+
+
 def test_a_batch_needs_a_worker_of_its_own_host_and_role(hosts: Pair) -> None:
     """A role that may only queue has none; one that may also run jobs drives its batches."""
     owner = hosts.owner

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
+from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import TaskHasJob
@@ -121,26 +122,30 @@ def find_or_admit_review(
             return found
     refuse_unjudged(task)
     refuse_strays(caller.workspace, database, TaskId(task.id))
-    return AdmittedReview(_with_free_executor(caller, database, config, wanted), task)
+    return AdmittedReview(_with_free_executor(caller, database, config, wanted, task), task)
 
 
 def _with_free_executor(
-    caller: Caller, database: Database | None, config: Configuration, wanted: Job
+    caller: Caller, database: Database | None, config: Configuration, wanted: Job, task: Task
 ) -> Job:
     """Return a review by the first executor of its role that nothing stands in the way of.
 
     Raises ExecutorBinaryNotFound, NoneInstalled.
     """
+    may_travel = task.clone is not UNSET and caller.job_id is None
     others = config.bound(wanted.agent)[1:]
     if not others:
-        make_executor(wanted.agents_executor).validate_availability(caller.path_variable)
+        executor = make_executor(wanted.agents_executor)
+        refuse_missing(caller, database, executor, may_travel=may_travel)
         return wanted
     # Few roles have several executors.
     from sow.calls.choosing import choose
 
     executors = [wanted.agents_executor, *map(config.executor, others)]
     hands_over = config.hands_over
-    choice = choose(caller, database, wanted.agent, executors, hands_over=hands_over)
+    choice = choose(
+        *(caller, database, wanted.agent, executors), hands_over=hands_over, may_travel=may_travel
+    )
     terms = with_fallback(wanted.terms, choice.fallback)
     return replace(wanted, executor=choice.executor, terms=terms, warnings=choice.notes)
 

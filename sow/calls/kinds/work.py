@@ -35,6 +35,7 @@ from sow.calls.resolution import (
 from sow.clock import format_time
 from sow.config.configuration import Configuration
 from sow.errors import ExecutorError, ExitCode, SowError, StateError
+from sow.executors.registry import is_installed
 from sow.executors.session import Session, SessionSource, is_maker, type_on_record
 from sow.features import parts
 from sow.ids import JobId, TaskId
@@ -385,8 +386,9 @@ def find_or_admit(
         from sow.calls.held_jobs import refuse_impossible  # few calls wait for other tasks
 
         refuse_impossible(caller.workspace, resolved.task)
-    resolved = with_free_executor(caller, database, config, resolved)
     apart = with_clone(caller, database, config, resolved)
+    may_travel = apart and caller.job_id is None and not resolved.request.when_ready
+    resolved = with_free_executor(caller, database, config, resolved, may_travel=may_travel)
     notes = () if apart else notes_on_tree(config, resolved)
     return replace(resolved, clone=apart, notes=(*resolved.notes, *notes))
 
@@ -437,6 +439,8 @@ def allocate_session(caller: Caller, resolved: Resolved, job: Job) -> Session | 
     """Obtain a session id the executor's way; no lock is held meanwhile."""
     if not _makes_session(resolved):
         return _chosen_session(resolved)
+    if not is_installed(resolved.executor.config, caller.path_variable):
+        return None  # the host that has its CLI makes one
 
     def run(argv: Sequence[str]) -> str:
         # Most executors choose their ids; few calls run a command, and it needs all of an attempt.
