@@ -1,6 +1,5 @@
 """Whether a call is allowed: by its task's status (the contract's table), by the plan, the project.
 
-It is refused as well where its executor's program is nowhere that the job may run.
 No task that the plan is about begins before that is approved and begun; one that has begun goes on
 whatever the project's state. Of a project that has ended, or is about to, nothing more is placed.
 Whether the same call was made before, or another job of the task lives, is `idempotency`'s to ask
@@ -15,16 +14,11 @@ from msgspec import UNSET
 from sow.calls.caller import Caller
 from sow.calls.request import Resolved
 from sow.errors import StateError
-from sow.executors.executor_errors import (
-    ExecutorBinaryNotFound,
-    ResumptionNotSupported,
-    SessionMissing,
-)
+from sow.executors.executor_errors import ResumptionNotSupported, SessionMissing
 from sow.executors.session import is_maker
 from sow.faults import passing_fault
 from sow.files import NotAFile, read_regular
 from sow.ids import ProjectId
-from sow.jobs.database import Database
 from sow.lifecycle.stages import waits_for_plan
 from sow.paths import Workspace
 from sow.schema.project import Project
@@ -233,25 +227,6 @@ def admit(caller: Caller, resolved: Resolved, task: Task) -> None:
     )
     if not (request.ignore_deps or request.when_ready):
         refuse_unmet(task, [read_task(caller.workspace, other) for other in task.depends_on])
-
-
-def refuse_missing(
-    caller: Caller, database: Database | None, executor: "Executor", *, may_travel: bool
-) -> None:
-    """Refuse a call whose executor has no program, here or on a host that may run its job.
-
-    `may_travel` as for `with_free_executor`. Raises ExecutorBinaryNotFound.
-    """
-    try:
-        executor.validate_availability(caller.path_variable)
-    except ExecutorBinaryNotFound:
-        if not may_travel or database is None or not database.is_shared:
-            raise
-        # Few queues are shared.
-        from sow.jobs.hosts import is_offered
-
-        if not is_offered(database, executor.name):
-            raise
 
 
 class ProjectIsEnding(StateError):

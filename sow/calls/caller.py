@@ -3,7 +3,8 @@
 Owns the reading of `SOW_JOB_ID` and its kin: whether this caller is itself an
 agent of a running job. Such a caller must not wait for its own job, nor for one above it,
 nor cancel such, and where its own job is to end it queues nothing more: these refusals are
-here too. Reads the environment it is given, never the process's.
+here too, and that of an executor whose program is nowhere that the caller's job may run.
+Reads the environment it is given, never the process's.
 """
 
 import os
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,6 +22,7 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.config.load import load_named
 from sow.errors import StateError
+from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace, user_config_path
@@ -27,6 +30,9 @@ from sow.processes import process_facts
 from sow.schema.job import Job, JobState, ProcessIdentity
 from sow.state.kept.lost import find_or_bring_back
 from sow.surrounding_programs import users_path
+
+if TYPE_CHECKING:
+    from sow.executors.base import Executor
 
 
 class WaitsForItself(StateError):
@@ -137,6 +143,24 @@ class Caller(Struct, frozen=True, dict=True):
         for index, ancestor in enumerate(chain):
             if ancestor.id == job.id and not ancestor.state.is_final:
                 raise WouldEndItself(job, chain[: index + 1])
+
+    def refuse_missing(
+        self, database: Database | None, executor: "Executor", *, may_travel: bool
+    ) -> None:
+        """Refuse a call whose executor has no program, here or on a host that may run its job.
+
+        `may_travel`: another host of a shared queue may. Raises ExecutorBinaryNotFound.
+        """
+        try:
+            executor.validate_availability(self.path_variable)
+        except ExecutorBinaryNotFound:
+            if not may_travel or database is None or not database.is_shared:
+                raise
+            # Few queues are shared.
+            from sow.jobs.hosts import is_offered
+
+            if not is_offered(database, executor.name):
+                raise
 
     def refuse_when_cancelled(self, database: Database) -> None:
         """Refuse to queue a job for an agent whose own was cancelled: it cannot outrun that.

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sow.attempts.fallback import first_free, took_place
-from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.features import admitted
 from sow.calls.request import Request
@@ -139,7 +138,7 @@ def _obstacle(
 ) -> tuple[LeftExecutor | None, ExecutorBinaryNotFound | None]:
     """Return what stands in an executor's way; with the error where its program is missing."""
     try:
-        refuse_missing(caller, database, make_executor(executor), may_travel=may_travel)
+        caller.refuse_missing(database, make_executor(executor), may_travel=may_travel)
     except ExecutorBinaryNotFound as error:
         words = error.message
         return LeftExecutor(name=executor.name, cause=Cause.MISSING_BINARY, reason=words), error

@@ -13,7 +13,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
-from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.request import Known, Request, Resolved
 from sow.config.configuration import Configuration
@@ -127,7 +126,7 @@ def with_free_executor(
     the job. Raises ExecutorBinaryNotFound, NoneInstalled.
     """
     if not resolved.others:
-        refuse_missing(caller, database, resolved.executor, may_travel=may_travel)
+        caller.refuse_missing(database, resolved.executor, may_travel=may_travel)
         return resolved
     # Few roles have several executors.
     from sow.calls.choosing import choose

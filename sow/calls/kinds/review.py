@@ -11,7 +11,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sow.agents.roles import get_agent
-from sow.calls.admission import refuse_missing
 from sow.calls.caller import Caller
 from sow.calls.features import admitted, attached, notes_on
 from sow.calls.idempotency import TaskHasJob
@@ -136,7 +135,7 @@ def _with_free_executor(
     others = config.bound(wanted.agent)[1:]
     if not others:
         executor = make_executor(wanted.agents_executor)
-        refuse_missing(caller, database, executor, may_travel=may_travel)
+        caller.refuse_missing(database, executor, may_travel=may_travel)
         return wanted
     # Few roles have several executors.
     from sow.calls.choosing import choose
