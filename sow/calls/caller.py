@@ -22,7 +22,6 @@ from sow.clock import utc_now
 from sow.config.configuration import Configuration
 from sow.config.load import load_named
 from sow.errors import StateError
-from sow.executors.executor_errors import ExecutorBinaryNotFound
 from sow.ids import JobId, ProjectId, TaskId
 from sow.jobs.database import Database
 from sow.paths import Workspace, user_config_path
@@ -151,6 +150,9 @@ class Caller(Struct, frozen=True, dict=True):
 
         `may_travel`: another host of a shared queue may. Raises ExecutorBinaryNotFound.
         """
+        # Only calls that place a job ask, and these have imported it.
+        from sow.executors.executor_errors import ExecutorBinaryNotFound
+
         try:
             executor.validate_availability(self.path_variable)
         except ExecutorBinaryNotFound:
