@@ -31,7 +31,7 @@ LIMITED = {
 
 
 LIMIT_SECONDS = 5.0
-"""How long a group's limit is remembered: whoever sets another waits no longer for it to count."""
+"""How long a group's limit is remembered. A new one counts after that at the latest."""
 NO_LIMIT = 1 << 60
 """More than any machine has: version 1 says the largest number of pages where there is no limit."""
 

@@ -93,7 +93,7 @@ class GuardedState:
     ) -> Kept | None:
         """Look at the files of one task, and at least every FRESH_SECONDS at all others.
 
-        At those not where somebody else's look `is_fresh`.
+        With `is_fresh` somebody else has just looked at all others.
 
         Many agents that start and end at once would else each ask for every task of the project.
         Returns what `_look` does.
